@@ -1,0 +1,108 @@
+/*
+ * compat.h
+ *	  The only place that knows which server it is compiled for.
+ *
+ * Every difference between PostgreSQL 15, 16, 17 and 18 that the extension
+ * meets is named here once, together with the upstream change behind it, so
+ * that the rooms read the same for every version.  dev/lint refuses version
+ * checks anywhere else.
+ *
+ * src/base/compat.h
+ */
+#ifndef LA_COMPAT_H
+#define LA_COMPAT_H
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "pg_lookahead supports PostgreSQL 15, 16, 17 and 18 only"
+#endif
+
+/*
+ * 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c).
+ */
+#if PG_VERSION_NUM >= 160000
+#define la_rel_locator(rel)		((rel)->rd_locator)
+#define la_init_buffer_tag(tag, rel, block) \
+	InitBufferTag(&(tag), &(rel)->rd_locator, MAIN_FORKNUM, block)
+#else
+#define la_rel_locator(rel)		((rel)->rd_node)
+#define la_init_buffer_tag(tag, rel, block) \
+	INIT_BUFFERTAG(tag, (rel)->rd_node, MAIN_FORKNUM, block)
+#endif
+
+/*
+ * 17 evaluates "= ANY" inside one descent (commit 5bf748b86bc6): the page
+ * position carries the direction it was read in, and array keys are restored
+ * by starting them again.  Before that, every array element is a scan of its
+ * own, and the elements' indexes are the state to keep.
+ */
+#if PG_VERSION_NUM >= 170000
+#define LA_BT_ARRAYS_IN_SCAN 1
+#endif
+
+/*
+ * 18 keeps the left link as of the reading of the page (commit 1bd4bc85cac2).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_bt_prev_page(pos)	((pos)->prevPage)
+#else
+#define la_bt_prev_page(pos)	InvalidBlockNumber
+#endif
+
+/*
+ * 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
+	index_beginscan(heap, index, snap, instr, nkeys, norderbys)
+#define la_iss_instrument(node)		(&(node)->iss_Instrument)
+#define la_ioss_instrument(node)	(&(node)->ioss_Instrument)
+#else
+#define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
+	index_beginscan(heap, index, snap, nkeys, norderbys)
+#define la_iss_instrument(node)		NULL
+#define la_ioss_instrument(node)	NULL
+#endif
+
+/*
+ * old_snapshot_threshold was removed in 17 (commit f691f5b80a85).  While it
+ * exists, reading a leaf page early could raise "snapshot too old" early.
+ */
+#if PG_VERSION_NUM < 170000
+#define la_early_reads_may_fail()	(old_snapshot_threshold >= 0)
+#else
+#define la_early_reads_may_fail()	false
+#endif
+
+/*
+ * debug_io_direct came with 16 (commit d4e71df6d757); posix_fadvise has no
+ * effect on files opened with O_DIRECT.
+ */
+#if PG_VERSION_NUM >= 160000
+#define la_direct_io()		((io_direct_flags & IO_DIRECT_DATA) != 0)
+#else
+#define la_direct_io()		false
+#endif
+
+/*
+ * pg_stat_io counts buffer hits since 16 (commit a9c70b46dbe1); 18 added the
+ * number of bytes (commit f92c854cf406).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_count_io_hit() \
+	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT, 1, 0)
+#elif PG_VERSION_NUM >= 160000
+#define la_count_io_hit() \
+	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT)
+#else
+#define la_count_io_hit()	((void) 0)
+#endif
+
+/*
+ * 18 lets extensions print below a plan node (commit 4fd02bf7cf94) and name
+ * themselves in their magic block (commit 9324c8c58065).
+ */
+#if PG_VERSION_NUM >= 180000
+#define LA_HAVE_EXPLAIN_HOOK 1
+#endif
+
+#endif							/* LA_COMPAT_H */

@@ -1,0 +1,96 @@
+/*
+ * guc.c
+ *	  The settings of pg_lookahead.
+ *
+ * All of them are PGC_USERSET: look-ahead changes when a block is read, never
+ * what a query returns, so any user may tune it for a session, a function or
+ * a transaction.  The defaults are for storage whose random read takes some
+ * 50 us and more; README tells when to change them.
+ *
+ * A running scan reads its settings when it is attached (see
+ * scan/scan.c) and keeps them until it ends.
+ *
+ * src/base/guc.c
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+
+bool		la_enable = true;
+bool		la_enable_index_scan = true;
+bool		la_force = false;
+bool		la_explain = true;
+int			la_max_distance = 64;
+int			la_miss_threshold = 2;
+double		la_min_read_time = 0.025;
+int			la_memory_threshold = 64;
+int			la_memory_distance = 8;
+int			la_max_leaf_batches = 64;
+
+static void
+define_bool(const char *name, const char *brief, const char *detail,
+			bool *variable, bool boot, int flags)
+{
+	DefineCustomBoolVariable(name, brief, detail, variable, boot,
+							 PGC_USERSET, flags, NULL, NULL, NULL);
+}
+
+static void
+define_int(const char *name, const char *brief, const char *detail,
+		   int *variable, int boot, int min, int max)
+{
+	DefineCustomIntVariable(name, brief, detail, variable, boot, min, max,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+void
+la_guc_init(void)
+{
+	define_bool("pg_lookahead.enable",
+				"Enables look-ahead.",
+				"When off, every query runs exactly as without pg_lookahead.",
+				&la_enable, true, 0);
+	define_bool("pg_lookahead.enable_index_scan",
+				"Enables look-ahead in index and index-only scans.",
+				NULL,
+				&la_enable_index_scan, true, 0);
+	define_bool("pg_lookahead.force",
+				"Makes every eligible node look ahead at once, for tests.",
+				"All thresholds and gates are ignored; queries may become slower.",
+				&la_force, false, GUC_NOT_IN_SAMPLE);
+	define_bool("pg_lookahead.explain",
+				"Prints look-ahead under a scan node in EXPLAIN (ANALYZE).",
+				"Has an effect on PostgreSQL 18 and later only.",
+				&la_explain, true, 0);
+	define_int("pg_lookahead.max_distance",
+			   "Sets the maximum number of blocks that a scan reads ahead.",
+			   "The scan ramps up to it while it finds blocks that are not cached.",
+			   &la_max_distance, 64, 1, 1024);
+	define_int("pg_lookahead.miss_threshold",
+			   "Sets the number of slow reads a scan must wait for before it looks ahead.",
+			   "A read is slow when it takes at least pg_lookahead.min_read_time.",
+			   &la_miss_threshold, 2, 0, 1000);
+	DefineCustomRealVariable("pg_lookahead.min_read_time",
+							 "Sets the time from which a read counts as a wait worth avoiding.",
+							 "Faster reads are taken to come from the operating system's cache. "
+							 "If this value is specified without units, it is taken as milliseconds.",
+							 &la_min_read_time, 0.025, 0.0, 1000.0,
+							 PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	define_int("pg_lookahead.memory_threshold",
+			   "Sets the number of cached heap blocks a scan visits before it looks ahead in memory.",
+			   "-1 disables look-ahead in scans whose blocks are all cached.",
+			   &la_memory_threshold, 64, -1, 1000000);
+	define_int("pg_lookahead.memory_distance",
+			   "Sets the number of cached heap blocks that a scan touches ahead.",
+			   NULL,
+			   &la_memory_distance, 8, 1, 64);
+	define_int("pg_lookahead.max_leaf_batches",
+			   "Sets the maximum number of index leaf pages that a scan keeps read ahead.",
+			   "Each one takes up to about 22 kB of memory, or 30 kB in an index-only scan.",
+			   &la_max_leaf_batches, 64, 2, 256);
+
+	MarkGUCPrefixReserved("pg_lookahead");
+}

@@ -1,0 +1,25 @@
+/*
+ * guc.h
+ *	  The settings of pg_lookahead, as the rooms read them.
+ *
+ * See guc.c for units, ranges and meaning.
+ *
+ * src/base/guc.h
+ */
+#ifndef LA_GUC_H
+#define LA_GUC_H
+
+extern bool la_enable;
+extern bool la_enable_index_scan;
+extern bool la_force;
+extern bool la_explain;
+extern int	la_max_distance;
+extern int	la_miss_threshold;
+extern double la_min_read_time;
+extern int	la_memory_threshold;
+extern int	la_memory_distance;
+extern int	la_max_leaf_batches;
+
+extern void la_guc_init(void);
+
+#endif							/* LA_GUC_H */

@@ -1,0 +1,288 @@
+/*
+ * stats.c
+ *	  Counters of look-ahead: for the server, and for the last statement.
+ *
+ *		room: LaCounters of one node
+ *			|  la_stats_publish(), when the node's memory goes away,
+ *			|  so also after an error or a cancel
+ *			v
+ *		pending[kind]  (this backend) ----flush----> shared->counters[kind]
+ *		last[]         (this backend)                     |
+ *			|                                             v
+ *			v                                     pg_stat_lookahead
+ *		pg_lookahead_last_statement()
+ *
+ * Locking: none.  The shared counters are atomics that are only added to; a
+ * reset stores zeros, so an addition that runs at the same moment may survive
+ * it.  The view can be off by what other backends have not flushed yet: a
+ * backend flushes when a node that looked ahead ends, when FLUSH_AFTER nodes
+ * that did not look ahead have ended, when it reads the view, and when it
+ * exits.  (Flushing each point query would make all backends write to one
+ * cache line, and a point query must not pay for statistics.)
+ *
+ * Shared memory exists only when the library was loaded by
+ * shared_preload_libraries; without it, look-ahead and the figures of the last
+ * statement work, and the view says what to set.
+ *
+ * "Last statement" is the last message of the client that attached any node:
+ * nodes that end under the same statement timestamp belong together.  A
+ * statement that attaches none, such as the call of the function itself,
+ * leaves the figures alone.
+ *
+ * src/base/stats.c
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "base/compat.h"
+#include "base/stats.h"
+
+/* Nodes ended without looking ahead before their count is made public. */
+#define FLUSH_AFTER 64
+
+/* Nodes remembered for pg_lookahead_last_statement(). */
+#define MAX_LAST_NODES 256
+
+typedef struct SharedStats
+{
+	pg_atomic_uint64 counters[LA_NUM_KINDS][LA_NUM_SHARED_COUNTERS];
+	pg_atomic_uint64 reset_time;	/* a TimestampTz */
+} SharedStats;
+
+typedef struct NodeFigures
+{
+	LaKind		kind;
+	Oid			heaprelid;
+	Oid			indexrelid;
+	LaCounters	counters;
+} NodeFigures;
+
+static const char *const kind_names[LA_NUM_KINDS] = {
+	"index scan",
+	"index only scan"
+};
+
+static SharedStats *shared = NULL;
+static int64 pending[LA_NUM_KINDS][LA_NUM_SHARED_COUNTERS];
+static int	npending = 0;
+static bool exit_registered = false;
+
+static NodeFigures last[MAX_LAST_NODES];
+static int	nlast = 0;
+static TimestampTz last_statement = 0;
+
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+PG_FUNCTION_INFO_V1(pg_stat_get_lookahead);
+PG_FUNCTION_INFO_V1(pg_stat_lookahead_reset);
+PG_FUNCTION_INFO_V1(pg_lookahead_last_statement);
+
+static void
+request_shmem(void)
+{
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)));
+}
+
+static void
+startup_shmem(void)
+{
+	bool		found;
+
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("pg_lookahead", sizeof(SharedStats), &found);
+	if (!found)
+	{
+		for (int k = 0; k < LA_NUM_KINDS; k++)
+			for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+				pg_atomic_init_u64(&shared->counters[k][i], 0);
+		pg_atomic_init_u64(&shared->reset_time,
+						   (uint64) GetCurrentTimestamp());
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+la_stats_init(void)
+{
+	/* too late to ask for shared memory when loaded by a running backend */
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_shmem;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = startup_shmem;
+}
+
+static void
+flush_pending(void)
+{
+	if (shared == NULL || npending == 0)
+		return;
+	for (int k = 0; k < LA_NUM_KINDS; k++)
+	{
+		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+		{
+			if (pending[k][i] != 0)
+				pg_atomic_fetch_add_u64(&shared->counters[k][i],
+										pending[k][i]);
+			pending[k][i] = 0;
+		}
+	}
+	npending = 0;
+}
+
+static void
+flush_at_exit(int code, Datum arg)
+{
+	flush_pending();
+}
+
+static void
+remember_last(LaKind kind, Oid heaprelid, Oid indexrelid,
+			  const LaCounters *counters)
+{
+	TimestampTz now = GetCurrentStatementStartTimestamp();
+
+	if (now != last_statement)
+	{
+		nlast = 0;
+		last_statement = now;
+	}
+	if (nlast >= MAX_LAST_NODES)
+		return;
+	last[nlast].kind = kind;
+	last[nlast].heaprelid = heaprelid;
+	last[nlast].indexrelid = indexrelid;
+	last[nlast].counters = *counters;
+	nlast++;
+}
+
+/*
+ * Take over the figures of a node that ends.  Must not fail: it is called
+ * while memory contexts are being torn down, perhaps after an error.
+ */
+void
+la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
+				 const LaCounters *counters)
+{
+	remember_last(kind, heaprelid, indexrelid, counters);
+
+	if (shared == NULL)
+		return;
+	for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+		pending[kind][i] += counters->c[i];
+	npending++;
+	if (!exit_registered && !proc_exit_inprogress)
+	{
+		/* fits: dozens of slots, a handful of users */
+		before_shmem_exit(flush_at_exit, (Datum) 0);
+		exit_registered = true;
+	}
+	if (counters->c[LA_SCANS_ARMED] != 0 || npending >= FLUSH_AFTER ||
+		proc_exit_inprogress)
+		flush_pending();
+}
+
+static void
+require_shared(void)
+{
+	if (shared == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pg_lookahead must be loaded via \"shared_preload_libraries\""),
+				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart the server; "
+						 "pg_lookahead_last_statement() works without.")));
+}
+
+/*
+ * The rows of pg_stat_lookahead.
+ */
+Datum
+pg_stat_get_lookahead(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	require_shared();
+	flush_pending();
+	InitMaterializedSRF(fcinfo, 0);
+
+	for (int k = 0; k < LA_NUM_KINDS; k++)
+	{
+		Datum		values[LA_NUM_SHARED_COUNTERS + 2];
+		bool		nulls[LA_NUM_SHARED_COUNTERS + 2] = {0};
+		int			n = 0;
+
+		values[n++] = CStringGetTextDatum(kind_names[k]);
+		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+			values[n++] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->counters[k][i]));
+		values[n++] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&shared->reset_time));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+Datum
+pg_stat_lookahead_reset(PG_FUNCTION_ARGS)
+{
+	require_shared();
+	flush_pending();
+	for (int k = 0; k < LA_NUM_KINDS; k++)
+		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+			pg_atomic_write_u64(&shared->counters[k][i], 0);
+	pg_atomic_write_u64(&shared->reset_time, (uint64) GetCurrentTimestamp());
+	PG_RETURN_VOID();
+}
+
+/*
+ * One row for each node of the last statement that attached any, in the order
+ * in which they ended.
+ */
+Datum
+pg_lookahead_last_statement(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+
+	for (int row = 0; row < nlast; row++)
+	{
+		const NodeFigures *f = &last[row];
+		const int64 *c = f->counters.c;
+		Datum		values[LA_NUM_SHARED_COUNTERS + 6];
+		bool		nulls[LA_NUM_SHARED_COUNTERS + 6] = {0};
+		int			n = 0;
+
+		values[n++] = CStringGetTextDatum(kind_names[f->kind]);
+		values[n++] = ObjectIdGetDatum(f->heaprelid);
+		values[n++] = ObjectIdGetDatum(f->indexrelid);
+		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+			values[n++] = Int64GetDatum(c[i]);
+		if (c[LA_DISTANCE_SAMPLES] == 0)
+			nulls[n++] = true;
+		else
+			values[n++] = Float8GetDatum((double) c[LA_DISTANCE_SUM] /
+										 c[LA_DISTANCE_SAMPLES]);
+		values[n++] = Int64GetDatum(c[LA_DISTANCE_MAX]);
+		values[n++] = Int64GetDatum(c[LA_DISTANCE_CAPACITY]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,854 @@
+/*
+ * leaf.c
+ *	  Index leaf pages read ahead of the scan, as a ring of batches (nbtree).
+ *
+ * nbtree reads a leaf page at once into BTScanOpaque->currPos and then hands
+ * out its items one by one.  A batch is a copy of currPos.  Moving
+ * currPos.itemIndex to its last item makes the next call of the real
+ * btgettuple step to the next leaf page: so the access method runs a page at a
+ * time, and we hand out the items.
+ *
+ *		 head (consumer)							 tail - 1
+ *		+-----------+-----------+-----------+-----------+
+ *		| batch	  k |	 k + 1	|	 k + 2	|	 k + 3	|	so->currPos is the
+ *		| ^ index	|			|	 ^		|			|	page of the last one,
+ *		+-----------+-----------+----|------+-----------+	at its last item
+ *								  foreseen (the window's producer)
+ *
+ * A batch holds what currPos held: items, page number, links, LSN, and, when
+ * nbtree keeps the page pinned (index-only scans, unlogged and temporary
+ * indexes), a pin of its own.  Those pins keep VACUUM from removing what the
+ * batch points to until its rows are returned, exactly as nbtree's one pin does;
+ * at most MAX_PINNED batches hold one.
+ *
+ * Behaviours:
+ *	A. Begin: the page in currPos becomes the first batch; killed items and the
+ *	   mark move from nbtree's state into ours.
+ *	B. Kills: a dead entry reported by the executor is remembered in the batch
+ *	   that it came from.  When the batch is left, _bt_killitems is called on a
+ *	   copy of the scan state that holds this batch, and applies its own rule:
+ *	   pinned since it was read, or the page's LSN unchanged.
+ *	C. Mark and restore: a mark is a batch and an item.  A marked batch that is
+ *	   left is kept aside.  Restoring within the current batch moves the item;
+ *	   restoring to another one ends look-ahead first (D) and is nbtree's work.
+ *	D. End: the mark is put back into nbtree's state.  Where the scan has been
+ *	   read to its end, nbtree is already there.  Otherwise the consumer's batch
+ *	   and item are put into currPos, as btrestrpos puts a mark there.
+ *	E. Change of direction (scrollable cursors): D, and nbtree goes on.
+ *	F. Disarmed by the policy: batches are used up, none is read ahead; at the
+ *	   end of the last one nbtree stands exactly there and goes on.
+ *	G. Array keys ("= ANY", skip scan).  Until 16, each combination of elements
+ *	   is a primitive scan of its own: a batch keeps the elements' indexes.  From
+ *	   17 on, nbtree restores a mark by starting the arrays again in the scan's
+ *	   direction and lets the next page set them; we do the same, in the
+ *	   direction that the next page will be read in (la_leaf_turn_array_keys).  A
+ *	   page after which another primitive scan is due must not look like the
+ *	   scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
+ *	H. SERIALIZABLE: reading a leaf page takes a predicate lock.  No page is
+ *	   read that stock would not have read by then: look-ahead ends at the
+ *	   current page.
+ *	I. LIMIT: no more items are foreseen than rows can still be wanted.
+ *	J. Parallel scans: a page read ahead is one that other workers do not get,
+ *	   so a worker keeps at most PARALLEL_BATCHES.
+ *
+ * src/scan/leaf.c
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "access/xact.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "scan/shim.h"
+#include "window/issue.h"
+#include "window/window.h"
+
+#define MAX_PINNED			8
+#define PARALLEL_BATCHES	4
+
+/* The outcome of our look at the visibility map, for index-only scans. */
+#define HEAP_UNKNOWN	0
+#define HEAP_NEEDED		1
+#define HEAP_NOT_NEEDED 2
+
+typedef struct Batch
+{
+	BTScanPos	pos;			/* copy of currPos, used items only */
+	int			max_items;		/* allocated in pos */
+	char	   *tuples;			/* copy of currTuples, index-only scans */
+	uint8	   *heap;			/* HEAP_xxx for each item, index-only scans */
+	int		   *killed;			/* items reported dead */
+	int			nkilled;
+	int		   *elements;		/* behaviour G, until 16 */
+} Batch;
+
+typedef struct Position
+{
+	uint64		batch;
+	int			item;
+} Position;
+
+struct LaLeaves
+{
+	LaScan	   *ls;
+	LaWindow   *window;
+	BTScanOpaque kill_state;	/* for _bt_killitems; NULL until needed */
+	ScanDirection dir;
+	bool		read_to_end;	/* nbtree has no more pages */
+	bool		fetch_first;	/* begin found the first row of the scan */
+
+	uint64		head;			/* consumer's batch */
+	uint64		tail;			/* next batch to be read */
+	int			item;			/* consumer's item in the head batch */
+	BlockNumber heap_block;		/* heap block visited last */
+
+	Position	foreseen;		/* next item for the window */
+	BlockNumber foreseen_block; /* heap block told to the window last */
+	int64		nforeseen;		/* items, counted like nconsumed */
+	int64		nconsumed;
+
+	bool		marked;
+	Position	mark;			/* valid unless kept */
+	Batch	   *kept;			/* the marked batch, once it left the ring */
+
+	Batch	   *spare;			/* a batch to use again */
+	Batch	  **ring;			/* max_leaf_batches of them */
+};
+
+#define ring_slot(lv, n)	((lv)->ring[(n) % (lv)->ls->max_leaf_batches])
+#define opaque_of(ls)		((BTScanOpaque) (ls)->scan->opaque)
+#define pos_size(nitems) \
+	(offsetof(BTScanPosData, items) + (nitems) * sizeof(BTScanPosItem))
+#define used_size(pos)		pos_size((pos)->lastItem + 1)
+#define step(lv)			(ScanDirectionIsForward((lv)->dir) ? 1 : -1)
+
+static bool foresee_visit(void *arg, LaForeseen *visit);
+static void foresee_restart(void *arg);
+
+/* ------------------------------------------------------------------
+ *		Batches
+ * ------------------------------------------------------------------
+ */
+
+static void
+free_batch(LaLeaves *lv, Batch *b)
+{
+	if (BufferIsValid(b->pos->buf))
+		ReleaseBuffer(b->pos->buf);
+	b->pos->buf = InvalidBuffer;
+	b->nkilled = 0;
+
+	if (lv->spare == NULL)
+	{
+		lv->spare = b;
+		return;
+	}
+	pfree(b->pos);
+	if (b->tuples)
+		pfree(b->tuples);
+	if (b->heap)
+		pfree(b->heap);
+	if (b->killed)
+		pfree(b->killed);
+	if (b->elements)
+		pfree(b->elements);
+	pfree(b);
+}
+
+/*
+ * Make a batch of a position of nbtree's.  The caller cares for the pin.
+ */
+static Batch *
+copy_pos(LaLeaves *lv, BTScanPos pos, const char *tuples)
+{
+	LaScan	   *ls = lv->ls;
+	Batch	   *b = lv->spare;
+	int			nitems = pos->lastItem + 1;
+
+	lv->spare = NULL;
+	if (b == NULL)
+		b = MemoryContextAllocZero(ls->context, sizeof(Batch));
+	if (b->max_items < nitems)
+	{
+		if (b->pos)
+			pfree(b->pos);
+		b->pos = NULL;
+		b->max_items = 0;
+		b->pos = MemoryContextAlloc(ls->context, pos_size(nitems));
+		b->max_items = nitems;
+	}
+	memcpy(b->pos, pos, pos_size(nitems));
+
+	if (ls->kind == LA_KIND_INDEX_ONLY_SCAN)
+	{
+		if (b->tuples == NULL)
+			b->tuples = MemoryContextAlloc(ls->context, BLCKSZ);
+		if (b->heap == NULL)
+			b->heap = MemoryContextAlloc(ls->context, MaxTIDsPerBTreePage);
+		memcpy(b->tuples, tuples, pos->nextTupleOffset);
+		memset(b->heap, HEAP_UNKNOWN, nitems);
+	}
+	return b;
+}
+
+/* Behaviour G: the state of the array keys that belongs to a batch. */
+static void
+save_elements(LaLeaves *lv, Batch *b, bool of_mark)
+{
+#ifndef LA_BT_ARRAYS_IN_SCAN
+	BTScanOpaque so = opaque_of(lv->ls);
+
+	if (so->numArrayKeys <= 0)
+		return;
+	if (b->elements)
+		pfree(b->elements);
+	b->elements = NULL;
+	b->elements = MemoryContextAlloc(lv->ls->context,
+									 so->numArrayKeys * sizeof(int));
+	for (int i = 0; i < so->numArrayKeys; i++)
+		b->elements[i] = of_mark ? so->arrayKeys[i].mark_elem :
+			so->arrayKeys[i].cur_elem;
+#endif
+}
+
+/*
+ * Copy so->currPos as the newest batch, and make the real access method step
+ * off that page when it is called next.
+ */
+static Batch *
+push_current_page(LaLeaves *lv)
+{
+	LaScan	   *ls = lv->ls;
+	BTScanOpaque so = opaque_of(ls);
+	bool		forward = ScanDirectionIsForward(lv->dir);
+	Batch	   *b = copy_pos(lv, &so->currPos, so->currTuples);
+
+	if (BufferIsValid(so->currPos.buf))
+		IncrBufferRefCount(so->currPos.buf);
+	save_elements(lv, b, false);
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	if (so->needPrimScan)
+	{
+		if (ScanDirectionIsForward(so->currPos.dir))
+			b->pos->moreRight = true;
+		else
+			b->pos->moreLeft = true;
+	}
+#endif
+	ring_slot(lv, lv->tail) = b;
+	lv->tail++;
+	so->currPos.itemIndex = forward ? so->currPos.lastItem :
+		so->currPos.firstItem;
+	return b;
+}
+
+/* How many rows the Limit above may still take after the current one. */
+static int64
+rows_wanted(LaScan *ls, ScanDirection dir)
+{
+	LimitState *limit = ls->limit;
+
+	if (limit == NULL || limit->noCount || !ScanDirectionIsForward(dir) ||
+		limit->limitOption != LIMIT_OPTION_COUNT ||
+		limit->count > PG_INT32_MAX || limit->offset > PG_INT32_MAX)
+		return PG_INT64_MAX;
+	return Max(limit->offset + limit->count - limit->position - 1, 0);
+}
+
+/*
+ * Start the read of the leaf page after the one in currPos.
+ */
+static void
+issue_next_leaf(LaLeaves *lv)
+{
+	LaScan	   *ls = lv->ls;
+	BTScanOpaque so = opaque_of(ls);
+	BlockNumber next;
+	Buffer		recent;
+
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	if (so->needPrimScan)
+		return;					/* it will be found by a descent */
+#endif
+	if (ScanDirectionIsForward(lv->dir))
+		next = so->currPos.moreRight ? so->currPos.nextPage : P_NONE;
+	else
+		next = so->currPos.moreLeft ? la_bt_prev_page(&so->currPos) : P_NONE;
+	if (next == P_NONE || next == InvalidBlockNumber)
+		return;
+	if (la_issue_block(ls->real, next, &recent) == LA_ISSUE_STARTED)
+		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+}
+
+/*
+ * Let the real access method load the next leaf page.  The consumer may always
+ * ask for it; look-ahead is subject to limits.
+ */
+static bool
+read_leaf(LaLeaves *lv)
+{
+	LaScan	   *ls = lv->ls;
+	Batch	   *b;
+
+	if (lv->read_to_end)
+		return false;
+	ls->scan->kill_prior_tuple = false;
+	if (!la_shim_real_gettuple(ls, lv->dir))
+	{
+		lv->read_to_end = true;
+		return false;
+	}
+	b = push_current_page(lv);
+	if (ls->policy.state == LA_ARMED &&
+		rows_wanted(ls, lv->dir) > b->pos->lastItem - b->pos->firstItem)
+		issue_next_leaf(lv);
+	return true;
+}
+
+static bool
+may_read_ahead(LaLeaves *lv)
+{
+	LaScan	   *ls = lv->ls;
+	uint64		nbatches = lv->tail - lv->head;
+	uint64		most = ls->max_leaf_batches;
+
+	if (lv->read_to_end || IsolationIsSerializable())
+		return false;
+	if (BufferIsValid(ring_slot(lv, lv->head)->pos->buf))
+		most = Min(most, MAX_PINNED);
+	if (ls->scan->parallel_scan != NULL)
+		most = Min(most, PARALLEL_BATCHES);
+	return nbatches < most;
+}
+
+/* ------------------------------------------------------------------
+ *		Kills (behaviour B)
+ * ------------------------------------------------------------------
+ */
+
+static void
+remember_kill(LaLeaves *lv, Batch *b, int item)
+{
+	if (b->killed == NULL)
+		b->killed = MemoryContextAlloc(lv->ls->context,
+									   MaxTIDsPerBTreePage * sizeof(int));
+	if (b->nkilled < MaxTIDsPerBTreePage)
+		b->killed[b->nkilled++] = item;
+}
+
+static void
+apply_kills(LaLeaves *lv, Batch *b)
+{
+	LaScan	   *ls = lv->ls;
+	IndexScanDesc scan = ls->scan;
+	BTScanOpaque so = opaque_of(ls);
+	BTScanOpaque ks = lv->kill_state;
+
+	if (b->nkilled == 0)
+		return;
+	if (ks == NULL)
+		ks = lv->kill_state = MemoryContextAlloc(ls->context,
+												 sizeof(BTScanOpaqueData));
+
+	memcpy(ks, so, offsetof(BTScanOpaqueData, currPos));
+	memcpy(&ks->currPos, b->pos, used_size(b->pos));
+	ks->killedItems = b->killed;
+	ks->numKilled = b->nkilled;
+
+	scan->opaque = ks;
+	scan->indexRelation = ls->real;
+	_bt_killitems(scan);
+	scan->indexRelation = &ls->shadow;
+	scan->opaque = so;
+
+	ls->counters.c[LA_ENTRIES_KILLED] += b->nkilled;
+	b->nkilled = 0;
+}
+
+/* ------------------------------------------------------------------
+ *		Beginning, ending, moving
+ * ------------------------------------------------------------------
+ */
+
+static void
+forget_mark(LaLeaves *lv)
+{
+	if (lv->kept)
+		free_batch(lv, lv->kept);
+	lv->kept = NULL;
+	lv->marked = false;
+}
+
+/* Leave the head batch. */
+static void
+pop_batch(LaLeaves *lv)
+{
+	Batch	   *b = ring_slot(lv, lv->head);
+
+	apply_kills(lv, b);
+	if (lv->marked && lv->kept == NULL && lv->mark.batch == lv->head)
+		lv->kept = b;
+	else
+		free_batch(lv, b);
+	lv->head++;
+}
+
+/* Behaviour A: nbtree's mark becomes ours. */
+static void
+take_mark(LaLeaves *lv)
+{
+	BTScanOpaque so = opaque_of(lv->ls);
+
+	Assert(!lv->marked);
+	if (so->markItemIndex >= 0)
+	{
+		/* it is on the page of the first batch */
+		lv->marked = true;
+		lv->mark.batch = lv->head;
+		lv->mark.item = so->markItemIndex;
+		so->markItemIndex = -1;
+	}
+	else if (BTScanPosIsValid(so->markPos))
+	{
+		lv->kept = copy_pos(lv, &so->markPos, so->markTuples);
+		save_elements(lv, lv->kept, true);
+		lv->marked = true;
+		lv->mark.item = so->markPos.itemIndex;
+		BTScanPosInvalidate(so->markPos);	/* its pin is the batch's now */
+	}
+}
+
+/* Behaviour D: our mark becomes nbtree's. */
+static void
+give_mark(LaLeaves *lv)
+{
+	BTScanOpaque so = opaque_of(lv->ls);
+	Batch	   *b = lv->kept;
+
+	if (!lv->marked)
+		return;
+	if (b == NULL)
+		b = ring_slot(lv, lv->mark.batch);
+	Assert(!BTScanPosIsValid(so->markPos));
+	memcpy(&so->markPos, b->pos, used_size(b->pos));
+	if (BufferIsValid(b->pos->buf))
+		IncrBufferRefCount(b->pos->buf);
+	if (b->tuples)
+		memcpy(so->markTuples, b->tuples, b->pos->nextTupleOffset);
+	so->markPos.itemIndex = lv->mark.item;
+	so->markItemIndex = -1;
+#ifndef LA_BT_ARRAYS_IN_SCAN
+	for (int i = 0; i < so->numArrayKeys; i++)
+		so->arrayKeys[i].mark_elem = b->elements[i];
+#endif
+	forget_mark(lv);
+}
+
+/* Give up all batches; the position has been given back, or is not wanted. */
+static void
+end_active(LaLeaves *lv)
+{
+	la_window_clear(lv->window);
+	while (lv->head < lv->tail)
+		pop_batch(lv);
+	forget_mark(lv);
+	lv->ls->active = false;
+}
+
+/* nbtree goes on with the scan: what shim.c compares starts from here. */
+static void
+hand_over(LaLeaves *lv)
+{
+	give_mark(lv);
+	end_active(lv);
+	lv->ls->seen_buffer = la_heap_fetch(lv->ls)->xs_cbuf;
+	lv->ls->seen_reads = la_issue_blocks_read();
+}
+
+/*
+ * Put the consumer's position into so->currPos, for nbtree to go on from there
+ * in direction dir.  (It is where nbtree stands anyway if the newest batch is
+ * used up; the caller knows.)
+ */
+static void
+give_position(LaLeaves *lv, ScanDirection dir)
+{
+	LaScan	   *ls = lv->ls;
+	BTScanOpaque so = opaque_of(ls);
+	Batch	   *b = ring_slot(lv, lv->head);
+
+	if (BTScanPosIsValid(so->currPos))
+		BTScanPosUnpinIfPinned(so->currPos);
+	memcpy(&so->currPos, b->pos, used_size(b->pos));
+	if (BufferIsValid(b->pos->buf))
+		IncrBufferRefCount(b->pos->buf);
+	if (b->tuples)
+		memcpy(so->currTuples, b->tuples, b->pos->nextTupleOffset);
+	so->currPos.itemIndex = lv->item;
+
+	if (so->numArrayKeys <= 0)
+		return;
+	ls->scan->indexRelation = ls->real;
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	_bt_start_array_keys(ls->scan, dir);
+	so->needPrimScan = false;
+	ls->moved_page = so->currPos.currPage;
+#else
+	for (int i = 0; i < so->numArrayKeys; i++)
+	{
+		/* the mark of the arrays is needed to move them; put it back after */
+		int			mark = so->arrayKeys[i].mark_elem;
+
+		so->arrayKeys[i].mark_elem = b->elements[i];
+		b->elements[i] = mark;
+	}
+	_bt_restore_array_keys(ls->scan);
+	so->arraysStarted = true;
+	for (int i = 0; i < so->numArrayKeys; i++)
+		so->arrayKeys[i].mark_elem = b->elements[i];
+#endif
+	ls->scan->indexRelation = &ls->shadow;
+}
+
+/*
+ * Behaviour G, from 17 on: after give_position() the array keys stand at their
+ * first elements in the direction that was expected.  If the scan turns before
+ * it has left that page, they have to stand at the other end.
+ */
+void
+la_leaf_turn_array_keys(LaScan *ls, ScanDirection dir)
+{
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	BTScanOpaque so = opaque_of(ls);
+
+	if (!BTScanPosIsValid(so->currPos) ||
+		so->currPos.currPage != ls->moved_page)
+	{
+		ls->moved_page = InvalidBlockNumber;
+		return;
+	}
+	if (dir != ls->last_dir && so->numArrayKeys > 0)
+	{
+		ls->scan->indexRelation = ls->real;
+		_bt_start_array_keys(ls->scan, dir);
+		so->needPrimScan = false;
+		ls->scan->indexRelation = &ls->shadow;
+	}
+#endif
+}
+
+/*
+ * May the position be taken over now?  Either the scan has not started, or the
+ * current page was read in the direction that is wanted.
+ */
+bool
+la_leaf_may_begin(LaScan *ls, ScanDirection dir)
+{
+	BTScanOpaque so = opaque_of(ls);
+
+	if (ScanDirectionIsNoMovement(dir))
+		return false;
+	if (!BTScanPosIsValid(so->currPos))
+		return true;
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	if (so->currPos.dir != dir)
+		return false;
+#endif
+	return ls->last_dir == dir;
+}
+
+static LaLeaves *
+create(LaScan *ls)
+{
+	MemoryContext old = MemoryContextSwitchTo(ls->context);
+	LaLeaves   *lv = palloc0(sizeof(LaLeaves));
+	LaProducer	producer = {lv, foresee_visit, foresee_restart};
+
+	lv->ls = ls;
+	lv->ring = palloc0(ls->max_leaf_batches * sizeof(Batch *));
+	lv->window = la_window_create(ls->scan->heapRelation, producer,
+								  &ls->policy, &ls->counters);
+	MemoryContextSwitchTo(old);
+	return lv;
+}
+
+/*
+ * Behaviour A, and the row that was asked for.
+ */
+bool
+la_leaf_begin(LaScan *ls, ScanDirection dir)
+{
+	BTScanOpaque so = opaque_of(ls);
+	IndexFetchHeapData *hscan = la_heap_fetch(ls);
+	LaLeaves   *lv = ls->leaves;
+	bool		fresh = !BTScanPosIsValid(so->currPos);
+	Batch	   *b;
+
+	if (fresh && !la_shim_real_gettuple(ls, dir))
+	{
+		ls->ended = true;
+		return false;
+	}
+	if (lv == NULL)
+		lv = ls->leaves = create(ls);
+
+	lv->dir = dir;
+	lv->read_to_end = false;
+	lv->fetch_first = fresh;
+	lv->head = lv->tail = 0;
+	lv->item = so->currPos.itemIndex;
+	lv->nconsumed = lv->nforeseen = 0;
+	lv->heap_block = BufferIsValid(hscan->xs_cbuf) ?
+		BufferGetBlockNumber(hscan->xs_cbuf) : InvalidBlockNumber;
+
+	b = push_current_page(lv);
+	for (int i = 0; i < so->numKilled; i++)
+		remember_kill(lv, b, so->killedItems[i]);
+	so->numKilled = 0;
+	take_mark(lv);
+	if (!IsolationIsSerializable() &&
+		rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
+								b->pos->lastItem - lv->item :
+								lv->item - b->pos->firstItem))
+		issue_next_leaf(lv);
+
+	ls->active = true;
+	ls->counters.c[LA_SCANS_ARMED]++;
+	return la_leaf_gettuple(ls, dir);
+}
+
+/*
+ * The scan starts over or ends: nothing is given back but the pins.
+ */
+void
+la_leaf_drop(LaScan *ls)
+{
+	if (ls->active)
+		end_active(ls->leaves);
+}
+
+/* ------------------------------------------------------------------
+ *		The window's producer
+ * ------------------------------------------------------------------
+ */
+
+static bool
+heap_needed(LaLeaves *lv, Batch *b, int item)
+{
+	if (b->heap == NULL)
+		return true;
+	if (b->heap[item] == HEAP_UNKNOWN)
+		b->heap[item] = la_shim_heap_needed(lv->ls,
+											&b->pos->items[item].heapTid) ?
+			HEAP_NEEDED : HEAP_NOT_NEEDED;
+	return b->heap[item] == HEAP_NEEDED;
+}
+
+static bool
+outside(LaLeaves *lv, const Batch *b, int item)
+{
+	return ScanDirectionIsForward(lv->dir) ? item > b->pos->lastItem :
+		item < b->pos->firstItem;
+}
+
+static int
+first_item(LaLeaves *lv, const Batch *b)
+{
+	return ScanDirectionIsForward(lv->dir) ? b->pos->firstItem :
+		b->pos->lastItem;
+}
+
+/*
+ * The next visit after those told so far: the next item whose heap block
+ * differs from the one before it.
+ */
+static bool
+foresee_visit(void *arg, LaForeseen *visit)
+{
+	LaLeaves   *lv = (LaLeaves *) arg;
+	int64		wanted = rows_wanted(lv->ls, lv->dir);
+
+	while (lv->nforeseen - lv->nconsumed < wanted)
+	{
+		Batch	   *b;
+		ItemPointer tid;
+		BlockNumber block;
+		int			item;
+
+		if (lv->foreseen.batch == lv->tail)
+		{
+			if (!may_read_ahead(lv) || !read_leaf(lv))
+				return false;
+			lv->foreseen.item = first_item(lv, ring_slot(lv, lv->tail - 1));
+		}
+		b = ring_slot(lv, lv->foreseen.batch);
+		item = lv->foreseen.item;
+		if (outside(lv, b, item))
+		{
+			lv->foreseen.batch++;
+			if (lv->foreseen.batch < lv->tail)
+				lv->foreseen.item =
+					first_item(lv, ring_slot(lv, lv->foreseen.batch));
+			continue;
+		}
+
+		lv->foreseen.item += step(lv);
+		lv->nforeseen++;
+		tid = &b->pos->items[item].heapTid;
+		block = ItemPointerGetBlockNumber(tid);
+		if (block == lv->foreseen_block || !heap_needed(lv, b, item))
+			continue;
+		lv->foreseen_block = block;
+		visit->block = block;
+		visit->offset = ItemPointerGetOffsetNumber(tid);
+		return true;
+	}
+	return false;
+}
+
+static void
+foresee_restart(void *arg)
+{
+	LaLeaves   *lv = (LaLeaves *) arg;
+
+	lv->foreseen.batch = lv->head;
+	lv->foreseen.item = lv->item + step(lv);
+	lv->foreseen_block = lv->heap_block;
+	lv->nforeseen = lv->nconsumed;
+}
+
+/* ------------------------------------------------------------------
+ *		The consumer
+ * ------------------------------------------------------------------
+ */
+
+/*
+ * The row at the consumer's position, whose heap block is made the current one
+ * first.  Behaviour D of shim.c: results are written last.
+ */
+static bool
+return_item(LaLeaves *lv)
+{
+	LaScan	   *ls = lv->ls;
+	IndexScanDesc scan = ls->scan;
+	Batch	   *b = ring_slot(lv, lv->head);
+	BTScanPosItem *item = &b->pos->items[lv->item];
+	BlockNumber block = ItemPointerGetBlockNumber(&item->heapTid);
+
+	lv->nconsumed++;
+	if (block != lv->heap_block && heap_needed(lv, b, lv->item))
+	{
+		lv->heap_block = block;
+		if (ls->policy.state == LA_ARMED)
+			la_window_visit(lv->window, block, &la_heap_fetch(ls)->xs_cbuf);
+		else
+			la_shim_visit(ls, block);	/* behaviour F */
+	}
+
+	scan->xs_heaptid = item->heapTid;
+	scan->xs_recheck = false;
+	if (scan->xs_want_itup)
+		scan->xs_itup = (IndexTuple) (b->tuples + item->tupleOffset);
+	return true;
+}
+
+/*
+ * The consumer has used up the head batch.  Go to the next one; false if the
+ * position went back to nbtree, which may have more (behaviour F) or not.
+ */
+static bool
+next_batch(LaLeaves *lv)
+{
+	if (lv->head + 1 == lv->tail)
+	{
+		if (lv->ls->policy.state != LA_ARMED || !read_leaf(lv))
+		{
+			hand_over(lv);
+			return false;
+		}
+	}
+	pop_batch(lv);
+	lv->item = first_item(lv, ring_slot(lv, lv->head));
+	if (lv->foreseen.batch < lv->head)
+		foresee_restart(lv);
+	return true;
+}
+
+bool
+la_leaf_gettuple(LaScan *ls, ScanDirection dir)
+{
+	LaLeaves   *lv = ls->leaves;
+	Batch	   *b = ring_slot(lv, lv->head);
+
+	if (lv->fetch_first)
+	{
+		lv->fetch_first = false;
+		return return_item(lv);
+	}
+	if (ls->scan->kill_prior_tuple)
+	{
+		remember_kill(lv, b, lv->item);
+		ls->scan->kill_prior_tuple = false;
+	}
+
+	if (dir != lv->dir)
+	{
+		/* behaviour E */
+		give_position(lv, dir);
+		hand_over(lv);
+		return la_shim_real_gettuple(ls, dir);
+	}
+
+	lv->item += step(lv);
+	if (outside(lv, b, lv->item) && !next_batch(lv))
+	{
+		bool		read_to_end = lv->read_to_end;
+		bool		found = !read_to_end && la_shim_real_gettuple(ls, dir);
+
+		ls->seen_reads = la_issue_blocks_read();
+		if (!found)
+			ls->ended = true;
+		return found;
+	}
+	return return_item(lv);
+}
+
+/* ------------------------------------------------------------------
+ *		Mark and restore (behaviour C)
+ * ------------------------------------------------------------------
+ */
+
+void
+la_leaf_mark(LaScan *ls)
+{
+	LaLeaves   *lv = ls->leaves;
+
+	forget_mark(lv);
+	lv->marked = true;
+	lv->mark.batch = lv->head;
+	lv->mark.item = lv->item;
+}
+
+/*
+ * Returns false if the restore is left to nbtree.
+ */
+bool
+la_leaf_restore(LaScan *ls)
+{
+	LaLeaves   *lv = ls->leaves;
+
+	if (lv->marked && lv->kept == NULL)
+	{
+		Assert(lv->mark.batch == lv->head);
+		lv->item = lv->mark.item;
+		lv->heap_block = InvalidBlockNumber;
+		la_window_clear(lv->window);
+		return true;
+	}
+	hand_over(lv);
+	return false;
+}

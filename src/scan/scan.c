@@ -1,0 +1,224 @@
+/*
+ * scan.c
+ *	  Index and index-only scans that look ahead: who is eligible, and when the
+ *	  shim gets between the node and the access method.
+ *
+ * The node stays stock.  attach/ shows us each IndexScanState and
+ * IndexOnlyScanState after ExecutorStart; we put a function of our own in place
+ * of its ExecProcNodeReal.  That function runs once, at the node's first
+ * execution: it makes sure that the node's scan descriptor exists (the node
+ * would create it at that very moment; a parallel scan already has one), lets
+ * shim.c install itself in the descriptor, restores the node's own function and
+ * calls it.  A node that is never executed is never touched.
+ *
+ * Eligible is a scan
+ *	- of a btree index (other access methods stay stock for now),
+ *	- of a table whose access method is heap,
+ *	- under an MVCC snapshot,
+ *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could
+ *	  make an early read fail;
+ *	- whose ExecProcNodeReal is still the server's: where another extension has
+ *	  replaced it for some nodes, those stay as they are.
+ *
+ * src/scan/scan.c
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+#include "utils/snapmgr.h"
+
+#include "attach/attach.h"
+#include "base/compat.h"
+#include "base/explain.h"
+#include "base/guc.h"
+#include "scan/scan.h"
+#include "scan/shim.h"
+
+/*
+ * Limits found by the walk wait here for the first execution of their scans.
+ * They are looked up by the scan's PlanState, and live as long as the query.
+ */
+typedef struct PendingLimit
+{
+	PlanState  *planstate;
+	LimitState *limit;
+	MemoryContextCallback callback;
+	struct PendingLimit *next;
+} PendingLimit;
+
+static PendingLimit *pending_limits = NULL;
+
+/* The server's own functions for these nodes, learnt from the first seen. */
+static ExecProcNodeMtd exec_index_scan = NULL;
+static ExecProcNodeMtd exec_index_only_scan = NULL;
+
+static void
+forget_limit(void *arg)
+{
+	PendingLimit **p = &pending_limits;
+
+	while (*p != NULL && *p != (PendingLimit *) arg)
+		p = &(*p)->next;
+	if (*p != NULL)
+		*p = (*p)->next;
+}
+
+static void
+remember_limit(PlanState *ps, LimitState *limit)
+{
+	PendingLimit *p;
+
+	if (limit == NULL)
+		return;
+	p = MemoryContextAlloc(ps->state->es_query_cxt, sizeof(PendingLimit));
+	p->planstate = ps;
+	p->limit = limit;
+	p->next = pending_limits;
+	pending_limits = p;
+	p->callback.func = forget_limit;
+	p->callback.arg = p;
+	MemoryContextRegisterResetCallback(ps->state->es_query_cxt, &p->callback);
+}
+
+static LimitState *
+limit_of(PlanState *ps)
+{
+	for (PendingLimit *p = pending_limits; p != NULL; p = p->next)
+	{
+		if (p->planstate == ps)
+			return p->limit;
+	}
+	return NULL;
+}
+
+/* Undo what attach_node() did; see ExecProcNodeFirst() for the two fields. */
+static void
+restore_exec(PlanState *ps, ExecProcNodeMtd original)
+{
+	ps->ExecProcNodeReal = original;
+	if (!ps->instrument)
+		ps->ExecProcNode = original;
+}
+
+static bool
+eligible(PlanState *ps, Relation heap, Relation index)
+{
+	return la_enable && la_enable_index_scan &&
+		ps->state->es_epq_active == NULL &&
+		index != NULL &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		heap->rd_tableam == GetHeapamTableAmRoutine() &&
+		IsMVCCSnapshot(ps->state->es_snapshot) &&
+		!la_early_reads_may_fail();
+}
+
+static TupleTableSlot *
+first_index_scan(PlanState *ps)
+{
+	IndexScanState *node = castNode(IndexScanState, ps);
+
+	restore_exec(ps, exec_index_scan);
+	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
+	{
+		if (node->iss_ScanDesc == NULL)
+		{
+			node->iss_ScanDesc =
+				la_index_beginscan(node->ss.ss_currentRelation,
+								   node->iss_RelationDesc,
+								   ps->state->es_snapshot,
+								   la_iss_instrument(node),
+								   node->iss_NumScanKeys,
+								   node->iss_NumOrderByKeys);
+			if (node->iss_NumRuntimeKeys == 0 || node->iss_RuntimeKeysReady)
+				index_rescan(node->iss_ScanDesc,
+							 node->iss_ScanKeys, node->iss_NumScanKeys,
+							 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
+		}
+		la_shim_install(node->iss_ScanDesc, LA_KIND_INDEX_SCAN,
+						limit_of(ps), ps->state->es_query_cxt);
+	}
+	return exec_index_scan(ps);
+}
+
+static TupleTableSlot *
+first_index_only_scan(PlanState *ps)
+{
+	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
+
+	restore_exec(ps, exec_index_only_scan);
+	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
+	{
+		if (node->ioss_ScanDesc == NULL)
+		{
+			node->ioss_ScanDesc =
+				la_index_beginscan(node->ss.ss_currentRelation,
+								   node->ioss_RelationDesc,
+								   ps->state->es_snapshot,
+								   la_ioss_instrument(node),
+								   node->ioss_NumScanKeys,
+								   node->ioss_NumOrderByKeys);
+			node->ioss_ScanDesc->xs_want_itup = true;
+			node->ioss_VMBuffer = InvalidBuffer;
+			if (node->ioss_NumRuntimeKeys == 0 || node->ioss_RuntimeKeysReady)
+				index_rescan(node->ioss_ScanDesc,
+							 node->ioss_ScanKeys, node->ioss_NumScanKeys,
+							 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
+		}
+		la_shim_install(node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN,
+						limit_of(ps), ps->state->es_query_cxt);
+	}
+	return exec_index_only_scan(ps);
+}
+
+static void
+attach_node(PlanState *ps, const LaAttachContext *context,
+			ExecProcNodeMtd *original, ExecProcNodeMtd first)
+{
+	if (!la_enable_index_scan)
+		return;
+	if (*original == NULL)
+		*original = ps->ExecProcNodeReal;
+	if (ps->ExecProcNodeReal != *original)
+		return;
+	ps->ExecProcNodeReal = first;
+	remember_limit(ps, context->limit);
+}
+
+static void
+attach_index_scan(PlanState *ps, const LaAttachContext *context)
+{
+	attach_node(ps, context, &exec_index_scan, first_index_scan);
+}
+
+static void
+attach_index_only_scan(PlanState *ps, const LaAttachContext *context)
+{
+	attach_node(ps, context, &exec_index_only_scan, first_index_only_scan);
+}
+
+static const LaCounters *
+explain_source(PlanState *ps)
+{
+	IndexScanDesc scan = NULL;
+	LaScan	   *ls;
+
+	if (IsA(ps, IndexScanState))
+		scan = ((IndexScanState *) ps)->iss_ScanDesc;
+	else if (IsA(ps, IndexOnlyScanState))
+		scan = ((IndexOnlyScanState *) ps)->ioss_ScanDesc;
+	if (scan == NULL)
+		return NULL;
+	ls = la_shim_of(scan);
+	return ls == NULL ? NULL : &ls->counters;
+}
+
+void
+la_scan_init(void)
+{
+	la_attach_register(T_IndexScanState, attach_index_scan);
+	la_attach_register(T_IndexOnlyScanState, attach_index_only_scan);
+	la_explain_register(explain_source);
+}

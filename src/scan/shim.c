@@ -1,0 +1,327 @@
+/*
+ * shim.c
+ *	  Between an index scan and its access method.
+ *
+ *		executor:	index_getnext_tid(scan)
+ *						| scan->indexRelation->rd_indam->amgettuple
+ *						v
+ *		shadow Relation (a copy, this scan's own) ---> shim routine (here)
+ *						|
+ *			 +----------+------------------+
+ *			 | passive					   | active
+ *			 v							   v
+ *		real amgettuple				  leaf.c: batches of leaf pages that the
+ *									  real amgettuple has read ahead
+ *
+ * The executor reaches the access method only through
+ * scan->indexRelation->rd_indam.  We point indexRelation at a copy of the
+ * Relation whose rd_indam is ours, and put the real one back around every call
+ * of the real access method.  Rechecks, HOT chains, visibility checks,
+ * projection and instrumentation are the executor's and heapam's as always.
+ *
+ * Behaviours:
+ *	A. Passive, the real access method owns the scan's position, its mark and its
+ *	   killed items; a call costs two comparisons and the indirection.
+ *	B. Passive in state OBSERVE, the heap block of the row about to be returned
+ *	   is read here and timed.  heapam then finds it in place (issue.c).
+ *	C. Active, leaf.c owns the position and the mark.  It hands them back when
+ *	   it ends, so nothing needs to know of both.
+ *	D. Results are written to the descriptor last.  Running the access method
+ *	   ahead overwrites xs_heaptid and xs_itup; an older value there would be a
+ *	   wrong row, and then a live index entry marked dead.
+ *
+ * Lifetime: the LaScan lives in the query's memory context.  index_endscan
+ * normally ends it (amendscan drops pins and restores indexRelation); after an
+ * error, pins are the resource owner's to release, and the callback on the
+ * context publishes the counters either way.
+ *
+ * A stale copy: DDL on the index while a cursor is open can rebuild the real
+ * relcache entry.  Only rd_indam and pgstat_info of the copy are ever used, by
+ * indexam.c; the real access method is called through the real entry, read
+ * afresh each time.
+ *
+ * src/scan/shim.c
+ */
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/nbtree.h"
+#include "access/visibilitymap.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+#include "scan/shim.h"
+#include "window/issue.h"
+
+#define MICROSECONDS_PER_MILLISECOND 1000.0
+
+/* The shim's routine: one for all scans, since all are of btree. */
+static IndexAmRoutine shim_routine;
+
+static bool shim_gettuple(IndexScanDesc scan, ScanDirection dir);
+
+LaScan *
+la_shim_of(IndexScanDesc scan)
+{
+	if (scan->indexRelation->rd_indam->amgettuple != shim_gettuple)
+		return NULL;
+	return (LaScan *) scan->indexRelation;
+}
+
+bool
+la_shim_real_gettuple(LaScan *ls, ScanDirection dir)
+{
+	bool		found;
+
+	ls->scan->indexRelation = ls->real;
+	found = ls->real->rd_indam->amgettuple(ls->scan, dir);
+	ls->scan->indexRelation = &ls->shadow;
+	ls->last_dir = dir;
+	return found;
+}
+
+/*
+ * Will the executor fetch the heap row of this entry?  In an index-only scan it
+ * does so unless the page is all-visible.  The executor looks for itself; ours
+ * only decides what to foresee.
+ */
+bool
+la_shim_heap_needed(LaScan *ls, ItemPointer tid)
+{
+	if (ls->kind != LA_KIND_INDEX_ONLY_SCAN)
+		return true;
+	return !VM_ALL_VISIBLE(ls->scan->heapRelation,
+						   ItemPointerGetBlockNumber(tid), &ls->vmbuf);
+}
+
+/*
+ * Behaviour B: in state OBSERVE, make the block current now, and time that.
+ */
+static void
+observe(LaScan *ls, BlockNumber block)
+{
+	Buffer	   *current = &la_heap_fetch(ls)->xs_cbuf;
+	LaReadResult r;
+
+	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
+		return;
+	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, current);
+	ls->seen_buffer = *current;
+	la_policy_on_visit(&ls->policy, r.missed ? LA_VISIT_MISS : LA_VISIT_HIT,
+					   r.us);
+}
+
+/*
+ * leaf.c returns a row of another block while the policy is not armed.  What
+ * was read since the last time is the previous block, if it was not cached.
+ */
+void
+la_shim_visit(LaScan *ls, BlockNumber block)
+{
+	int64		reads = la_issue_blocks_read();
+
+	if (ls->policy.state == LA_PASS)
+		la_policy_on_pass(&ls->policy, reads != ls->seen_reads);
+	if (ls->policy.state == LA_OBSERVE)
+		observe(ls, block);
+	ls->seen_reads = la_issue_blocks_read();
+}
+
+static bool
+shim_gettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+	Buffer		buffer;
+	bool		found;
+
+	ls->started = true;
+	ls->ended = false;
+	if (ls->active)
+		return la_leaf_gettuple(ls, dir);
+
+	buffer = la_heap_fetch(ls)->xs_cbuf;
+	if (buffer != ls->seen_buffer)
+	{
+		ls->seen_buffer = buffer;
+		if (ls->policy.state == LA_PASS && BufferIsValid(buffer))
+			la_policy_on_pass(&ls->policy,
+							  la_issue_blocks_read() != ls->seen_reads);
+	}
+	if (ls->policy.state == LA_ARMED && la_leaf_may_begin(ls, dir))
+		return la_leaf_begin(ls, dir);
+
+	if (ls->moved_page != InvalidBlockNumber)
+		la_leaf_turn_array_keys(ls, dir);
+	found = la_shim_real_gettuple(ls, dir);
+	if (!found)
+		ls->ended = true;
+	else if (ls->policy.state == LA_OBSERVE &&
+			 la_shim_heap_needed(ls, &scan->xs_heaptid))
+		observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
+	ls->seen_reads = la_issue_blocks_read();
+	return found;
+}
+
+/*
+ * Before the scan starts over or ends: what leaf.c holds goes, and the policy
+ * learns how long the scan was.
+ */
+static void
+finish_scan(LaScan *ls)
+{
+	bool		ended_early = !ls->ended;
+
+	if (ls->leaves != NULL)
+		la_leaf_drop(ls);
+	if (ls->started)
+		la_policy_rescan(&ls->policy, ended_early);
+	ls->started = false;
+	ls->ended = false;
+	ls->moved_page = InvalidBlockNumber;
+	ls->last_dir = NoMovementScanDirection;
+}
+
+static void
+shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
+			int norderbys)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	finish_scan(ls);
+	scan->indexRelation = ls->real;
+	ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys);
+	scan->indexRelation = &ls->shadow;
+	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;
+	ls->seen_reads = la_issue_blocks_read();
+}
+
+static void
+shim_parallelrescan(IndexScanDesc scan)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	scan->indexRelation = ls->real;
+	ls->real->rd_indam->amparallelrescan(scan);
+	scan->indexRelation = &ls->shadow;
+}
+
+static void
+shim_markpos(IndexScanDesc scan)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	if (ls->active)
+	{
+		la_leaf_mark(ls);
+		return;
+	}
+	scan->indexRelation = ls->real;
+	ls->real->rd_indam->ammarkpos(scan);
+	scan->indexRelation = &ls->shadow;
+}
+
+static void
+shim_restrpos(IndexScanDesc scan)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	ls->ended = false;
+	if (ls->active && la_leaf_restore(ls))
+		return;
+	Assert(!ls->active);
+	scan->indexRelation = ls->real;
+	ls->real->rd_indam->amrestrpos(scan);
+	scan->indexRelation = &ls->shadow;
+}
+
+/*
+ * index_endscan goes on with scan->indexRelation, so it must be the real one.
+ * The LaScan itself stays until its context goes.
+ */
+static void
+shim_endscan(IndexScanDesc scan)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	finish_scan(ls);
+	if (BufferIsValid(ls->vmbuf))
+		ReleaseBuffer(ls->vmbuf);
+	ls->vmbuf = InvalidBuffer;
+	scan->indexRelation = ls->real;
+	ls->real->rd_indam->amendscan(scan);
+}
+
+static void
+publish(void *arg)
+{
+	LaScan	   *ls = (LaScan *) arg;
+
+	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
+}
+
+static void
+read_settings(LaScan *ls)
+{
+	LaPolicyConfig config = {
+		.max_distance = la_max_distance,
+		.miss_threshold = la_miss_threshold,
+		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
+		.memory_threshold = la_memory_threshold,
+		.memory_distance = la_memory_distance,
+		.advice_works = !la_direct_io(),
+		.force = la_force
+	};
+
+	la_policy_init(&ls->policy, &config);
+	ls->max_leaf_batches = la_max_leaf_batches;
+}
+
+LaScan *
+la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
+				MemoryContext context)
+{
+	Relation	real = scan->indexRelation;
+	LaScan	   *ls = MemoryContextAllocZero(context, sizeof(LaScan));
+
+	/* the copy must find the statistics entry that the real one uses */
+	(void) pgstat_should_count_relation(real);
+
+	if (shim_routine.type != T_IndexAmRoutine)
+	{
+		shim_routine = *real->rd_indam;
+		shim_routine.amgettuple = shim_gettuple;
+		shim_routine.amrescan = shim_rescan;
+		shim_routine.amendscan = shim_endscan;
+		shim_routine.ammarkpos = shim_markpos;
+		shim_routine.amrestrpos = shim_restrpos;
+		shim_routine.amparallelrescan = shim_parallelrescan;
+	}
+
+	ls->shadow = *real;
+	ls->shadow.rd_indam = &shim_routine;
+	ls->real = real;
+	ls->scan = scan;
+	ls->context = context;
+	ls->kind = kind;
+	ls->heaprelid = RelationGetRelid(scan->heapRelation);
+	ls->indexrelid = RelationGetRelid(real);
+	ls->limit = limit;
+	ls->vmbuf = InvalidBuffer;
+	ls->moved_page = InvalidBlockNumber;
+	ls->last_dir = NoMovementScanDirection;
+	read_settings(ls);
+	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;
+	ls->seen_reads = la_issue_blocks_read();
+	ls->counters.c[LA_SCANS_ATTACHED] = 1;
+
+	ls->callback.func = publish;
+	ls->callback.arg = ls;
+	MemoryContextRegisterResetCallback(context, &ls->callback);
+
+	scan->indexRelation = &ls->shadow;
+	return ls;
+}

@@ -1,0 +1,75 @@
+/*
+ * shim.h
+ *	  One index scan under observation: shared by the files of this room only.
+ *
+ * src/scan/shim.h
+ */
+#ifndef LA_SHIM_H
+#define LA_SHIM_H
+
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+#include "base/stats.h"
+#include "window/policy.h"
+
+typedef struct LaLeaves LaLeaves;
+
+typedef struct LaScan
+{
+	/*
+	 * Copy of the index's relation descriptor, whose access method is the
+	 * shim.  Must be first: scan->indexRelation points here.
+	 */
+	RelationData shadow;
+
+	Relation	real;			/* the index */
+	IndexScanDesc scan;
+	MemoryContext context;		/* lives as long as the query */
+	LaKind		kind;
+	Oid			heaprelid;
+	Oid			indexrelid;
+	LimitState *limit;			/* see attach.h */
+	int			max_leaf_batches;
+
+	LaPolicy	policy;
+	LaCounters	counters;
+
+	/* while the real access method owns the position */
+	Buffer		seen_buffer;	/* heap buffer at the previous call */
+	int64		seen_reads;		/* blocks read when we last returned */
+	ScanDirection last_dir;		/* of the last call of the access method */
+	BlockNumber moved_page;		/* leaf that we moved the scan back to */
+	bool		started;		/* has been asked for a row since rescan */
+	bool		ended;			/* ... and has answered that there is none */
+
+	Buffer		vmbuf;			/* index-only scans: our own look at the map */
+
+	LaLeaves   *leaves;			/* NULL until first armed */
+	bool		active;			/* leaves owns the position */
+
+	MemoryContextCallback callback;
+} LaScan;
+
+#define la_heap_fetch(ls)	((IndexFetchHeapData *) (ls)->scan->xs_heapfetch)
+
+/* shim.c */
+extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind,
+							   LimitState *limit, MemoryContext context);
+extern LaScan *la_shim_of(IndexScanDesc scan);
+extern bool la_shim_real_gettuple(LaScan *ls, ScanDirection dir);
+extern bool la_shim_heap_needed(LaScan *ls, ItemPointer tid);
+extern void la_shim_visit(LaScan *ls, BlockNumber block);
+
+/* leaf.c */
+extern bool la_leaf_may_begin(LaScan *ls, ScanDirection dir);
+extern bool la_leaf_begin(LaScan *ls, ScanDirection dir);
+extern bool la_leaf_gettuple(LaScan *ls, ScanDirection dir);
+extern void la_leaf_mark(LaScan *ls);
+extern bool la_leaf_restore(LaScan *ls);
+extern void la_leaf_drop(LaScan *ls);
+extern void la_leaf_turn_array_keys(LaScan *ls, ScanDirection dir);
+
+#endif							/* LA_SHIM_H */

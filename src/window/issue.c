@@ -1,0 +1,212 @@
+/*
+ * issue.c
+ *	  Starting a read, touching a cached page, and taking over a block.
+ *
+ * Reads are started by PrefetchBuffer, which looks the block up in shared
+ * buffers and, where it is not there, advises the kernel (posix_fadvise).  The
+ * kernel then reads into its page cache, and the later pread only copies.  It
+ * was measured against read_stream on 18 and reached the disk's ceiling where
+ * the stream stopped at about 60% of it (see src/README.md).
+ *
+ * For a block that is cached, PrefetchBuffer tells the buffer where it was.
+ * That buffer is neither pinned nor locked: what we do with it is
+ *	- tell the CPU to load some of its cache lines (wrong lines cost nothing
+ *	  but time), and, when the block's turn comes,
+ *	- try ReadRecentBuffer, which checks under the buffer header's lock that it
+ *	  still holds the block, and pins it without a look-up.
+ *
+ * Exactness of the take-over (la_issue_read).  heapam keeps the current block
+ * of an index scan pinned in IndexFetchHeapData.xs_cbuf.  When it is asked for a
+ * row of another block, it calls ReleaseAndReadBuffer and then, the buffer
+ * having changed, heap_page_prune_opt.  We do the same two things a moment
+ * earlier, so that heapam finds the buffer in place and does neither.  The
+ * counters that ReadBuffer would have raised are raised here as well, and the
+ * buffer's usage count, which ReadRecentBuffer leaves alone: blocks that are
+ * used must not look unused to the clock sweep.
+ *
+ * An I/O error of an advised block is the kernel's secret until the block is
+ * read: then stock's ReadBuffer raises it, at the time when it would have.
+ *
+ * src/window/issue.c
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "executor/instrument.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "storage/buf_internals.h"
+#include "storage/bufpage.h"
+
+#include "base/compat.h"
+#include "window/issue.h"
+
+#define CACHE_LINE 64
+
+#if defined(__GNUC__) || defined(__clang__)
+#define touch(address)	__builtin_prefetch(address)
+#else
+#define touch(address)	((void) (address))
+#endif
+
+/*
+ * Blocks that this backend has read into buffers so far, shared and local.
+ */
+int64
+la_issue_blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
+
+/*
+ * Look a block up without starting a read of it.
+ */
+bool
+la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent)
+{
+	BufferTag	tag;
+	uint32		hash;
+	LWLock	   *lock;
+	int			id;
+
+	*recent = InvalidBuffer;
+	if (RelationUsesLocalBuffers(rel))
+		return false;
+
+	la_init_buffer_tag(tag, rel, block);
+	hash = BufTableHashCode(&tag);
+	lock = BufMappingPartitionLock(hash);
+	LWLockAcquire(lock, LW_SHARED);
+	id = BufTableLookup(&tag, hash);
+	LWLockRelease(lock);
+	if (id < 0)
+		return false;
+	*recent = id + 1;
+	return true;
+}
+
+LaIssueResult
+la_issue_block(Relation rel, BlockNumber block, Buffer *recent)
+{
+	PrefetchBufferResult result = PrefetchBuffer(rel, MAIN_FORKNUM, block);
+
+	*recent = result.recent_buffer;
+	if (BufferIsValid(result.recent_buffer))
+		return LA_ISSUE_CACHED;
+	return result.initiated_io ? LA_ISSUE_STARTED : LA_ISSUE_NOTHING;
+}
+
+/*
+ * First touch of a page that will be visited soon: its buffer's descriptor, its
+ * header, and the line pointer of the row.
+ */
+void
+la_issue_touch_page(Buffer recent, OffsetNumber offset)
+{
+	char	   *page;
+
+	if (BufferIsLocal(recent))
+		return;
+	page = (char *) BufferGetBlock(recent);
+	touch(GetBufferDescriptor(recent - 1));
+	touch(page);
+	touch(page + SizeOfPageHeaderData +
+		  (offset - FirstOffsetNumber) * sizeof(ItemIdData));
+}
+
+/*
+ * Second touch, once the line pointer has come: the row itself.  The page is
+ * not pinned and may be changing under us, so nothing read from it is trusted
+ * further than to name an address inside the page.
+ */
+void
+la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
+{
+#ifndef USE_VALGRIND
+	char	   *page;
+	volatile ItemIdData *lp;
+	unsigned	where;
+
+	if (BufferIsLocal(recent))
+		return;
+	page = (char *) BufferGetBlock(recent);
+	lp = (volatile ItemIdData *) (page + SizeOfPageHeaderData) +
+		(offset - FirstOffsetNumber);
+	where = lp->lp_off;
+	if (where < BLCKSZ - 2 * CACHE_LINE)
+	{
+		touch(page + where);
+		touch(page + where + CACHE_LINE);
+	}
+#endif
+}
+
+/*
+ * ReadRecentBuffer does not count as a use of the buffer; ReadBuffer does.  One
+ * try is enough: whoever got in between has just used it.
+ */
+static void
+count_use(Buffer buffer)
+{
+	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
+	uint32		state = pg_atomic_read_u32(&desc->state);
+
+	if (BUF_STATE_GET_USAGECOUNT(state) < BM_MAX_USAGE_COUNT &&
+		(state & BM_LOCKED) == 0)
+		(void) pg_atomic_compare_exchange_u32(&desc->state, &state,
+											  state + BUF_USAGECOUNT_ONE);
+}
+
+static bool
+take_recent(Relation rel, BlockNumber block, Buffer recent)
+{
+	if (!BufferIsValid(recent) || BufferIsLocal(recent))
+		return false;
+	if (!ReadRecentBuffer(la_rel_locator(rel), MAIN_FORKNUM, block, recent))
+		return false;
+	count_use(recent);
+	pgstat_count_buffer_read(rel);
+	pgstat_count_buffer_hit(rel);
+	la_count_io_hit();
+	return true;
+}
+
+/*
+ * Make *current, the pinned heap buffer of the scan, the given block's.
+ */
+LaReadResult
+la_issue_read(Relation rel, BlockNumber block, Buffer recent, Buffer *current)
+{
+	Buffer		previous = *current;
+	LaReadResult result = {false, 0.0};
+
+	if (BufferIsValid(previous) && BufferGetBlockNumber(previous) == block)
+		return result;
+
+	if (take_recent(rel, block, recent))
+	{
+		if (BufferIsValid(previous))
+			ReleaseBuffer(previous);
+		*current = recent;
+	}
+	else
+	{
+		int64		before = la_issue_blocks_read();
+		instr_time	start;
+		instr_time	end;
+
+		INSTR_TIME_SET_CURRENT(start);
+		*current = ReleaseAndReadBuffer(previous, rel, block);
+		if (la_issue_blocks_read() != before)
+		{
+			INSTR_TIME_SET_CURRENT(end);
+			INSTR_TIME_SUBTRACT(end, start);
+			result.missed = true;
+			result.us = INSTR_TIME_GET_MICROSEC(end);
+		}
+	}
+
+	if (*current != previous)
+		heap_page_prune_opt(rel, *current);
+	return result;
+}

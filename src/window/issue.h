@@ -1,0 +1,37 @@
+/*
+ * issue.h
+ *	  Starting a read, touching a cached page, and taking over a block.
+ *
+ * src/window/issue.h
+ */
+#ifndef LA_ISSUE_H
+#define LA_ISSUE_H
+
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/* Where a foreseen block was found. */
+typedef enum LaIssueResult
+{
+	LA_ISSUE_CACHED,			/* in shared buffers: *recent tells where */
+	LA_ISSUE_STARTED,			/* its read was started */
+	LA_ISSUE_NOTHING			/* neither: advice does not work here */
+} LaIssueResult;
+
+/* How a block came when its turn was there. */
+typedef struct LaReadResult
+{
+	bool		missed;			/* it had to be read */
+	double		us;				/* ... in so many microseconds */
+} LaReadResult;
+
+extern bool la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent);
+extern LaIssueResult la_issue_block(Relation rel, BlockNumber block,
+									Buffer *recent);
+extern void la_issue_touch_page(Buffer recent, OffsetNumber offset);
+extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
+extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
+								  Buffer recent, Buffer *current);
+extern int64 la_issue_blocks_read(void);
+
+#endif							/* LA_ISSUE_H */

@@ -1,0 +1,344 @@
+/*
+ * policy.c
+ *	  When to look ahead, how far, and when to stop.
+ *
+ * The unit of everything here is the visit: the scan turns from one heap block
+ * to another.  Visits to the block it is already on do not count.
+ *
+ *			  miss seen               miss_threshold slow reads
+ *	  PASS ---------------> OBSERVE ---------------------------> ARMED (io)
+ *	   ^ |                     |                                   |   |
+ *	   | |  FAST_ENOUGH fast reads, or HITS_ENOUGH hits            |   |
+ *	   | +<--------------------+     (then holdoff, doubling)      |   |
+ *	   |                                                           |   |
+ *	   |  memory_threshold visits, all hits                        |   |
+ *	   +------------------------------------> ARMED (memory) <-----+   |
+ *	   |                                          misses stopped       |
+ *	   +<--------------------------------------------------------------+
+ *		  CONTROLS_ENOUGH controls in a row were fast: the operating system
+ *		  has the blocks in its cache, and advice is wasted work
+ *
+ * Behaviours, which the comments below and test/unit cite:
+ *	A. PASS costs a scan two comparisons per row: short and cached queries pay
+ *	   nothing that can be measured.
+ *	B. A miss alone is no evidence: with a small shared_buffers it is most often
+ *	   served by the operating system in a few microseconds.  So misses are
+ *	   timed, and only waits count (short scans: Knizhnik's LIMIT table of 2025,
+ *	   where look-ahead by default lost 4x on LIMIT 1).
+ *	C. Armed, the number of visits foreseen doubles with each issued block that
+ *	   is consumed, up to max_distance; beyond that, to FORESEE_FACTOR times
+ *	   max_distance, while so many visits are hits that fewer blocks than
+ *	   max_distance are in flight.  (A distance that decays with every hit stays
+ *	   near 1 on mixed data, as core's patch found.)
+ *	D. When no block had to be issued for long, the scan falls back to the
+ *	   distance for memory, and from there to PASS where memory look-ahead is
+ *	   off.
+ *	E. Once blocks are issued, their reads are fast whether or not they would
+ *	   have been waits.  So now and then one block, a control, is left alone
+ *	   and timed.  Controls get rarer while they confirm that reads are slow.
+ *	F. A rescan keeps what was learnt, and learns how long scans are.  Scans that
+ *	   visit one block each, such as the inner side of a nested loop over a
+ *	   primary key, cannot look ahead within themselves and stay in PASS.  Where
+ *	   rescans are ended early (LIMIT, semi joins), no more visits are foreseen
+ *	   than scans have used on average.
+ *	G. force ignores all that: armed from the first row, at full distance.
+ *
+ * src/window/policy.c
+ */
+#include "window/policy.h"
+
+#define FAST_ENOUGH			8	/* fast reads that end OBSERVE */
+#define HITS_ENOUGH			32	/* hits in a row that end OBSERVE */
+#define HOLDOFF_FIRST		64
+#define HOLDOFF_LAST		4096
+#define START_AHEAD			2
+#define FORESEE_FACTOR		4
+#define CONTROL_FIRST		16
+#define CONTROL_LAST		1024
+#define CONTROLS_ENOUGH		8
+#define SIXTEENTHS			16
+
+static int
+min_int(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+static int
+max_int(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static bool
+memory_wanted(const LaPolicy *p)
+{
+	return p->config.memory_threshold >= 0;
+}
+
+static void
+pass(LaPolicy *p)
+{
+	p->state = LA_PASS;
+	p->slow = p->fast = p->hits = 0;
+	p->io = false;
+}
+
+/* Reads turned out to be fast: look again later, and later each time. */
+static void
+hold_off(LaPolicy *p)
+{
+	pass(p);
+	p->holdoff = p->holdoff_length;
+	p->holdoff_length = min_int(p->holdoff_length * 2, HOLDOFF_LAST);
+}
+
+static void
+arm(LaPolicy *p, bool io)
+{
+	p->state = LA_ARMED;
+	p->io = io;
+	p->hit_run = 0;
+	p->fast_controls = 0;
+	p->control_interval = CONTROL_FIRST;
+	p->until_control = CONTROL_FIRST;
+	if (p->config.force)
+		p->ahead = FORESEE_FACTOR * p->config.max_distance;
+	else
+		p->ahead = io ? START_AHEAD : p->config.memory_distance;
+}
+
+/*
+ * Behaviour F: is there more than one visit to expect of this scan?
+ */
+static bool
+long_enough(const LaPolicy *p, int visits)
+{
+	return p->scans == 0 || p->visits >= visits ||
+		p->mean_visits >= visits * SIXTEENTHS;
+}
+
+void
+la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
+{
+	LaPolicy	fresh = {.config = *config};
+
+	*p = fresh;
+	p->holdoff_length = HOLDOFF_FIRST;
+	pass(p);
+	if (config->force)
+		arm(p, true);
+}
+
+/*
+ * The scan ended, or starts again with other keys; ended_early tells whether it
+ * was left before its end.
+ */
+void
+la_policy_rescan(LaPolicy *p, bool ended_early)
+{
+	int32_t		visits = (int32_t) (p->visits < 100000 ? p->visits : 100000) *
+		SIXTEENTHS;
+
+	if (p->scans == 0)
+		p->mean_visits = visits;
+	else
+		p->mean_visits += (visits - p->mean_visits) / 4;
+
+	if (ended_early)
+		p->early_visits = p->early_visits == 0 ? visits :
+			p->early_visits + (visits - p->early_visits) / 4;
+	else if (p->early_visits > 0)
+		p->early_visits = max_int(p->early_visits, visits);
+
+	p->scans++;
+	p->visits = 0;
+
+	/* F: nothing to gain from scans of one visit */
+	if (p->state == LA_ARMED && !p->config.force && !long_enough(p, 2))
+		pass(p);
+}
+
+/*
+ * A visit in state PASS; missed tells whether any buffer was read since the
+ * previous one.  Returns true when the state changed.
+ */
+bool
+la_policy_on_pass(LaPolicy *p, bool missed)
+{
+	p->visits++;
+
+	if (p->holdoff > 0)
+	{
+		p->holdoff--;
+		return false;
+	}
+	if (missed)
+	{
+		p->hits = 0;
+		if (!p->config.advice_works || !long_enough(p, 2))
+			return false;
+		p->state = LA_OBSERVE;
+		p->slow = p->fast = 0;
+		if (p->config.miss_threshold == 0)
+			arm(p, true);
+		return true;
+	}
+
+	p->hits++;
+	if (memory_wanted(p) && p->hits > p->config.memory_threshold &&
+		long_enough(p, p->config.memory_threshold / 4))
+	{
+		arm(p, false);
+		return true;
+	}
+	return false;
+}
+
+static void
+on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
+{
+	bool		slow = us >= p->config.min_read_us;
+
+	if (p->config.force)
+		return;
+
+	switch (result)
+	{
+		case LA_VISIT_ISSUED:
+			/* C */
+			p->io = true;
+			p->hit_run = 0;
+			if (p->ahead < FORESEE_FACTOR * p->config.max_distance)
+				p->ahead = min_int(p->ahead * 2,
+								   FORESEE_FACTOR * p->config.max_distance);
+			break;
+
+		case LA_VISIT_CONTROL:
+			/* E */
+			p->hit_run = 0;
+			if (!slow)
+			{
+				if (++p->fast_controls >= CONTROLS_ENOUGH)
+					hold_off(p);
+				else
+					p->until_control = 0;
+			}
+			else
+			{
+				p->fast_controls = 0;
+				p->control_interval = min_int(p->control_interval * 2,
+											  CONTROL_LAST);
+				p->until_control = p->control_interval;
+				p->holdoff_length = HOLDOFF_FIRST;
+			}
+			break;
+
+		case LA_VISIT_MISS:
+			p->hit_run = 0;
+			break;
+
+		case LA_VISIT_HIT:
+			/* D */
+			p->hit_run++;
+			if (p->hit_run > 2 * p->ahead)
+			{
+				p->hit_run = 0;
+				if (p->ahead > p->config.memory_distance)
+					p->ahead = max_int(p->ahead / 2,
+									   p->config.memory_distance);
+				else
+				{
+					p->io = false;
+					if (!memory_wanted(p))
+						pass(p);
+				}
+			}
+			break;
+	}
+}
+
+/*
+ * A visit in state OBSERVE or ARMED; us is how long the read took, 0 for a hit.
+ */
+void
+la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
+{
+	p->visits++;
+
+	if (p->state == LA_ARMED)
+	{
+		on_armed_visit(p, result, us);
+		return;
+	}
+	if (p->state != LA_OBSERVE)
+		return;
+
+	/* B */
+	if (result == LA_VISIT_HIT)
+	{
+		if (++p->hits >= HITS_ENOUGH)
+			pass(p);
+		return;
+	}
+	p->hits = 0;
+	if (us >= p->config.min_read_us)
+		p->slow++;
+	else
+		p->fast++;
+	if (p->slow >= p->config.miss_threshold)
+		arm(p, true);
+	else if (p->fast >= FAST_ENOUGH)
+		hold_off(p);
+}
+
+/*
+ * Is the next block that is not cached to be left alone, as a control?
+ */
+bool
+la_policy_control_due(const LaPolicy *p)
+{
+	return p->until_control == 0 && !p->config.force;
+}
+
+/*
+ * It was.  None more before it was visited.
+ */
+void
+la_policy_on_control(LaPolicy *p)
+{
+	p->until_control = CONTROL_LAST;
+}
+
+/*
+ * A block was issued.
+ */
+void
+la_policy_on_issue(LaPolicy *p)
+{
+	if (p->until_control > 0)
+		p->until_control--;
+}
+
+/*
+ * How many visits to foresee now.
+ */
+int
+la_policy_visits_ahead(const LaPolicy *p)
+{
+	int64_t		ahead = p->ahead;
+
+	/* F */
+	if (p->early_visits > 0 && !p->config.force)
+	{
+		int64_t		left = (p->early_visits + SIXTEENTHS - 1) / SIXTEENTHS -
+			p->visits;
+
+		/* longer than usual: feel forward */
+		if (left < 1)
+			left = 1 - left;
+		if (ahead > left)
+			ahead = left;
+	}
+	return (int) ahead;
+}

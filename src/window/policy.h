@@ -1,0 +1,81 @@
+/*
+ * policy.h
+ *	  When to look ahead, how far, and when to stop: counters in, decisions out.
+ *
+ * No I/O, no memory, no PostgreSQL: see policy.c, and test/unit for the
+ * simulation.
+ *
+ * src/window/policy.h
+ */
+#ifndef LA_POLICY_H
+#define LA_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct LaPolicyConfig
+{
+	int			max_distance;	/* blocks in flight, at most */
+	int			miss_threshold; /* slow reads waited for before arming */
+	double		min_read_us;	/* a faster read was no wait */
+	int			memory_threshold;	/* cached visits before memory look-ahead,
+									 * or -1 */
+	int			memory_distance;	/* visits to touch ahead */
+	bool		advice_works;	/* false under direct I/O */
+	bool		force;			/* arm at once, never disarm */
+} LaPolicyConfig;
+
+typedef enum LaPolicyState
+{
+	LA_PASS,					/* untouched but for two comparisons */
+	LA_OBSERVE,					/* heap reads are timed, nothing more */
+	LA_ARMED					/* looking ahead */
+} LaPolicyState;
+
+/* What became of one visit to a heap block. */
+typedef enum LaVisitResult
+{
+	LA_VISIT_HIT,				/* it was in shared buffers */
+	LA_VISIT_MISS,				/* read without having been issued */
+	LA_VISIT_CONTROL,			/* the same, left out of advice on purpose */
+	LA_VISIT_ISSUED				/* read after having been issued */
+} LaVisitResult;
+
+typedef struct LaPolicy
+{
+	LaPolicyConfig config;
+	LaPolicyState state;
+
+	/* PASS and OBSERVE */
+	int			holdoff;		/* visits to let pass before observing again */
+	int			holdoff_length; /* ... the next time */
+	int			slow;			/* timed reads that were waits */
+	int			fast;			/* timed reads that were not */
+	int			hits;			/* visits since the last miss */
+
+	/* ARMED */
+	int			ahead;			/* visits to foresee */
+	bool		io;				/* armed for reads, not only for memory */
+	int			hit_run;		/* visits since a block was issued */
+	int			control_interval;	/* issued blocks between controls */
+	int			until_control;
+	int			fast_controls;	/* in a row */
+
+	/* rescans */
+	int64_t		scans;			/* completed so far */
+	int64_t		visits;			/* of the current one */
+	int32_t		mean_visits;	/* of completed ones, 1/16ths */
+	int32_t		early_visits;	/* of those that were ended early, 1/16ths, 0
+								 * if none was */
+} LaPolicy;
+
+extern void la_policy_init(LaPolicy *p, const LaPolicyConfig *config);
+extern void la_policy_rescan(LaPolicy *p, bool ended_early);
+extern bool la_policy_on_pass(LaPolicy *p, bool missed);
+extern void la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us);
+extern bool la_policy_control_due(const LaPolicy *p);
+extern void la_policy_on_control(LaPolicy *p);
+extern void la_policy_on_issue(LaPolicy *p);
+extern int	la_policy_visits_ahead(const LaPolicy *p);
+
+#endif							/* LA_POLICY_H */

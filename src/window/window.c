@@ -1,0 +1,282 @@
+/*
+ * window.c
+ *	  The blocks that a scan is going to visit, and what was done about them.
+ *
+ *		consumer (the scan returns a row          producer (the room runs its
+ *		of another block)                         access method ahead)
+ *			 |                                          |
+ *			 v  la_window_visit()                       v  next_visit()
+ *		   head       touched tuple   touched page     tail
+ *		   +------+------+------+------+------+------+
+ *		   |  17  |   4  |  90  |  91  |  17' | 203  |  ...
+ *		   | done |issued|cached|issued|recent|issued|
+ *		   +------+------+------+------+------+------+
+ *				  |<--------- foreseen visits ------>|
+ *
+ * At each visit, in this order:
+ *	1. The head of the ring is taken off.  It must name the block; where the
+ *	   ring is empty, the producer starts over behind this visit.
+ *	2. The ring is topped up to the number of visits that the policy wants, but
+ *	   never to more than max_distance blocks in flight.  This comes before the
+ *	   scan's own read, so that other reads run while it waits.
+ *	3. Cached pages that are a few visits ahead are touched, in two steps: the
+ *	   line pointer must have come before the row can be found.
+ *	4. The block is read into the scan's buffer, and the policy told how long
+ *	   that took.
+ *
+ * What is foreseen and not issued:
+ *	- recent: the block was foreseen within the last RECENT_VISITS visits, so it
+ *	  is in flight, or cached by now;
+ *	- sequential: the last SEQUENTIAL_RUN visits went from block to next block.
+ *	  The kernel recognizes that and reads ahead with larger requests than
+ *	  advice would make.
+ *
+ * Invariant: the window is a hint.  Whatever it holds, la_window_visit leaves
+ * the wanted block in the scan's buffer, or raises the error that reading it
+ * raises.
+ *
+ * src/window/window.c
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+
+#include "window/issue.h"
+#include "window/window.h"
+
+#define SEQUENTIAL_RUN	3
+#define RECENT_SLOTS	256		/* a power of 2 */
+#define RECENT_VISITS	256
+#define RING_FACTOR		4		/* ring slots per block of max_distance */
+
+typedef enum VisitState
+{
+	VISIT_UNKNOWN,				/* not foreseen */
+	VISIT_CACHED,
+	VISIT_ISSUED,
+	VISIT_CONTROL,				/* not cached, left alone to be timed */
+	VISIT_SKIPPED				/* recent or sequential */
+} VisitState;
+
+typedef struct Visit
+{
+	BlockNumber block;
+	Buffer		recent;			/* where it was, or InvalidBuffer */
+	OffsetNumber offset;
+	uint16		state;			/* a VisitState */
+} Visit;
+
+typedef struct RecentSlot
+{
+	BlockNumber block;
+	uint64		visit;
+} RecentSlot;
+
+struct LaWindow
+{
+	Relation	heap;
+	LaProducer	producer;
+	LaPolicy   *policy;
+	LaCounters *counters;
+
+	uint64		head;			/* next visit to be consumed */
+	uint64		tail;			/* next visit to be foreseen */
+	uint64		page_touched;	/* visits before this had their first touch */
+	int			in_flight;		/* issued, not consumed */
+	BlockNumber last_foreseen;
+	int			run;			/* visits that were to the next block */
+
+	RecentSlot	recent[RECENT_SLOTS];
+	uint64		mask;
+	Visit		ring[FLEXIBLE_ARRAY_MEMBER];
+};
+
+#define count(window, counter) ((window)->counters->c[counter]++)
+
+LaWindow *
+la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
+				 LaCounters *counters)
+{
+	uint64		slots = pg_nextpower2_64(RING_FACTOR *
+										 policy->config.max_distance + 16);
+	LaWindow   *w;
+
+	w = palloc0(offsetof(LaWindow, ring) + slots * sizeof(Visit));
+	w->heap = heap;
+	w->producer = producer;
+	w->policy = policy;
+	w->counters = counters;
+	w->mask = slots - 1;
+	w->last_foreseen = InvalidBlockNumber;
+	for (int i = 0; i < RECENT_SLOTS; i++)
+		w->recent[i].block = InvalidBlockNumber;
+	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
+	return w;
+}
+
+/*
+ * Forget the visits foreseen: the scan goes somewhere else, or ends.
+ */
+void
+la_window_clear(LaWindow *w)
+{
+	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight;
+	w->in_flight = 0;
+	w->head = w->page_touched = w->tail;
+	w->last_foreseen = InvalidBlockNumber;
+	w->run = 0;
+}
+
+static bool
+is_recent(LaWindow *w, BlockNumber block)
+{
+	RecentSlot *slot = &w->recent[block % RECENT_SLOTS];
+	bool		found = slot->block == block &&
+		w->tail - slot->visit < RECENT_VISITS;
+
+	slot->block = block;
+	slot->visit = w->tail;
+	return found;
+}
+
+static void
+foresee(LaWindow *w, const LaForeseen *f)
+{
+	Visit	   *v = &w->ring[w->tail & w->mask];
+
+	v->block = f->block;
+	v->offset = f->offset;
+	v->recent = InvalidBuffer;
+	v->state = VISIT_SKIPPED;
+	count(w, LA_BLOCKS_FORESEEN);
+
+	if (f->block == w->last_foreseen + 1)
+		w->run++;
+	else
+		w->run = 0;
+	w->last_foreseen = f->block;
+
+	if (w->run >= SEQUENTIAL_RUN)
+		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
+	else if (is_recent(w, f->block))
+		count(w, LA_BLOCKS_SKIPPED_RECENT);
+	else if (la_policy_control_due(w->policy) &&
+			 !la_issue_is_cached(w->heap, f->block, &v->recent))
+	{
+		la_policy_on_control(w->policy);
+		v->state = VISIT_CONTROL;
+	}
+	else
+	{
+		switch (la_issue_block(w->heap, f->block, &v->recent))
+		{
+			case LA_ISSUE_CACHED:
+				v->state = VISIT_CACHED;
+				count(w, LA_BLOCKS_CACHED);
+				break;
+			case LA_ISSUE_STARTED:
+				v->state = VISIT_ISSUED;
+				w->in_flight++;
+				la_policy_on_issue(w->policy);
+				count(w, LA_BLOCKS_ISSUED);
+				break;
+			case LA_ISSUE_NOTHING:
+				break;
+		}
+	}
+	w->tail++;
+}
+
+static void
+top_up(LaWindow *w)
+{
+	LaForeseen	f;
+	uint64		wanted = la_policy_visits_ahead(w->policy);
+	int			max_distance = w->policy->config.max_distance;
+
+	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
+		   w->producer.next_visit(w->producer.arg, &f))
+		foresee(w, &f);
+}
+
+/*
+ * Step 3: the first touch happens at memory_distance, the second at half of it.
+ */
+static void
+touch_ahead(LaWindow *w)
+{
+	uint64		distance = w->policy->config.memory_distance;
+	uint64		limit = Min(w->tail, w->head + distance);
+	uint64		second = w->head + distance / 2;
+
+	if (w->page_touched < w->head)
+		w->page_touched = w->head;
+	for (; w->page_touched < limit; w->page_touched++)
+	{
+		Visit	   *v = &w->ring[w->page_touched & w->mask];
+
+		if (v->state == VISIT_CACHED)
+			la_issue_touch_page(v->recent, v->offset);
+	}
+	if (second < w->page_touched)
+	{
+		Visit	   *v = &w->ring[second & w->mask];
+
+		if (v->state == VISIT_CACHED)
+			la_issue_touch_tuple(v->recent, v->offset);
+	}
+}
+
+static void
+read_and_report(LaWindow *w, const Visit *v, Buffer *current)
+{
+	LaReadResult r = la_issue_read(w->heap, v->block, v->recent, current);
+	LaVisitResult result = LA_VISIT_HIT;
+
+	if (v->state == VISIT_ISSUED)
+	{
+		result = LA_VISIT_ISSUED;
+		count(w, r.us >= w->policy->config.min_read_us ?
+			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
+	}
+	else if (r.missed)
+		result = v->state == VISIT_CONTROL ? LA_VISIT_CONTROL : LA_VISIT_MISS;
+	la_policy_on_visit(w->policy, result, r.us);
+}
+
+/*
+ * The scan is about to return a row of another block than the previous one.
+ */
+void
+la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
+{
+	LaCounters *n = w->counters;
+	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, VISIT_UNKNOWN};
+
+	if (w->head < w->tail && w->ring[w->head & w->mask].block != block)
+	{
+		Assert(false);			/* producer and consumer disagree */
+		la_window_clear(w);
+	}
+	if (w->head < w->tail)
+	{
+		v = w->ring[w->head & w->mask];
+		w->head++;
+		if (v.state == VISIT_ISSUED)
+			w->in_flight--;
+	}
+	else
+	{
+		w->producer.restart(w->producer.arg);
+		w->last_foreseen = block;
+		(void) is_recent(w, block);
+	}
+
+	top_up(w);
+	n->c[LA_DISTANCE_SUM] += w->in_flight;
+	n->c[LA_DISTANCE_SAMPLES]++;
+	if (w->in_flight > n->c[LA_DISTANCE_MAX])
+		n->c[LA_DISTANCE_MAX] = w->in_flight;
+	touch_ahead(w);
+	read_and_report(w, &v, current);
+}

@@ -1,0 +1,47 @@
+/*
+ * window.h
+ *	  The blocks that a scan is going to visit, and what was done about them.
+ *
+ * One window per scan that looks ahead.  The room that owns the scan is its
+ * producer: it says which block comes next.  See window.c.
+ *
+ * src/window/window.h
+ */
+#ifndef LA_WINDOW_H
+#define LA_WINDOW_H
+
+#include "storage/block.h"
+#include "storage/buf.h"
+#include "storage/off.h"
+#include "utils/relcache.h"
+
+#include "base/stats.h"
+#include "window/policy.h"
+
+/* A visit that the producer foresees: the block, and the first row wanted. */
+typedef struct LaForeseen
+{
+	BlockNumber block;
+	OffsetNumber offset;
+} LaForeseen;
+
+typedef struct LaProducer
+{
+	void	   *arg;
+
+	/* the next visit after those already told; false if there is none now */
+	bool		(*next_visit) (void *arg, LaForeseen *visit);
+
+	/* forget what was told: start over behind the row about to be returned */
+	void		(*restart) (void *arg);
+} LaProducer;
+
+typedef struct LaWindow LaWindow;
+
+extern LaWindow *la_window_create(Relation heap, LaProducer producer,
+								  LaPolicy *policy, LaCounters *counters);
+extern void la_window_visit(LaWindow *window, BlockNumber block,
+							Buffer *current);
+extern void la_window_clear(LaWindow *window);
+
+#endif							/* LA_WINDOW_H */
