@@ -331,12 +331,13 @@ la_policy_visits_ahead(const LaPolicy *p)
 	/* F */
 	if (p->early_visits > 0 && !p->config.force)
 	{
+		/* after the visit that is being made, not yet counted in visits */
 		int64_t		left = (p->early_visits + SIXTEENTHS - 1) / SIXTEENTHS -
-			p->visits;
+			p->visits - 1;
 
 		/* longer than usual: feel forward */
-		if (left < 1)
-			left = 1 - left;
+		if (left < 0)
+			left = -left;
 		if (ahead > left)
 			ahead = left;
 	}

@@ -1,0 +1,424 @@
+/*
+ * policy_test.c
+ *	  Simulation of the look-ahead policy: traces in, decisions out.
+ *
+ * A simulated scan visits blocks one after another.  Each block has a place,
+ * given by a letter of the trace:
+ *
+ *		h	in shared buffers
+ *		o	in the operating system's cache: a read takes 4 us
+ *		d	on disk: a read takes 90 us
+ *		m	a mix: every other block as o, the rest as d
+ *
+ * The simulation keeps the ring of foreseen blocks as window.c does, asks the
+ * policy what window.c asks, and reports what window.c reports.  Time is
+ * counted in reads that had to be waited for, not measured.
+ *
+ * test/unit/policy_test.c
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "window/policy.h"
+
+#define OS_CACHE_US		4.0
+#define DISK_US			90.0
+#define RING			8192
+
+typedef enum Mark
+{
+	NOT_CACHED,
+	CACHED,
+	ISSUED,
+	CONTROL
+} Mark;
+
+typedef struct Sim
+{
+	LaPolicy	policy;
+	Mark		ring[RING];
+	long		head;			/* visits consumed while armed */
+	long		tail;			/* visits foreseen */
+	int			in_flight;
+
+	long		visit;			/* of the whole simulation, for 'm' */
+	long		armed_at;		/* first visit that was armed, or -1 */
+	long		armed_visits;
+	long		waits;			/* slow reads that were waited for */
+	long		issued;
+	long		issued_in_vain; /* of blocks that the OS had */
+	long		wasted;
+	int			max_in_flight;
+	int			max_ahead;
+} Sim;
+
+static int	passed = 0;
+static int	failed = 0;
+
+static void
+check(const char *what, bool ok)
+{
+	if (ok)
+		passed++;
+	else
+	{
+		failed++;
+		printf("not ok: %s\n", what);
+	}
+}
+
+static const LaPolicyConfig defaults = {
+	.max_distance = 64,
+	.miss_threshold = 2,
+	.min_read_us = 25,
+	.memory_threshold = 64,
+	.memory_distance = 8,
+	.advice_works = true,
+	.force = false
+};
+
+static void
+start(Sim *s, const LaPolicyConfig *config)
+{
+	memset(s, 0, sizeof(*s));
+	s->armed_at = -1;
+	la_policy_init(&s->policy, config);
+}
+
+static char
+place_of(char place, long visit)
+{
+	if (place != 'm')
+		return place;
+	return visit % 2 == 0 ? 'o' : 'd';
+}
+
+static double
+read_us(char place)
+{
+	return place == 'd' ? DISK_US : place == 'o' ? OS_CACHE_US : 0.0;
+}
+
+static void
+forget(Sim *s)
+{
+	s->wasted += s->in_flight;
+	s->in_flight = 0;
+	s->head = s->tail;
+}
+
+/* What window.c does for one foreseen block. */
+static void
+foresee(Sim *s, char place)
+{
+	Mark		mark = CACHED;
+
+	if (place != 'h')
+	{
+		if (la_policy_control_due(&s->policy))
+		{
+			la_policy_on_control(&s->policy);
+			mark = CONTROL;
+		}
+		else
+		{
+			la_policy_on_issue(&s->policy);
+			mark = ISSUED;
+			s->in_flight++;
+			s->issued++;
+			if (place == 'o')
+				s->issued_in_vain++;
+		}
+	}
+	s->ring[s->tail % RING] = mark;
+	s->tail++;
+}
+
+/* One visit, of which `left` more are to come in this scan. */
+static void
+visit(Sim *s, char trace_place, long left)
+{
+	LaPolicy   *p = &s->policy;
+	char		place = place_of(trace_place, s->visit);
+	Mark		mark = NOT_CACHED;
+	double		us = read_us(place);
+
+	if (p->state == LA_PASS)
+	{
+		forget(s);
+		if (us >= defaults.min_read_us)
+			s->waits++;
+		la_policy_on_pass(p, place != 'h');
+		s->visit++;
+		return;
+	}
+	if (p->state == LA_OBSERVE)
+	{
+		forget(s);
+		if (us >= defaults.min_read_us)
+			s->waits++;
+		la_policy_on_visit(p, place == 'h' ? LA_VISIT_HIT : LA_VISIT_MISS, us);
+		s->visit++;
+		return;
+	}
+
+	if (s->armed_at < 0)
+		s->armed_at = s->visit;
+	s->armed_visits++;
+	if (s->head < s->tail)
+	{
+		mark = s->ring[s->head % RING];
+		s->head++;
+		if (mark == ISSUED)
+			s->in_flight--;
+	}
+	while (s->tail - s->head < la_policy_visits_ahead(p) &&
+		   s->in_flight < p->config.max_distance &&
+		   s->tail - s->head < left)
+		foresee(s, place_of(trace_place, s->visit + 1 + s->tail - s->head));
+	if (s->in_flight > s->max_in_flight)
+		s->max_in_flight = s->in_flight;
+	if (p->ahead > s->max_ahead)
+		s->max_ahead = p->ahead;
+
+	if (mark == ISSUED)
+		la_policy_on_visit(p, LA_VISIT_ISSUED, OS_CACHE_US);
+	else if (place == 'h')
+		la_policy_on_visit(p, LA_VISIT_HIT, 0);
+	else
+	{
+		if (us >= defaults.min_read_us)
+			s->waits++;
+		la_policy_on_visit(p, mark == CONTROL ? LA_VISIT_CONTROL :
+						   LA_VISIT_MISS, us);
+	}
+	s->visit++;
+}
+
+static void
+visits(Sim *s, char place, long n)
+{
+	while (n-- > 0)
+		visit(s, place, n);
+}
+
+static void
+rescan(Sim *s, bool early)
+{
+	forget(s);
+	la_policy_rescan(&s->policy, early);
+}
+
+static void
+test_arming(void)
+{
+	Sim			s;
+
+	start(&s, &defaults);
+	visits(&s, 'd', 3);
+	check("three slow reads are waited for before arming",
+		  s.armed_at < 0 && s.waits == 3);
+	visits(&s, 'd', 1);
+	check("the fourth visit looks ahead", s.armed_at == 3);
+
+	start(&s, &defaults);
+	visits(&s, 'h', 64);
+	check("64 cached visits pass", s.armed_at < 0 && s.policy.state == LA_PASS);
+	visits(&s, 'h', 2);
+	check("then memory look-ahead begins",
+		  s.armed_at == 65 && s.policy.ahead == 8 && !s.policy.io);
+	visits(&s, 'h', 100000);
+	check("and never goes far", s.max_ahead == 8 && s.issued == 0);
+}
+
+static void
+test_ramp(void)
+{
+	Sim			s;
+	int			before;
+
+	start(&s, &defaults);
+	visits(&s, 'd', 3);
+	visit(&s, 'd', 1000);
+	before = s.policy.ahead;
+	check("starts with 2 ahead", before == 2);
+	visit(&s, 'd', 1000);
+	check("doubles with an issued block consumed", s.policy.ahead == 4);
+	visits(&s, 'd', 10000);
+	check("reaches max_distance in flight", s.max_in_flight == 64);
+	check("and never more", s.max_in_flight <= 64);
+	check("waits for few reads once ramped: controls only", s.waits < 30);
+
+	start(&s, &defaults);
+	s.policy.config.max_distance = 1;
+	visits(&s, 'd', 1000);
+	check("max_distance 1 is obeyed", s.max_in_flight == 1);
+}
+
+static void
+test_mixed(void)
+{
+	Sim			s;
+
+	/* 7 of 8 visits cached: more visits than 64 must be foreseen */
+	start(&s, &defaults);
+	visits(&s, 'd', 8);
+	for (int i = 0; i < 4000; i++)
+	{
+		LaPolicy   *p = &s.policy;
+
+		la_policy_on_visit(p, i % 8 == 0 ? LA_VISIT_ISSUED : LA_VISIT_HIT, 0);
+	}
+	check("hits in between do not shrink the distance", s.policy.ahead == 256);
+
+	/* half in the OS cache: still worth it, and not disarmed */
+	start(&s, &defaults);
+	visits(&s, 'm', 20000);
+	check("a mixed scan stays armed", s.policy.state == LA_ARMED &&
+		  s.armed_visits > 19000);
+}
+
+static void
+test_os_cache(void)
+{
+	Sim			s;
+
+	start(&s, &defaults);
+	visits(&s, 'o', 1000);
+	check("fast reads never arm", s.armed_at < 0 && s.issued == 0);
+	visits(&s, 'o', 100000);
+	check("not even in long scans", s.issued == 0);
+
+	start(&s, &defaults);
+	visits(&s, 'd', 5000);
+	check("armed by slow reads", s.policy.state == LA_ARMED);
+	visits(&s, 'o', 5000);
+	check("disarmed when the OS has the blocks", s.policy.state != LA_ARMED);
+	check("after little advice in vain", s.issued_in_vain < 2000);
+	visits(&s, 'd', 5000);
+	check("armed again when reads are slow again",
+		  s.policy.state == LA_ARMED);
+}
+
+static void
+test_misses_stop(void)
+{
+	Sim			s;
+	LaPolicyConfig off = defaults;
+
+	start(&s, &defaults);
+	visits(&s, 'd', 1000);
+	visits(&s, 'h', 5000);
+	check("falls back to the distance for memory",
+		  s.policy.state == LA_ARMED && s.policy.ahead == 8);
+
+	off.memory_threshold = -1;
+	start(&s, &off);
+	visits(&s, 'd', 1000);
+	visits(&s, 'h', 5000);
+	check("or disarms where memory look-ahead is off",
+		  s.policy.state == LA_PASS);
+	visits(&s, 'h', 100000);
+	check("and cached scans never arm then", s.policy.state == LA_PASS);
+	visits(&s, 'd', 1000);
+	check("until misses come back", s.policy.state == LA_ARMED);
+}
+
+static void
+test_rescans(void)
+{
+	Sim			s;
+
+	/* a nested loop over a primary key */
+	start(&s, &defaults);
+	for (int i = 0; i < 100000; i++)
+	{
+		visits(&s, i % 3 == 0 ? 'd' : 'h', 1);
+		rescan(&s, false);
+	}
+	check("scans of one visit never arm", s.armed_at < 0);
+
+	/* twenty rows each */
+	start(&s, &defaults);
+	for (int i = 0; i < 100; i++)
+	{
+		visits(&s, 'd', 20);
+		rescan(&s, false);
+	}
+	check("evidence is carried over: armed from the first visit on",
+		  s.armed_visits == 2000 - 3);
+	check("nothing foreseen beyond the end", s.wasted == 0);
+
+	/* LIMIT 5 inside of a long index range, again and again */
+	start(&s, &defaults);
+	for (int i = 0; i < 1000; i++)
+	{
+		for (int j = 0; j < 5; j++)
+			visit(&s, 'd', 1000);
+		rescan(&s, true);
+	}
+	check("early ends are learnt: little is wasted", s.wasted < 500);
+	check("while most waits are gone", s.waits < 2500);
+
+	/* ... and a long one after that ramps again */
+	for (int j = 0; j < 5000; j++)
+		visit(&s, 'd', 5000 - j);
+	check("a longer scan than usual still ramps", s.max_in_flight == 64);
+
+	/* cached inner side of a nested loop, ten rows each */
+	start(&s, &defaults);
+	for (int i = 0; i < 1000; i++)
+	{
+		visits(&s, 'h', 10);
+		rescan(&s, false);
+	}
+	check("short cached rescans are left alone", s.armed_at < 0);
+}
+
+static void
+test_settings(void)
+{
+	Sim			s;
+	LaPolicyConfig c = defaults;
+
+	c.force = true;
+	start(&s, &c);
+	check("force arms at once", s.policy.state == LA_ARMED &&
+		  la_policy_visits_ahead(&s.policy) == 256);
+	visits(&s, 'o', 10000);
+	check("and never disarms", s.policy.state == LA_ARMED);
+	rescan(&s, true);
+	check("nor shrinks", la_policy_visits_ahead(&s.policy) == 256);
+
+	c = defaults;
+	c.advice_works = false;
+	start(&s, &c);
+	visits(&s, 'd', 10000);
+	check("where advice does not work, none is given", s.issued == 0);
+
+	c = defaults;
+	c.miss_threshold = 0;
+	start(&s, &c);
+	visits(&s, 'd', 2);
+	check("miss_threshold 0 arms on the first miss", s.armed_at == 1);
+
+	c = defaults;
+	c.min_read_us = 0;
+	start(&s, &c);
+	visits(&s, 'o', 100);
+	check("min_read_time 0 takes every read for a wait", s.armed_at == 3);
+}
+
+int
+main(void)
+{
+	test_arming();
+	test_ramp();
+	test_mixed();
+	test_os_cache();
+	test_misses_stop();
+	test_rescans();
+	test_settings();
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
