@@ -187,8 +187,13 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 
 	if (shared == NULL)
 		return;
-	for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-		pending[kind][i] += counters->c[i];
+	if (counters->c[LA_SCANS_ARMED] == 0)
+		pending[kind][LA_SCANS_ATTACHED] += counters->c[LA_SCANS_ATTACHED];
+	else
+	{
+		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+			pending[kind][i] += counters->c[i];
+	}
 	npending++;
 	if (!exit_registered && !proc_exit_inprogress)
 	{

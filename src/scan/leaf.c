@@ -617,6 +617,7 @@ la_leaf_begin(LaScan *ls, ScanDirection dir)
 		issue_next_leaf(lv);
 
 	ls->active = true;
+	ls->ended = false;
 	ls->counters.c[LA_SCANS_ARMED]++;
 	return la_leaf_gettuple(ls, dir);
 }

@@ -17,6 +17,8 @@
  *	- under an MVCC snapshot,
  *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could
  *	  make an early read fail;
+ *	- that can return more than one row.  A look-up by all columns of a unique
+ *	  index visits one heap block and is not even observed;
  *	- whose ExecProcNodeReal is still the server's: where another extension has
  *	  replaced it for some nodes, those stay as they are.
  *
@@ -25,6 +27,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
@@ -103,8 +106,29 @@ restore_exec(PlanState *ps, ExecProcNodeMtd original)
 		ps->ExecProcNode = original;
 }
 
+/*
+ * Do the keys fix all columns of a unique index?
+ */
 static bool
-eligible(PlanState *ps, Relation heap, Relation index)
+at_most_one_row(Relation index, ScanKey keys, int nkeys)
+{
+	uint32		fixed = 0;
+	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
+
+	if (!index->rd_index->indisunique)
+		return false;
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (keys[i].sk_strategy == BTEqualStrategyNumber &&
+			(keys[i].sk_flags & (SK_SEARCHARRAY | SK_SEARCHNULL |
+								 SK_SEARCHNOTNULL | SK_ROW_HEADER)) == 0)
+			fixed |= (uint32) 1 << (keys[i].sk_attno - 1);
+	}
+	return fixed == (uint32) (((uint64) 1 << ncolumns) - 1);
+}
+
+static bool
+eligible(PlanState *ps, Relation heap, Relation index, ScanKey keys, int nkeys)
 {
 	return la_enable && la_enable_index_scan &&
 		ps->state->es_epq_active == NULL &&
@@ -112,7 +136,8 @@ eligible(PlanState *ps, Relation heap, Relation index)
 		index->rd_rel->relam == BTREE_AM_OID &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 		IsMVCCSnapshot(ps->state->es_snapshot) &&
-		!la_early_reads_may_fail();
+		!la_early_reads_may_fail() &&
+		(la_force || !at_most_one_row(index, keys, nkeys));
 }
 
 static TupleTableSlot *
@@ -121,7 +146,8 @@ first_index_scan(PlanState *ps)
 	IndexScanState *node = castNode(IndexScanState, ps);
 
 	restore_exec(ps, exec_index_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
+	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc,
+				 node->iss_ScanKeys, node->iss_NumScanKeys))
 	{
 		if (node->iss_ScanDesc == NULL)
 		{
@@ -149,7 +175,8 @@ first_index_only_scan(PlanState *ps)
 	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
 
 	restore_exec(ps, exec_index_only_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
+	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc,
+				 node->ioss_ScanKeys, node->ioss_NumScanKeys))
 	{
 		if (node->ioss_ScanDesc == NULL)
 		{

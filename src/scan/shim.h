@@ -42,8 +42,7 @@ typedef struct LaScan
 	int64		seen_reads;		/* blocks read when we last returned */
 	ScanDirection last_dir;		/* of the last call of the access method */
 	BlockNumber moved_page;		/* leaf that we moved the scan back to */
-	bool		started;		/* has been asked for a row since rescan */
-	bool		ended;			/* ... and has answered that there is none */
+	bool		ended;			/* answered that there are no more rows */
 
 	Buffer		vmbuf;			/* index-only scans: our own look at the map */
 

@@ -32,7 +32,6 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "executor/instrument.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "storage/buf_internals.h"
@@ -48,15 +47,6 @@
 #else
 #define touch(address)	((void) (address))
 #endif
-
-/*
- * Blocks that this backend has read into buffers so far, shared and local.
- */
-int64
-la_issue_blocks_read(void)
-{
-	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
-}
 
 /*
  * Look a block up without starting a read of it.

@@ -7,6 +7,7 @@
 #ifndef LA_ISSUE_H
 #define LA_ISSUE_H
 
+#include "executor/instrument.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
@@ -32,6 +33,14 @@ extern void la_issue_touch_page(Buffer recent, OffsetNumber offset);
 extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
 extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
 								  Buffer recent, Buffer *current);
-extern int64 la_issue_blocks_read(void);
+
+/*
+ * Blocks that this backend has read into buffers so far, shared and local.
+ */
+static inline int64
+la_issue_blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
 
 #endif							/* LA_ISSUE_H */

@@ -70,6 +70,13 @@ max_int(int a, int b)
 	return a > b ? a : b;
 }
 
+/* Visits of the current scan. */
+static int64_t
+visits(const LaPolicy *p)
+{
+	return p->total - p->scan_start;
+}
+
 static bool
 memory_wanted(const LaPolicy *p)
 {
@@ -89,7 +96,7 @@ static void
 hold_off(LaPolicy *p)
 {
 	pass(p);
-	p->holdoff = p->holdoff_length;
+	p->holdoff_until = p->total + p->holdoff_length;
 	p->holdoff_length = min_int(p->holdoff_length * 2, HOLDOFF_LAST);
 }
 
@@ -112,10 +119,10 @@ arm(LaPolicy *p, bool io)
  * Behaviour F: is there more than one visit to expect of this scan?
  */
 static bool
-long_enough(const LaPolicy *p, int visits)
+long_enough(const LaPolicy *p, int wanted)
 {
-	return p->scans == 0 || p->visits >= visits ||
-		p->mean_visits >= visits * SIXTEENTHS;
+	return p->scans == 0 || visits(p) >= wanted ||
+		p->mean_visits >= wanted * SIXTEENTHS;
 }
 
 void
@@ -137,22 +144,22 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 void
 la_policy_rescan(LaPolicy *p, bool ended_early)
 {
-	int32_t		visits = (int32_t) (p->visits < 100000 ? p->visits : 100000) *
-		SIXTEENTHS;
+	int64_t		n = visits(p);
+	int32_t		sixteenths = (int32_t) (n < 100000 ? n : 100000) * SIXTEENTHS;
 
 	if (p->scans == 0)
-		p->mean_visits = visits;
+		p->mean_visits = sixteenths;
 	else
-		p->mean_visits += (visits - p->mean_visits) / 4;
+		p->mean_visits += (sixteenths - p->mean_visits) / 4;
 
 	if (ended_early)
-		p->early_visits = p->early_visits == 0 ? visits :
-			p->early_visits + (visits - p->early_visits) / 4;
+		p->early_visits = p->early_visits == 0 ? sixteenths :
+			p->early_visits + (sixteenths - p->early_visits) / 4;
 	else if (p->early_visits > 0)
-		p->early_visits = max_int(p->early_visits, visits);
+		p->early_visits = max_int(p->early_visits, sixteenths);
 
 	p->scans++;
-	p->visits = 0;
+	p->scan_start = p->total;
 
 	/* F: nothing to gain from scans of one visit */
 	if (p->state == LA_ARMED && !p->config.force && !long_enough(p, 2))
@@ -166,33 +173,29 @@ la_policy_rescan(LaPolicy *p, bool ended_early)
 bool
 la_policy_on_pass(LaPolicy *p, bool missed)
 {
-	p->visits++;
+	p->total++;
 
-	if (p->holdoff > 0)
+	if (!missed)
 	{
-		p->holdoff--;
-		return false;
-	}
-	if (missed)
-	{
-		p->hits = 0;
-		if (!p->config.advice_works || !long_enough(p, 2))
+		/* A: this is all that most visits come to */
+		if (++p->hits <= p->config.memory_threshold || !memory_wanted(p))
 			return false;
-		p->state = LA_OBSERVE;
-		p->slow = p->fast = 0;
-		if (p->config.miss_threshold == 0)
-			arm(p, true);
-		return true;
-	}
-
-	p->hits++;
-	if (memory_wanted(p) && p->hits > p->config.memory_threshold &&
-		long_enough(p, p->config.memory_threshold / 4))
-	{
+		if (p->total < p->holdoff_until ||
+			!long_enough(p, p->config.memory_threshold / 4))
+			return false;
 		arm(p, false);
 		return true;
 	}
-	return false;
+
+	p->hits = 0;
+	if (p->total < p->holdoff_until ||
+		!p->config.advice_works || !long_enough(p, 2))
+		return false;
+	p->state = LA_OBSERVE;
+	p->slow = p->fast = 0;
+	if (p->config.miss_threshold == 0)
+		arm(p, true);
+	return true;
 }
 
 static void
@@ -264,7 +267,7 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 void
 la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 {
-	p->visits++;
+	p->total++;
 
 	if (p->state == LA_ARMED)
 	{
@@ -331,9 +334,9 @@ la_policy_visits_ahead(const LaPolicy *p)
 	/* F */
 	if (p->early_visits > 0 && !p->config.force)
 	{
-		/* after the visit that is being made, not yet counted in visits */
+		/* after the visit that is being made, which is not yet counted */
 		int64_t		left = (p->early_visits + SIXTEENTHS - 1) / SIXTEENTHS -
-			p->visits - 1;
+			visits(p) - 1;
 
 		/* longer than usual: feel forward */
 		if (left < 0)

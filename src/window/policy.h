@@ -47,8 +47,8 @@ typedef struct LaPolicy
 	LaPolicyState state;
 
 	/* PASS and OBSERVE */
-	int			holdoff;		/* visits to let pass before observing again */
-	int			holdoff_length; /* ... the next time */
+	int64_t		holdoff_until;	/* value of total from which to observe again */
+	int			holdoff_length; /* visits, the next time */
 	int			slow;			/* timed reads that were waits */
 	int			fast;			/* timed reads that were not */
 	int			hits;			/* visits since the last miss */
@@ -62,8 +62,9 @@ typedef struct LaPolicy
 	int			fast_controls;	/* in a row */
 
 	/* rescans */
+	int64_t		total;			/* visits of all scans */
+	int64_t		scan_start;		/* value of total when this one began */
 	int64_t		scans;			/* completed so far */
-	int64_t		visits;			/* of the current one */
 	int32_t		mean_visits;	/* of completed ones, 1/16ths */
 	int32_t		early_visits;	/* of those that were ended early, 1/16ths, 0
 								 * if none was */

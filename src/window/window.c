@@ -101,7 +101,9 @@ la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
 										 policy->config.max_distance + 16);
 	LaWindow   *w;
 
-	w = palloc0(offsetof(LaWindow, ring) + slots * sizeof(Visit));
+	/* the ring need not be zeroed: visits are written before they are read */
+	w = palloc(offsetof(LaWindow, ring) + slots * sizeof(Visit));
+	memset(w, 0, offsetof(LaWindow, recent));
 	w->heap = heap;
 	w->producer = producer;
 	w->policy = policy;
