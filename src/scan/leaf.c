@@ -41,7 +41,7 @@
  *	   is a primitive scan of its own: a batch keeps the elements' indexes.  From
  *	   17 on, nbtree restores a mark by starting the arrays again in the scan's
  *	   direction and lets the next page set them; we do the same, in the
- *	   direction that the next page will be read in (la_leaf_turn_array_keys).  A
+ *	   direction that the next page will be read in (la_batch_turn_array_keys).  A
  *	   page after which another primitive scan is due must not look like the
  *	   scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
  *	H. SERIALIZABLE: reading a leaf page takes a predicate lock.  No page is
@@ -63,28 +63,13 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "scan/batch.h"
 #include "scan/shim.h"
 #include "window/issue.h"
 #include "window/window.h"
 
 #define MAX_PINNED			8
 #define PARALLEL_BATCHES	4
-
-/* The outcome of our look at the visibility map, for index-only scans. */
-#define HEAP_UNKNOWN	0
-#define HEAP_NEEDED		1
-#define HEAP_NOT_NEEDED 2
-
-typedef struct Batch
-{
-	BTScanPos	pos;			/* copy of currPos, used items only */
-	int			max_items;		/* allocated in pos */
-	char	   *tuples;			/* copy of currTuples, index-only scans */
-	uint8	   *heap;			/* HEAP_xxx for each item, index-only scans */
-	int		   *killed;			/* items reported dead */
-	int			nkilled;
-	int		   *elements;		/* behaviour G, until 16 */
-} Batch;
 
 typedef struct Position
 {
@@ -96,7 +81,7 @@ struct LaLeaves
 {
 	LaScan	   *ls;
 	LaWindow   *window;
-	BTScanOpaque kill_state;	/* for _bt_killitems; NULL until needed */
+	LaBatches	batches;
 	ScanDirection dir;
 	bool		read_to_end;	/* nbtree has no more pages */
 	bool		fetch_first;	/* begin found the first row of the scan */
@@ -113,17 +98,12 @@ struct LaLeaves
 
 	bool		marked;
 	Position	mark;			/* valid unless kept */
-	Batch	   *kept;			/* the marked batch, once it left the ring */
+	LaBatch    *kept;			/* the marked batch, once it left the ring */
 
-	Batch	   *spare;			/* a batch to use again */
-	Batch	  **ring;			/* max_leaf_batches of them */
+	LaBatch   **ring;			/* max_leaf_batches of them */
 };
 
 #define ring_slot(lv, n)	((lv)->ring[(n) % (lv)->ls->max_leaf_batches])
-#define opaque_of(ls)		((BTScanOpaque) (ls)->scan->opaque)
-#define pos_size(nitems) \
-	(offsetof(BTScanPosData, items) + (nitems) * sizeof(BTScanPosItem))
-#define used_size(pos)		pos_size((pos)->lastItem + 1)
 #define step(lv)			(ScanDirectionIsForward((lv)->dir) ? 1 : -1)
 
 static bool foresee_visit(void *arg, LaForeseen *visit);
@@ -134,102 +114,21 @@ static void foresee_restart(void *arg);
  * ------------------------------------------------------------------
  */
 
-static void
-free_batch(LaLeaves *lv, Batch *b)
-{
-	if (BufferIsValid(b->pos->buf))
-		ReleaseBuffer(b->pos->buf);
-	b->pos->buf = InvalidBuffer;
-	b->nkilled = 0;
-
-	if (lv->spare == NULL)
-	{
-		lv->spare = b;
-		return;
-	}
-	pfree(b->pos);
-	if (b->tuples)
-		pfree(b->tuples);
-	if (b->heap)
-		pfree(b->heap);
-	if (b->killed)
-		pfree(b->killed);
-	if (b->elements)
-		pfree(b->elements);
-	pfree(b);
-}
-
-/*
- * Make a batch of a position of nbtree's.  The caller cares for the pin.
- */
-static Batch *
-copy_pos(LaLeaves *lv, BTScanPos pos, const char *tuples)
-{
-	LaScan	   *ls = lv->ls;
-	Batch	   *b = lv->spare;
-	int			nitems = pos->lastItem + 1;
-
-	lv->spare = NULL;
-	if (b == NULL)
-		b = MemoryContextAllocZero(ls->context, sizeof(Batch));
-	if (b->max_items < nitems)
-	{
-		if (b->pos)
-			pfree(b->pos);
-		b->pos = NULL;
-		b->max_items = 0;
-		b->pos = MemoryContextAlloc(ls->context, pos_size(nitems));
-		b->max_items = nitems;
-	}
-	memcpy(b->pos, pos, pos_size(nitems));
-
-	if (ls->kind == LA_KIND_INDEX_ONLY_SCAN)
-	{
-		if (b->tuples == NULL)
-			b->tuples = MemoryContextAlloc(ls->context, BLCKSZ);
-		if (b->heap == NULL)
-			b->heap = MemoryContextAlloc(ls->context, MaxTIDsPerBTreePage);
-		memcpy(b->tuples, tuples, pos->nextTupleOffset);
-		memset(b->heap, HEAP_UNKNOWN, nitems);
-	}
-	return b;
-}
-
-/* Behaviour G: the state of the array keys that belongs to a batch. */
-static void
-save_elements(LaLeaves *lv, Batch *b, bool of_mark)
-{
-#ifndef LA_BT_ARRAYS_IN_SCAN
-	BTScanOpaque so = opaque_of(lv->ls);
-
-	if (so->numArrayKeys <= 0)
-		return;
-	if (b->elements)
-		pfree(b->elements);
-	b->elements = NULL;
-	b->elements = MemoryContextAlloc(lv->ls->context,
-									 so->numArrayKeys * sizeof(int));
-	for (int i = 0; i < so->numArrayKeys; i++)
-		b->elements[i] = of_mark ? so->arrayKeys[i].mark_elem :
-			so->arrayKeys[i].cur_elem;
-#endif
-}
-
 /*
  * Copy so->currPos as the newest batch, and make the real access method step
  * off that page when it is called next.
  */
-static Batch *
+static LaBatch *
 push_current_page(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
-	BTScanOpaque so = opaque_of(ls);
+	BTScanOpaque so = la_bt_opaque(ls);
 	bool		forward = ScanDirectionIsForward(lv->dir);
-	Batch	   *b = copy_pos(lv, &so->currPos, so->currTuples);
+	LaBatch    *b = la_batch_copy(&lv->batches, &so->currPos, so->currTuples);
 
 	if (BufferIsValid(so->currPos.buf))
 		IncrBufferRefCount(so->currPos.buf);
-	save_elements(lv, b, false);
+	la_batch_save_elements(&lv->batches, b, false);
 #ifdef LA_BT_ARRAYS_IN_SCAN
 	if (so->needPrimScan)
 	{
@@ -266,7 +165,7 @@ static void
 issue_next_leaf(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
-	BTScanOpaque so = opaque_of(ls);
+	BTScanOpaque so = la_bt_opaque(ls);
 	BlockNumber next;
 	Buffer		recent;
 
@@ -292,7 +191,7 @@ static bool
 read_leaf(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
-	Batch	   *b;
+	LaBatch    *b;
 
 	if (lv->read_to_end)
 		return false;
@@ -326,50 +225,6 @@ may_read_ahead(LaLeaves *lv)
 }
 
 /* ------------------------------------------------------------------
- *		Kills (behaviour B)
- * ------------------------------------------------------------------
- */
-
-static void
-remember_kill(LaLeaves *lv, Batch *b, int item)
-{
-	if (b->killed == NULL)
-		b->killed = MemoryContextAlloc(lv->ls->context,
-									   MaxTIDsPerBTreePage * sizeof(int));
-	if (b->nkilled < MaxTIDsPerBTreePage)
-		b->killed[b->nkilled++] = item;
-}
-
-static void
-apply_kills(LaLeaves *lv, Batch *b)
-{
-	LaScan	   *ls = lv->ls;
-	IndexScanDesc scan = ls->scan;
-	BTScanOpaque so = opaque_of(ls);
-	BTScanOpaque ks = lv->kill_state;
-
-	if (b->nkilled == 0)
-		return;
-	if (ks == NULL)
-		ks = lv->kill_state = MemoryContextAlloc(ls->context,
-												 sizeof(BTScanOpaqueData));
-
-	memcpy(ks, so, offsetof(BTScanOpaqueData, currPos));
-	memcpy(&ks->currPos, b->pos, used_size(b->pos));
-	ks->killedItems = b->killed;
-	ks->numKilled = b->nkilled;
-
-	scan->opaque = ks;
-	scan->indexRelation = ls->real;
-	_bt_killitems(scan);
-	scan->indexRelation = &ls->shadow;
-	scan->opaque = so;
-
-	ls->counters.c[LA_ENTRIES_KILLED] += b->nkilled;
-	b->nkilled = 0;
-}
-
-/* ------------------------------------------------------------------
  *		Beginning, ending, moving
  * ------------------------------------------------------------------
  */
@@ -378,7 +233,7 @@ static void
 forget_mark(LaLeaves *lv)
 {
 	if (lv->kept)
-		free_batch(lv, lv->kept);
+		la_batch_free(&lv->batches, lv->kept);
 	lv->kept = NULL;
 	lv->marked = false;
 }
@@ -387,13 +242,13 @@ forget_mark(LaLeaves *lv)
 static void
 pop_batch(LaLeaves *lv)
 {
-	Batch	   *b = ring_slot(lv, lv->head);
+	LaBatch    *b = ring_slot(lv, lv->head);
 
-	apply_kills(lv, b);
+	la_batch_apply_kills(&lv->batches, b);
 	if (lv->marked && lv->kept == NULL && lv->mark.batch == lv->head)
 		lv->kept = b;
 	else
-		free_batch(lv, b);
+		la_batch_free(&lv->batches, b);
 	lv->head++;
 }
 
@@ -401,7 +256,7 @@ pop_batch(LaLeaves *lv)
 static void
 take_mark(LaLeaves *lv)
 {
-	BTScanOpaque so = opaque_of(lv->ls);
+	BTScanOpaque so = la_bt_opaque(lv->ls);
 
 	Assert(!lv->marked);
 	if (so->markItemIndex >= 0)
@@ -414,8 +269,8 @@ take_mark(LaLeaves *lv)
 	}
 	else if (BTScanPosIsValid(so->markPos))
 	{
-		lv->kept = copy_pos(lv, &so->markPos, so->markTuples);
-		save_elements(lv, lv->kept, true);
+		lv->kept = la_batch_copy(&lv->batches, &so->markPos, so->markTuples);
+		la_batch_save_elements(&lv->batches, lv->kept, true);
 		lv->marked = true;
 		lv->mark.item = so->markPos.itemIndex;
 		BTScanPosInvalidate(so->markPos);	/* its pin is the batch's now */
@@ -426,25 +281,11 @@ take_mark(LaLeaves *lv)
 static void
 give_mark(LaLeaves *lv)
 {
-	BTScanOpaque so = opaque_of(lv->ls);
-	Batch	   *b = lv->kept;
-
 	if (!lv->marked)
 		return;
-	if (b == NULL)
-		b = ring_slot(lv, lv->mark.batch);
-	Assert(!BTScanPosIsValid(so->markPos));
-	memcpy(&so->markPos, b->pos, used_size(b->pos));
-	if (BufferIsValid(b->pos->buf))
-		IncrBufferRefCount(b->pos->buf);
-	if (b->tuples)
-		memcpy(so->markTuples, b->tuples, b->pos->nextTupleOffset);
-	so->markPos.itemIndex = lv->mark.item;
-	so->markItemIndex = -1;
-#ifndef LA_BT_ARRAYS_IN_SCAN
-	for (int i = 0; i < so->numArrayKeys; i++)
-		so->arrayKeys[i].mark_elem = b->elements[i];
-#endif
+	la_batch_give_mark(&lv->batches,
+					   lv->kept ? lv->kept : ring_slot(lv, lv->mark.batch),
+					   lv->mark.item);
 	forget_mark(lv);
 }
 
@@ -470,85 +311,13 @@ hand_over(LaLeaves *lv)
 }
 
 /*
- * Put the consumer's position into so->currPos, for nbtree to go on from there
- * in direction dir.  (It is where nbtree stands anyway if the newest batch is
- * used up; the caller knows.)
- */
-static void
-give_position(LaLeaves *lv, ScanDirection dir)
-{
-	LaScan	   *ls = lv->ls;
-	BTScanOpaque so = opaque_of(ls);
-	Batch	   *b = ring_slot(lv, lv->head);
-
-	if (BTScanPosIsValid(so->currPos))
-		BTScanPosUnpinIfPinned(so->currPos);
-	memcpy(&so->currPos, b->pos, used_size(b->pos));
-	if (BufferIsValid(b->pos->buf))
-		IncrBufferRefCount(b->pos->buf);
-	if (b->tuples)
-		memcpy(so->currTuples, b->tuples, b->pos->nextTupleOffset);
-	so->currPos.itemIndex = lv->item;
-
-	if (so->numArrayKeys <= 0)
-		return;
-	ls->scan->indexRelation = ls->real;
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	_bt_start_array_keys(ls->scan, dir);
-	so->needPrimScan = false;
-	ls->moved_page = so->currPos.currPage;
-#else
-	for (int i = 0; i < so->numArrayKeys; i++)
-	{
-		/* the mark of the arrays is needed to move them; put it back after */
-		int			mark = so->arrayKeys[i].mark_elem;
-
-		so->arrayKeys[i].mark_elem = b->elements[i];
-		b->elements[i] = mark;
-	}
-	_bt_restore_array_keys(ls->scan);
-	so->arraysStarted = true;
-	for (int i = 0; i < so->numArrayKeys; i++)
-		so->arrayKeys[i].mark_elem = b->elements[i];
-#endif
-	ls->scan->indexRelation = &ls->shadow;
-}
-
-/*
- * Behaviour G, from 17 on: after give_position() the array keys stand at their
- * first elements in the direction that was expected.  If the scan turns before
- * it has left that page, they have to stand at the other end.
- */
-void
-la_leaf_turn_array_keys(LaScan *ls, ScanDirection dir)
-{
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	BTScanOpaque so = opaque_of(ls);
-
-	if (!BTScanPosIsValid(so->currPos) ||
-		so->currPos.currPage != ls->moved_page)
-	{
-		ls->moved_page = InvalidBlockNumber;
-		return;
-	}
-	if (dir != ls->last_dir && so->numArrayKeys > 0)
-	{
-		ls->scan->indexRelation = ls->real;
-		_bt_start_array_keys(ls->scan, dir);
-		so->needPrimScan = false;
-		ls->scan->indexRelation = &ls->shadow;
-	}
-#endif
-}
-
-/*
  * May the position be taken over now?  Either the scan has not started, or the
  * current page was read in the direction that is wanted.
  */
 bool
 la_leaf_may_begin(LaScan *ls, ScanDirection dir)
 {
-	BTScanOpaque so = opaque_of(ls);
+	BTScanOpaque so = la_bt_opaque(ls);
 
 	if (ScanDirectionIsNoMovement(dir))
 		return false;
@@ -569,7 +338,8 @@ create(LaScan *ls)
 	LaProducer	producer = {lv, foresee_visit, foresee_restart};
 
 	lv->ls = ls;
-	lv->ring = palloc0(ls->max_leaf_batches * sizeof(Batch *));
+	lv->batches.ls = ls;
+	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
 	lv->window = la_window_create(ls->scan->heapRelation, producer,
 								  &ls->policy, &ls->counters);
 	MemoryContextSwitchTo(old);
@@ -582,11 +352,11 @@ create(LaScan *ls)
 bool
 la_leaf_begin(LaScan *ls, ScanDirection dir)
 {
-	BTScanOpaque so = opaque_of(ls);
+	BTScanOpaque so = la_bt_opaque(ls);
 	IndexFetchHeapData *hscan = la_heap_fetch(ls);
 	LaLeaves   *lv = ls->leaves;
 	bool		fresh = !BTScanPosIsValid(so->currPos);
-	Batch	   *b;
+	LaBatch    *b;
 
 	if (fresh && !la_shim_real_gettuple(ls, dir))
 	{
@@ -607,7 +377,7 @@ la_leaf_begin(LaScan *ls, ScanDirection dir)
 
 	b = push_current_page(lv);
 	for (int i = 0; i < so->numKilled; i++)
-		remember_kill(lv, b, so->killedItems[i]);
+		la_batch_kill(&lv->batches, b, so->killedItems[i]);
 	so->numKilled = 0;
 	take_mark(lv);
 	if (!IsolationIsSerializable() &&
@@ -638,7 +408,7 @@ la_leaf_drop(LaScan *ls)
  */
 
 static bool
-heap_needed(LaLeaves *lv, Batch *b, int item)
+heap_needed(LaLeaves *lv, LaBatch *b, int item)
 {
 	if (b->heap == NULL)
 		return true;
@@ -650,14 +420,14 @@ heap_needed(LaLeaves *lv, Batch *b, int item)
 }
 
 static bool
-outside(LaLeaves *lv, const Batch *b, int item)
+outside(LaLeaves *lv, const LaBatch *b, int item)
 {
 	return ScanDirectionIsForward(lv->dir) ? item > b->pos->lastItem :
 		item < b->pos->firstItem;
 }
 
 static int
-first_item(LaLeaves *lv, const Batch *b)
+first_item(LaLeaves *lv, const LaBatch *b)
 {
 	return ScanDirectionIsForward(lv->dir) ? b->pos->firstItem :
 		b->pos->lastItem;
@@ -675,7 +445,7 @@ foresee_visit(void *arg, LaForeseen *visit)
 
 	while (lv->nforeseen - lv->nconsumed < wanted)
 	{
-		Batch	   *b;
+		LaBatch    *b;
 		ItemPointer tid;
 		BlockNumber block;
 		int			item;
@@ -736,7 +506,7 @@ return_item(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
 	IndexScanDesc scan = ls->scan;
-	Batch	   *b = ring_slot(lv, lv->head);
+	LaBatch    *b = ring_slot(lv, lv->head);
 	BTScanPosItem *item = &b->pos->items[lv->item];
 	BlockNumber block = ItemPointerGetBlockNumber(&item->heapTid);
 
@@ -783,7 +553,7 @@ bool
 la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 {
 	LaLeaves   *lv = ls->leaves;
-	Batch	   *b = ring_slot(lv, lv->head);
+	LaBatch    *b = ring_slot(lv, lv->head);
 
 	if (lv->fetch_first)
 	{
@@ -792,14 +562,14 @@ la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 	}
 	if (ls->scan->kill_prior_tuple)
 	{
-		remember_kill(lv, b, lv->item);
+		la_batch_kill(&lv->batches, b, lv->item);
 		ls->scan->kill_prior_tuple = false;
 	}
 
 	if (dir != lv->dir)
 	{
 		/* behaviour E */
-		give_position(lv, dir);
+		la_batch_give_position(&lv->batches, b, lv->item, dir);
 		hand_over(lv);
 		return la_shim_real_gettuple(ls, dir);
 	}

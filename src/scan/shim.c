@@ -55,6 +55,7 @@
 
 #include "base/compat.h"
 #include "base/guc.h"
+#include "scan/batch.h"
 #include "scan/shim.h"
 #include "window/issue.h"
 
@@ -185,7 +186,7 @@ attend(LaScan *ls, ScanDirection dir)
 		return la_leaf_begin(ls, dir);
 
 	if (ls->moved_page != InvalidBlockNumber)
-		la_leaf_turn_array_keys(ls, dir);
+		la_batch_turn_array_keys(ls, dir);
 	found = next_row(ls, dir);
 	ls->ended = !found;
 	if (ls->policy.state == LA_OBSERVE && found &&

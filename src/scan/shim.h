@@ -69,6 +69,5 @@ extern bool la_leaf_gettuple(LaScan *ls, ScanDirection dir);
 extern void la_leaf_mark(LaScan *ls);
 extern bool la_leaf_restore(LaScan *ls);
 extern void la_leaf_drop(LaScan *ls);
-extern void la_leaf_turn_array_keys(LaScan *ls, ScanDirection dir);
 
 #endif							/* LA_SHIM_H */

@@ -1,0 +1,235 @@
+/*
+ * batch.c
+ *	  One index leaf page that was read ahead, and nbtree's state for it.
+ *
+ * A batch is a copy of BTScanOpaque->currPos as nbtree left it after reading a
+ * leaf page: items, page number, links, LSN and, if nbtree holds one, a pin.
+ * leaf.c keeps them in a ring and tells the whole story; its behaviours are
+ * cited here.  This file moves state between nbtree and batches: it makes and
+ * frees them, applies kills (B), gives positions and marks back (C, D), and
+ * keeps the array keys right (G).
+ *
+ * Invariants:
+ *	- a batch with a valid pos->buf owns one pin of it, until la_batch_free;
+ *	- killed[] names items of this batch only, and is applied with this batch's
+ *	  position in place, so that _bt_killitems sees the page number, LSN and pin
+ *	  that belong to them;
+ *	- a position given to nbtree has a pin of its own.
+ *
+ * src/scan/batch.c
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "scan/batch.h"
+
+void
+la_batch_free(LaBatches *bs, LaBatch *b)
+{
+	if (BufferIsValid(b->pos->buf))
+		ReleaseBuffer(b->pos->buf);
+	b->pos->buf = InvalidBuffer;
+	b->nkilled = 0;
+
+	if (bs->spare == NULL)
+	{
+		bs->spare = b;
+		return;
+	}
+	pfree(b->pos);
+	if (b->tuples)
+		pfree(b->tuples);
+	if (b->heap)
+		pfree(b->heap);
+	if (b->killed)
+		pfree(b->killed);
+	if (b->elements)
+		pfree(b->elements);
+	pfree(b);
+}
+
+/*
+ * Make a batch of a position of nbtree's.  The caller cares for the pin.
+ */
+LaBatch *
+la_batch_copy(LaBatches *bs, BTScanPos pos, const char *tuples)
+{
+	LaScan	   *ls = bs->ls;
+	LaBatch    *b = bs->spare;
+	int			nitems = pos->lastItem + 1;
+
+	bs->spare = NULL;
+	if (b == NULL)
+		b = MemoryContextAllocZero(ls->context, sizeof(LaBatch));
+	if (b->max_items < nitems)
+	{
+		if (b->pos)
+			pfree(b->pos);
+		b->pos = NULL;
+		b->max_items = 0;
+		b->pos = MemoryContextAlloc(ls->context, la_pos_size(pos));
+		b->max_items = nitems;
+	}
+	memcpy(b->pos, pos, la_pos_size(pos));
+
+	if (ls->kind == LA_KIND_INDEX_ONLY_SCAN)
+	{
+		if (b->tuples == NULL)
+			b->tuples = MemoryContextAlloc(ls->context, BLCKSZ);
+		if (b->heap == NULL)
+			b->heap = MemoryContextAlloc(ls->context, MaxTIDsPerBTreePage);
+		memcpy(b->tuples, tuples, pos->nextTupleOffset);
+		memset(b->heap, HEAP_UNKNOWN, nitems);
+	}
+	return b;
+}
+
+/* Behaviour G: the state of the array keys that belongs to a batch. */
+void
+la_batch_save_elements(LaBatches *bs, LaBatch *b, bool of_mark)
+{
+#ifndef LA_BT_ARRAYS_IN_SCAN
+	BTScanOpaque so = la_bt_opaque(bs->ls);
+
+	if (so->numArrayKeys <= 0)
+		return;
+	if (b->elements)
+		pfree(b->elements);
+	b->elements = NULL;
+	b->elements = MemoryContextAlloc(bs->ls->context,
+									 so->numArrayKeys * sizeof(int));
+	for (int i = 0; i < so->numArrayKeys; i++)
+		b->elements[i] = of_mark ? so->arrayKeys[i].mark_elem :
+			so->arrayKeys[i].cur_elem;
+#endif
+}
+
+/* Behaviour B */
+void
+la_batch_kill(LaBatches *bs, LaBatch *b, int item)
+{
+	if (b->killed == NULL)
+		b->killed = MemoryContextAlloc(bs->ls->context,
+									   MaxTIDsPerBTreePage * sizeof(int));
+	if (b->nkilled < MaxTIDsPerBTreePage)
+		b->killed[b->nkilled++] = item;
+}
+
+void
+la_batch_apply_kills(LaBatches *bs, LaBatch *b)
+{
+	LaScan	   *ls = bs->ls;
+	IndexScanDesc scan = ls->scan;
+	BTScanOpaque so = la_bt_opaque(ls);
+	BTScanOpaque ks = bs->kill_state;
+
+	if (b->nkilled == 0)
+		return;
+	if (ks == NULL)
+		ks = bs->kill_state = MemoryContextAlloc(ls->context,
+												 sizeof(BTScanOpaqueData));
+
+	memcpy(ks, so, offsetof(BTScanOpaqueData, currPos));
+	memcpy(&ks->currPos, b->pos, la_pos_size(b->pos));
+	ks->killedItems = b->killed;
+	ks->numKilled = b->nkilled;
+
+	scan->opaque = ks;
+	scan->indexRelation = ls->real;
+	_bt_killitems(scan);
+	scan->indexRelation = &ls->shadow;
+	scan->opaque = so;
+
+	ls->counters.c[LA_ENTRIES_KILLED] += b->nkilled;
+	b->nkilled = 0;
+}
+
+/*
+ * Put an item of a batch into so->currPos, for nbtree to go on from there in
+ * direction dir.
+ */
+void
+la_batch_give_position(LaBatches *bs, LaBatch *b, int item,
+					   ScanDirection dir)
+{
+	LaScan	   *ls = bs->ls;
+	BTScanOpaque so = la_bt_opaque(ls);
+
+	if (BTScanPosIsValid(so->currPos))
+		BTScanPosUnpinIfPinned(so->currPos);
+	memcpy(&so->currPos, b->pos, la_pos_size(b->pos));
+	if (BufferIsValid(b->pos->buf))
+		IncrBufferRefCount(b->pos->buf);
+	if (b->tuples)
+		memcpy(so->currTuples, b->tuples, b->pos->nextTupleOffset);
+	so->currPos.itemIndex = item;
+
+	if (so->numArrayKeys <= 0)
+		return;
+	ls->scan->indexRelation = ls->real;
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	_bt_start_array_keys(ls->scan, dir);
+	so->needPrimScan = false;
+	ls->moved_page = so->currPos.currPage;
+#else
+	/* overwrites the elements of nbtree's mark; leaf.c has taken that mark */
+	for (int i = 0; i < so->numArrayKeys; i++)
+		so->arrayKeys[i].mark_elem = b->elements[i];
+	_bt_restore_array_keys(ls->scan);
+	so->arraysStarted = true;
+#endif
+	ls->scan->indexRelation = &ls->shadow;
+}
+
+/*
+ * Make an item of a batch nbtree's mark (behaviour D).
+ */
+void
+la_batch_give_mark(LaBatches *bs, LaBatch *b, int item)
+{
+	BTScanOpaque so = la_bt_opaque(bs->ls);
+
+	Assert(!BTScanPosIsValid(so->markPos));
+	memcpy(&so->markPos, b->pos, la_pos_size(b->pos));
+	if (BufferIsValid(b->pos->buf))
+		IncrBufferRefCount(b->pos->buf);
+	if (b->tuples)
+		memcpy(so->markTuples, b->tuples, b->pos->nextTupleOffset);
+	so->markPos.itemIndex = item;
+	so->markItemIndex = -1;
+#ifndef LA_BT_ARRAYS_IN_SCAN
+	for (int i = 0; i < so->numArrayKeys; i++)
+		so->arrayKeys[i].mark_elem = b->elements[i];
+#endif
+}
+
+/*
+ * Behaviour G, from 17 on: after la_batch_give_position() the array keys stand
+ * at their first elements in the direction that was expected.  If the scan turns
+ * before it has left that page, they have to stand at the other end.
+ */
+void
+la_batch_turn_array_keys(LaScan *ls, ScanDirection dir)
+{
+#ifdef LA_BT_ARRAYS_IN_SCAN
+	BTScanOpaque so = la_bt_opaque(ls);
+
+	if (!BTScanPosIsValid(so->currPos) ||
+		so->currPos.currPage != ls->moved_page)
+	{
+		ls->moved_page = InvalidBlockNumber;
+		return;
+	}
+	if (dir != ls->last_dir && so->numArrayKeys > 0)
+	{
+		ls->scan->indexRelation = ls->real;
+		_bt_start_array_keys(ls->scan, dir);
+		so->needPrimScan = false;
+		ls->scan->indexRelation = &ls->shadow;
+	}
+#endif
+}
