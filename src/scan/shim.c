@@ -58,6 +58,7 @@
 #include "scan/batch.h"
 #include "scan/shim.h"
 #include "window/issue.h"
+#include "window/window.h"
 
 #define MICROSECONDS_PER_MILLISECOND 1000.0
 
@@ -107,14 +108,18 @@ static void
 observe(LaScan *ls, BlockNumber block)
 {
 	Buffer	   *current = &la_heap_fetch(ls)->xs_cbuf;
+	LaVisitResult result = LA_VISIT_HIT;
 	LaReadResult r;
 
 	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
 		return;
 	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, current);
+	if (r.missed)
+		result = la_is_near(block, ls->observed_block) ? LA_VISIT_NEAR_MISS :
+			LA_VISIT_MISS;
+	ls->observed_block = block;
 	ls->seen_buffer = *current;
-	la_policy_on_visit(&ls->policy, r.missed ? LA_VISIT_MISS : LA_VISIT_HIT,
-					   r.us);
+	la_policy_on_visit(&ls->policy, result, r.us);
 }
 
 /*
@@ -363,6 +368,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->limit = limit;
 	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;
+	ls->observed_block = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
 	read_settings(ls);
 	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;

@@ -39,6 +39,7 @@ typedef struct LaScan
 
 	/* while the real access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
+	BlockNumber observed_block; /* heap block read last in state OBSERVE */
 	int64		seen_reads;		/* blocks read when we last returned */
 	ScanDirection last_dir;		/* of the last call of the access method */
 	BlockNumber moved_page;		/* leaf that we moved the scan back to */

@@ -41,7 +41,14 @@
  *	   primary key, cannot look ahead within themselves and stay in PASS.  Where
  *	   rescans are ended early (LIMIT, semi joins), no more visits are foreseen
  *	   than scans have used on average.
- *	G. force ignores all that: armed from the first row, at full distance.
+ *	G. Reads close to each other may be served by the kernel's own read-ahead,
+ *	   with requests larger than ours.  Whether it sees the pattern, and how far
+ *	   it reads, differs from system to system (128 kB to many MB).  So in
+ *	   OBSERVE a wait close to the previous block is only a quarter of the
+ *	   evidence: read-ahead gets the time to set in.  Armed, runs of near blocks
+ *	   are left to the kernel as long as at most a quarter of their reads are
+ *	   waits, else issued like others, and tried again later.
+ *	H. force ignores all that: armed from the first row, at full distance.
  *
  * src/window/policy.c
  */
@@ -56,6 +63,11 @@
 #define CONTROL_FIRST		16
 #define CONTROL_LAST		1024
 #define CONTROLS_ENOUGH		8
+#define FAR_WEIGHT			4	/* a wait far from the previous block */
+#define NEAR_TRIAL			16	/* near reads that make a trial */
+#define NEAR_SLOW_PART		4	/* a quarter of them may be waits */
+#define NEAR_PAUSE_FIRST	1024
+#define NEAR_PAUSE_LAST		65536
 #define SIXTEENTHS			16
 
 static int
@@ -132,6 +144,8 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 
 	*p = fresh;
 	p->holdoff_length = HOLDOFF_FIRST;
+	p->leave_near = true;
+	p->near_pause = NEAR_PAUSE_FIRST;
 	pass(p);
 	if (config->force)
 		arm(p, true);
@@ -198,6 +212,52 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 	return true;
 }
 
+/* Behaviour G: a block left to the kernel had to be read. */
+static void
+on_near_read(LaPolicy *p, bool slow)
+{
+	p->near_reads++;
+	if (slow)
+		p->near_slow++;
+	if (p->near_slow * NEAR_SLOW_PART > NEAR_TRIAL)
+	{
+		p->leave_near = false;
+		p->near_again_at = p->total + p->near_pause;
+		p->near_pause = min_int(p->near_pause * 2, NEAR_PAUSE_LAST);
+	}
+	else if (p->near_reads < NEAR_TRIAL)
+		return;
+	p->near_reads = p->near_slow = 0;
+}
+
+/*
+ * Are runs of near blocks left to the kernel now?
+ */
+bool
+la_policy_leave_near(LaPolicy *p)
+{
+	if (!p->leave_near && p->total >= p->near_again_at)
+		p->leave_near = true;
+	return p->leave_near;
+}
+
+static void
+on_hit(LaPolicy *p)
+{
+	/* D */
+	if (++p->hit_run <= 2 * p->ahead)
+		return;
+	p->hit_run = 0;
+	if (p->ahead > p->config.memory_distance)
+		p->ahead = max_int(p->ahead / 2, p->config.memory_distance);
+	else
+	{
+		p->io = false;
+		if (!memory_wanted(p))
+			pass(p);
+	}
+}
+
 static void
 on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 {
@@ -241,22 +301,16 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 			p->hit_run = 0;
 			break;
 
-		case LA_VISIT_HIT:
-			/* D */
-			p->hit_run++;
-			if (p->hit_run > 2 * p->ahead)
-			{
+		case LA_VISIT_NEAR_MISS:
+			on_near_read(p, slow);
+			if (slow)
 				p->hit_run = 0;
-				if (p->ahead > p->config.memory_distance)
-					p->ahead = max_int(p->ahead / 2,
-									   p->config.memory_distance);
-				else
-				{
-					p->io = false;
-					if (!memory_wanted(p))
-						pass(p);
-				}
-			}
+			else
+				on_hit(p);
+			break;
+
+		case LA_VISIT_HIT:
+			on_hit(p);
 			break;
 	}
 }
@@ -285,11 +339,11 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 		return;
 	}
 	p->hits = 0;
-	if (us >= p->config.min_read_us)
-		p->slow++;
-	else
+	if (us < p->config.min_read_us)
 		p->fast++;
-	if (p->slow >= p->config.miss_threshold)
+	else
+		p->slow += result == LA_VISIT_NEAR_MISS ? 1 : FAR_WEIGHT;
+	if (p->slow >= p->config.miss_threshold * FAR_WEIGHT)
 		arm(p, true);
 	else if (p->fast >= FAST_ENOUGH)
 		hold_off(p);

@@ -25,6 +25,9 @@ typedef struct LaPolicyConfig
 	bool		force;			/* arm at once, never disarm */
 } LaPolicyConfig;
 
+/* Blocks no further apart than this are near to each other. */
+#define LA_NEAR_BLOCKS	16
+
 typedef enum LaPolicyState
 {
 	LA_PASS,					/* untouched but for two comparisons */
@@ -37,6 +40,7 @@ typedef enum LaVisitResult
 {
 	LA_VISIT_HIT,				/* it was in shared buffers */
 	LA_VISIT_MISS,				/* read without having been issued */
+	LA_VISIT_NEAR_MISS,			/* the same, close to the previous block */
 	LA_VISIT_CONTROL,			/* the same, left out of advice on purpose */
 	LA_VISIT_ISSUED				/* read after having been issued */
 } LaVisitResult;
@@ -49,7 +53,7 @@ typedef struct LaPolicy
 	/* PASS and OBSERVE */
 	int64_t		holdoff_until;	/* value of total from which to observe again */
 	int			holdoff_length; /* visits, the next time */
-	int			slow;			/* timed reads that were waits */
+	int			slow;			/* timed reads that were waits, weighted */
 	int			fast;			/* timed reads that were not */
 	int			hits;			/* visits since the last miss */
 
@@ -60,6 +64,13 @@ typedef struct LaPolicy
 	int			control_interval;	/* issued blocks between controls */
 	int			until_control;
 	int			fast_controls;	/* in a row */
+
+	/* blocks left to the kernel's read-ahead */
+	bool		leave_near;		/* it does its work */
+	int			near_reads;		/* on trial */
+	int			near_slow;		/* ... that were waits */
+	int64_t		near_again_at;	/* value of total for the next trial */
+	int			near_pause;		/* visits between trials */
 
 	/* rescans */
 	int64_t		total;			/* visits of all scans */
@@ -77,6 +88,7 @@ extern void la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us);
 extern bool la_policy_control_due(const LaPolicy *p);
 extern void la_policy_on_control(LaPolicy *p);
 extern void la_policy_on_issue(LaPolicy *p);
+extern bool la_policy_leave_near(LaPolicy *p);
 extern int	la_policy_visits_ahead(const LaPolicy *p);
 
 #endif							/* LA_POLICY_H */

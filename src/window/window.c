@@ -27,9 +27,10 @@
  * What is foreseen and not issued:
  *	- recent: the block was foreseen within the last RECENT_VISITS visits, so it
  *	  is in flight, or cached by now;
- *	- sequential: the last SEQUENTIAL_RUN visits went from block to next block.
- *	  The kernel recognizes that and reads ahead with larger requests than
- *	  advice would make.
+ *	- sequential: the last SEQUENTIAL_RUN visits went from block to next block,
+ *	  or the last NEAR_RUN visits to blocks near the previous one.  The kernel
+ *	  recognizes many such patterns and reads ahead with larger requests than
+ *	  advice would make; the policy finds out whether it does (its behaviour G).
  *
  * Invariant: the window is a hint.  Whatever it holds, la_window_visit leaves
  * the wanted block in the scan's buffer, or raises the error that reading it
@@ -45,6 +46,7 @@
 #include "window/window.h"
 
 #define SEQUENTIAL_RUN	3
+#define NEAR_RUN		8
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256
 #define RING_FACTOR		4		/* ring slots per block of max_distance */
@@ -55,7 +57,8 @@ typedef enum VisitState
 	VISIT_CACHED,
 	VISIT_ISSUED,
 	VISIT_CONTROL,				/* not cached, left alone to be timed */
-	VISIT_SKIPPED				/* recent or sequential */
+	VISIT_RECENT,
+	VISIT_LEFT					/* to the kernel's read-ahead */
 } VisitState;
 
 typedef struct Visit
@@ -85,6 +88,7 @@ struct LaWindow
 	int			in_flight;		/* issued, not consumed */
 	BlockNumber last_foreseen;
 	int			run;			/* visits that were to the next block */
+	int			near_run;		/* visits that were to a near block */
 
 	RecentSlot	recent[RECENT_SLOTS];
 	uint64		mask;
@@ -126,7 +130,23 @@ la_window_clear(LaWindow *w)
 	w->in_flight = 0;
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = InvalidBlockNumber;
-	w->run = 0;
+	w->run = w->near_run = 0;
+}
+
+/*
+ * Is this visit, the next one in order, part of a run that is left to the
+ * kernel?
+ */
+static bool
+left_to_kernel(LaWindow *w, BlockNumber block)
+{
+	BlockNumber last = w->last_foreseen;
+
+	w->last_foreseen = block;
+	w->run = block == last + 1 ? w->run + 1 : 0;
+	w->near_run = la_is_near(block, last) ? w->near_run + 1 : 0;
+	return (w->run >= SEQUENTIAL_RUN || w->near_run >= NEAR_RUN) &&
+		la_policy_leave_near(w->policy);
 }
 
 static bool
@@ -149,19 +169,20 @@ foresee(LaWindow *w, const LaForeseen *f)
 	v->block = f->block;
 	v->offset = f->offset;
 	v->recent = InvalidBuffer;
-	v->state = VISIT_SKIPPED;
+	v->state = VISIT_UNKNOWN;
 	count(w, LA_BLOCKS_FORESEEN);
 
-	if (f->block == w->last_foreseen + 1)
-		w->run++;
-	else
-		w->run = 0;
-	w->last_foreseen = f->block;
-
-	if (w->run >= SEQUENTIAL_RUN)
-		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
-	else if (is_recent(w, f->block))
+	if (is_recent(w, f->block))
+	{
+		left_to_kernel(w, f->block);
+		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
+	}
+	else if (left_to_kernel(w, f->block))
+	{
+		v->state = VISIT_LEFT;
+		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
+	}
 	else if (la_policy_control_due(w->policy) &&
 			 !la_issue_is_cached(w->heap, f->block, &v->recent))
 	{
@@ -242,7 +263,8 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}
 	else if (r.missed)
-		result = v->state == VISIT_CONTROL ? LA_VISIT_CONTROL : LA_VISIT_MISS;
+		result = v->state == VISIT_CONTROL ? LA_VISIT_CONTROL :
+			v->state == VISIT_LEFT ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
 	la_policy_on_visit(w->policy, result, r.us);
 }
 

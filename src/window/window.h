@@ -38,6 +38,13 @@ typedef struct LaProducer
 
 typedef struct LaWindow LaWindow;
 
+/* Could the kernel's read-ahead for one block have brought the other? */
+static inline bool
+la_is_near(BlockNumber a, BlockNumber b)
+{
+	return (a > b ? a - b : b - a) <= LA_NEAR_BLOCKS;
+}
+
 extern LaWindow *la_window_create(Relation heap, LaProducer producer,
 								  LaPolicy *policy, LaCounters *counters);
 extern void la_window_visit(LaWindow *window, BlockNumber block,

@@ -324,6 +324,62 @@ test_misses_stop(void)
 	check("until misses come back", s.policy.state == LA_ARMED);
 }
 
+/*
+ * Blocks close to each other.  of_kernel tells how many of ten such reads the
+ * kernel's read-ahead serves.
+ */
+static void
+near_visits(Sim *s, int n, int of_kernel)
+{
+	LaPolicy   *p = &s->policy;
+
+	for (int i = 0; i < n; i++)
+	{
+		double		us = i % 10 < 10 - of_kernel ? DISK_US : OS_CACHE_US;
+
+		if (p->state == LA_PASS)
+			la_policy_on_pass(p, true);
+		else if (p->state == LA_ARMED && !la_policy_leave_near(p))
+		{
+			la_policy_on_issue(p);
+			s->issued++;
+			la_policy_on_visit(p, LA_VISIT_ISSUED, OS_CACHE_US);
+		}
+		else
+		{
+			if (us == DISK_US)
+				s->waits++;
+			la_policy_on_visit(p, LA_VISIT_NEAR_MISS, us);
+		}
+	}
+}
+
+static void
+test_near(void)
+{
+	Sim			s;
+
+	start(&s, &defaults);
+	near_visits(&s, 10000, 9);
+	check("near reads that the kernel serves never arm",
+		  s.policy.state != LA_ARMED);
+
+	start(&s, &defaults);
+	near_visits(&s, 9, 0);
+	check("near reads arm after four times as many waits",
+		  s.policy.state == LA_ARMED);
+	near_visits(&s, 10000, 0);
+	check("and are issued when the kernel does not serve them",
+		  s.issued > 9000 && s.waits < 100);
+
+	start(&s, &defaults);
+	visits(&s, 'd', 1000);
+	s.issued = 0;
+	near_visits(&s, 10000, 9);
+	check("an armed scan leaves near runs to a kernel that serves them",
+		  s.issued == 0);
+}
+
 static void
 test_rescans(void)
 {
@@ -417,6 +473,7 @@ main(void)
 	test_mixed();
 	test_os_cache();
 	test_misses_stop();
+	test_near();
 	test_rescans();
 	test_settings();
 	printf("%d passed, %d failed\n", passed, failed);
