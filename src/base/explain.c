@@ -60,7 +60,7 @@ print_text(const LaCounters *n, double avg, ExplainState *es)
 	ExplainIndentText(es);
 	appendStringInfo(es->str, "Look-Ahead Blocks: foreseen=" INT64_FORMAT,
 					 n->c[LA_BLOCKS_FORESEEN]);
-	for (int i = 0; i < lengthof(words); i++)
+	for (int i = 0; i < (int) lengthof(words); i++)
 	{
 		if (n->c[words[i].counter] != 0)
 			appendStringInfo(es->str, " %s=" INT64_FORMAT, words[i].word,
@@ -91,7 +91,7 @@ print_structured(const LaCounters *n, double avg, ExplainState *es)
 	};
 
 	ExplainPropertyFloat("Average Prefetch Distance", NULL, avg, 2, es);
-	for (int i = 0; i < lengthof(labels); i++)
+	for (int i = 0; i < (int) lengthof(labels); i++)
 		ExplainPropertyInteger(labels[i].label, NULL, n->c[labels[i].counter],
 							   es);
 }

@@ -86,6 +86,8 @@ struct LaLeaves
 	bool		read_to_end;	/* nbtree has no more pages */
 	bool		fetch_first;	/* begin found the first row of the scan */
 
+	BlockNumber index_size;		/* see la_issue_exists() */
+
 	uint64		head;			/* consumer's batch */
 	uint64		tail;			/* next batch to be read */
 	int			item;			/* consumer's item in the head batch */
@@ -177,7 +179,8 @@ issue_next_leaf(LaLeaves *lv)
 		next = so->currPos.moreRight ? so->currPos.nextPage : P_NONE;
 	else
 		next = so->currPos.moreLeft ? la_bt_prev_page(&so->currPos) : P_NONE;
-	if (next == P_NONE || next == InvalidBlockNumber)
+	if (next == P_NONE || next == InvalidBlockNumber ||
+		!la_issue_exists(ls->real, next, &lv->index_size))
 		return;
 	if (la_issue_block(ls->real, next, &recent) == LA_ISSUE_STARTED)
 		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
@@ -339,6 +342,7 @@ create(LaScan *ls)
 
 	lv->ls = ls;
 	lv->batches.ls = ls;
+	lv->index_size = InvalidBlockNumber;
 	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
 	lv->window = la_window_create(ls->scan->heapRelation, producer,
 								  &ls->policy, &ls->counters);
@@ -517,7 +521,11 @@ return_item(LaLeaves *lv)
 		if (ls->policy.state == LA_ARMED)
 			la_window_visit(lv->window, block, &la_heap_fetch(ls)->xs_cbuf);
 		else
-			la_shim_visit(ls, block);	/* behaviour F */
+		{
+			/* behaviour F; what is still in the window is not waited for */
+			la_window_clear(lv->window);
+			la_shim_visit(ls, block);
+		}
 	}
 
 	scan->xs_heaptid = item->heapTid;

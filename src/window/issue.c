@@ -26,6 +26,10 @@
  *
  * An I/O error of an advised block is the kernel's secret until the block is
  * read: then stock's ReadBuffer raises it, at the time when it would have.
+ * Advice itself can fail in one case only: for a block in a segment file that
+ * does not exist (a damaged table, or an index that points beyond its end).
+ * So callers ask la_issue_exists() first; blocks that are not there are left to
+ * stock, which may never come to them.
  *
  * src/window/issue.c
  */
@@ -47,6 +51,18 @@
 #else
 #define touch(address)	((void) (address))
 #endif
+
+/*
+ * Is the block within the relation?  *known_size remembers the relation's size,
+ * InvalidBlockNumber at first; it is asked for again where it may have grown.
+ */
+bool
+la_issue_exists(Relation rel, BlockNumber block, BlockNumber *known_size)
+{
+	if (*known_size == InvalidBlockNumber || block >= *known_size)
+		*known_size = RelationGetNumberOfBlocks(rel);
+	return block < *known_size;
+}
 
 /*
  * Look a block up without starting a read of it.

@@ -26,6 +26,8 @@ typedef struct LaReadResult
 	double		us;				/* ... in so many microseconds */
 } LaReadResult;
 
+extern bool la_issue_exists(Relation rel, BlockNumber block,
+							BlockNumber *known_size);
 extern bool la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent);
 extern LaIssueResult la_issue_block(Relation rel, BlockNumber block,
 									Buffer *recent);

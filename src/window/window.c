@@ -89,6 +89,7 @@ struct LaWindow
 	BlockNumber last_foreseen;
 	int			run;			/* visits that were to the next block */
 	int			near_run;		/* visits that were to a near block */
+	BlockNumber heap_size;		/* see la_issue_exists() */
 
 	RecentSlot	recent[RECENT_SLOTS];
 	uint64		mask;
@@ -114,6 +115,7 @@ la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
 	w->counters = counters;
 	w->mask = slots - 1;
 	w->last_foreseen = InvalidBlockNumber;
+	w->heap_size = InvalidBlockNumber;
 	for (int i = 0; i < RECENT_SLOTS; i++)
 		w->recent[i].block = InvalidBlockNumber;
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
@@ -182,6 +184,10 @@ foresee(LaWindow *w, const LaForeseen *f)
 	{
 		v->state = VISIT_LEFT;
 		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
+	}
+	else if (!la_issue_exists(w->heap, f->block, &w->heap_size))
+	{
+		/* reading it is an error, and stock's to raise */
 	}
 	else if (la_policy_control_due(w->policy) &&
 			 !la_issue_is_cached(w->heap, f->block, &v->recent))
