@@ -101,6 +101,14 @@ la_shim_heap_needed(LaScan *ls, ItemPointer tid)
 						   ItemPointerGetBlockNumber(tid), &ls->vmbuf);
 }
 
+static inline void
+pass_visit(LaScan *ls, bool missed)
+{
+	la_policy_on_pass(&ls->policy, missed);
+	if (la_policy_clock_due(&ls->policy))
+		la_policy_on_clock(&ls->policy, la_issue_clock_us());
+}
+
 /*
  * Behaviour B: in state OBSERVE, make the block current now, and time that.
  */
@@ -113,7 +121,8 @@ observe(LaScan *ls, BlockNumber block)
 
 	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
 		return;
-	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, current);
+	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, true,
+					  current);
 	if (r.missed)
 		result = la_is_near(block, ls->observed_block) ? LA_VISIT_NEAR_MISS :
 			LA_VISIT_MISS;
@@ -132,7 +141,7 @@ la_shim_visit(LaScan *ls, BlockNumber block)
 	int64		reads = la_issue_blocks_read();
 
 	if (ls->policy.state == LA_PASS)
-		la_policy_on_pass(&ls->policy, reads != ls->seen_reads);
+		pass_visit(ls, reads != ls->seen_reads);
 	if (ls->policy.state == LA_OBSERVE)
 		observe(ls, block);
 	ls->seen_reads = la_issue_blocks_read();
@@ -184,8 +193,7 @@ attend(LaScan *ls, ScanDirection dir)
 	{
 		ls->seen_buffer = buffer;
 		if (ls->policy.state == LA_PASS && BufferIsValid(buffer))
-			la_policy_on_pass(&ls->policy,
-							  la_issue_blocks_read() != ls->seen_reads);
+			pass_visit(ls, la_issue_blocks_read() != ls->seen_reads);
 	}
 	if (ls->policy.state == LA_ARMED && la_leaf_may_begin(ls, dir))
 		return la_leaf_begin(ls, dir);

@@ -177,11 +177,22 @@ take_recent(Relation rel, BlockNumber block, Buffer recent)
 	return true;
 }
 
+double
+la_issue_clock_us(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return INSTR_TIME_GET_DOUBLE(now) * 1e6;
+}
+
 /*
- * Make *current, the pinned heap buffer of the scan, the given block's.
+ * Make *current, the pinned heap buffer of the scan, the given block's.  How long
+ * that took is told only if timed: looking at the clock is not free.
  */
 LaReadResult
-la_issue_read(Relation rel, BlockNumber block, Buffer recent, Buffer *current)
+la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
+			  Buffer *current)
 {
 	Buffer		previous = *current;
 	LaReadResult result = {false, 0.0};
@@ -198,18 +209,12 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, Buffer *current)
 	else
 	{
 		int64		before = la_issue_blocks_read();
-		instr_time	start;
-		instr_time	end;
+		double		start = timed ? la_issue_clock_us() : 0.0;
 
-		INSTR_TIME_SET_CURRENT(start);
 		*current = ReleaseAndReadBuffer(previous, rel, block);
-		if (la_issue_blocks_read() != before)
-		{
-			INSTR_TIME_SET_CURRENT(end);
-			INSTR_TIME_SUBTRACT(end, start);
-			result.missed = true;
-			result.us = INSTR_TIME_GET_MICROSEC(end);
-		}
+		result.missed = la_issue_blocks_read() != before;
+		if (timed && result.missed)
+			result.us = la_issue_clock_us() - start;
 	}
 
 	if (*current != previous)

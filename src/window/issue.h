@@ -34,7 +34,8 @@ extern LaIssueResult la_issue_block(Relation rel, BlockNumber block,
 extern void la_issue_touch_page(Buffer recent, OffsetNumber offset);
 extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
 extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
-								  Buffer recent, Buffer *current);
+								  Buffer recent, bool timed, Buffer *current);
+extern double la_issue_clock_us(void);
 
 /*
  * Blocks that this backend has read into buffers so far, shared and local.

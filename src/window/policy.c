@@ -12,8 +12,10 @@
  *	   | +<--------------------+     (then holdoff, doubling)      |   |
  *	   |                                                           |   |
  *	   |  memory_threshold visits, all hits                        |   |
- *	   +------------------------------------> ARMED (memory) <-----+   |
- *	   |                                          misses stopped       |
+ *	   +------------------------------------> ARMED (memory)       |   |
+ *	   +<-------------------------------------+ was not faster     |   |
+ *	   +<----------------------------------------------------------+   |
+ *	   |					 IO_QUIET visits without a block to issue  |
  *	   +<--------------------------------------------------------------+
  *		  CONTROLS_ENOUGH controls in a row were fast: the operating system
  *		  has the blocks in its cache, and advice is wasted work
@@ -30,9 +32,9 @@
  *	   max_distance, while so many visits are hits that fewer blocks than
  *	   max_distance are in flight.  (A distance that decays with every hit stays
  *	   near 1 on mixed data, as core's patch found.)
- *	D. When no block had to be issued for long, the scan falls back to the
- *	   distance for memory, and from there to PASS where memory look-ahead is
- *	   off.
+ *	D. When no block had to be issued for IO_QUIET visits, the scan goes back to
+ *	   PASS.  Not sooner: a wait is worth hundreds of cached visits, so rare
+ *	   misses pay for a look at many hits.
  *	E. Once blocks are issued, their reads are fast whether or not they would
  *	   have been waits.  So now and then one block, a control, is left alone
  *	   and timed.  Controls get rarer while they confirm that reads are slow.
@@ -49,13 +51,19 @@
  *	   are left to the kernel as long as at most a quarter of their reads are
  *	   waits, else issued like others, and tried again later.
  *	H. force ignores all that: armed from the first row, at full distance.
+ *	I. Memory look-ahead takes 1.7 times as little time where pages come from
+ *	   memory, and a tenth or two more where they are in the CPU's caches
+ *	   (figures in bench/).  Which is the case cannot be seen from the blocks, so
+ *	   it is timed: TRIAL_VISITS visits without, as many with it, and it is kept
+ *	   only if it was faster.  Both answers are checked again now and then.
  *
  * src/window/policy.c
  */
 #include "window/policy.h"
 
 #define FAST_ENOUGH			8	/* fast reads that end OBSERVE */
-#define HITS_ENOUGH			32	/* hits in a row that end OBSERVE */
+#define HITS_ENOUGH			256 /* hits in a row that end OBSERVE */
+#define IO_QUIET			1024
 #define HOLDOFF_FIRST		64
 #define HOLDOFF_LAST		4096
 #define START_AHEAD			2
@@ -68,6 +76,13 @@
 #define NEAR_SLOW_PART		4	/* a quarter of them may be waits */
 #define NEAR_PAUSE_FIRST	1024
 #define NEAR_PAUSE_LAST		65536
+#define TRIAL_VISITS		64
+#define WARM_UP_VISITS		16
+#define SETTLE_VISITS		512 /* more than a leaf page has items, mostly */
+#define FASTER				0.95
+#define MEMORY_KEPT			16384	/* visits, until it is checked again */
+#define MEMORY_PAUSE_FIRST	4096
+#define MEMORY_PAUSE_LAST	(1 << 20)
 #define SIXTEENTHS			16
 
 static int
@@ -96,11 +111,20 @@ memory_wanted(const LaPolicy *p)
 }
 
 static void
+set_phase(LaPolicy *p, LaMemoryPhase phase, int64_t visits_to_clock)
+{
+	p->phase = phase;
+	p->clock_at = phase == LA_MEMORY_IDLE ? INT64_MAX :
+		p->total + visits_to_clock;
+}
+
+static void
 pass(LaPolicy *p)
 {
 	p->state = LA_PASS;
 	p->slow = p->fast = p->hits = 0;
 	p->io = false;
+	set_phase(p, LA_MEMORY_IDLE, 0);
 }
 
 /* Reads turned out to be fast: look again later, and later each time. */
@@ -144,6 +168,7 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 
 	*p = fresh;
 	p->holdoff_length = HOLDOFF_FIRST;
+	p->memory_pause = MEMORY_PAUSE_FIRST;
 	p->leave_near = true;
 	p->near_pause = NEAR_PAUSE_FIRST;
 	pass(p);
@@ -192,21 +217,21 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 	if (!missed)
 	{
 		/* A: this is all that most visits come to */
-		if (++p->hits <= p->config.memory_threshold || !memory_wanted(p))
+		if (++p->hits <= p->config.memory_threshold ||
+			p->phase != LA_MEMORY_IDLE || !memory_wanted(p))
 			return false;
-		if (p->total < p->holdoff_until ||
-			!long_enough(p, p->config.memory_threshold / 4))
-			return false;
-		arm(p, false);
-		return true;
+		if (p->total >= p->holdoff_until && p->total >= p->memory_again_at &&
+			long_enough(p, p->config.memory_threshold / 4))
+			set_phase(p, LA_MEMORY_PASSIVE, 0);
+		return false;
 	}
 
 	p->hits = 0;
+	set_phase(p, LA_MEMORY_IDLE, 0);
 	if (p->total < p->holdoff_until ||
 		!p->config.advice_works || !long_enough(p, 2))
 		return false;
 	p->state = LA_OBSERVE;
-	p->slow = p->fast = 0;
 	if (p->config.miss_threshold == 0)
 		arm(p, true);
 	return true;
@@ -245,17 +270,8 @@ static void
 on_hit(LaPolicy *p)
 {
 	/* D */
-	if (++p->hit_run <= 2 * p->ahead)
-		return;
-	p->hit_run = 0;
-	if (p->ahead > p->config.memory_distance)
-		p->ahead = max_int(p->ahead / 2, p->config.memory_distance);
-	else
-	{
-		p->io = false;
-		if (!memory_wanted(p))
-			pass(p);
-	}
+	if (p->io && ++p->hit_run > IO_QUIET)
+		pass(p);
 }
 
 static void
@@ -270,7 +286,11 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 	{
 		case LA_VISIT_ISSUED:
 			/* C */
-			p->io = true;
+			if (!p->io)
+			{
+				p->io = true;
+				set_phase(p, LA_MEMORY_IDLE, 0);
+			}
 			p->hit_run = 0;
 			if (p->ahead < FORESEE_FACTOR * p->config.max_distance)
 				p->ahead = min_int(p->ahead * 2,
@@ -347,6 +367,68 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 		arm(p, true);
 	else if (p->fast >= FAST_ENOUGH)
 		hold_off(p);
+}
+
+/*
+ * Behaviour I.  clock_at has been reached: the time is now_us.
+ *
+ *	IDLE -> PASSIVE (twice: start and end) -> WARM_UP -> TRIAL -> KEPT
+ *	 ^		  ^													|	  |
+ *	 +--------|---------- not faster: pause ---------------------+	  |
+ *			  +------------ SETTLE <--------------- check again ------+
+ */
+void
+la_policy_on_clock(LaPolicy *p, double now_us)
+{
+	switch (p->phase)
+	{
+		case LA_MEMORY_IDLE:
+			break;
+
+		case LA_MEMORY_SETTLE:
+			set_phase(p, LA_MEMORY_PASSIVE, 0);
+			p->phase_start_us = 0;
+			/* FALLTHROUGH */
+
+		case LA_MEMORY_PASSIVE:
+			if (p->phase_start_us == 0)
+			{
+				p->phase_start_us = now_us;
+				p->clock_at = p->total + TRIAL_VISITS;
+				break;
+			}
+			p->passive_us = now_us - p->phase_start_us;
+			p->phase_start_us = 0;
+			arm(p, false);
+			set_phase(p, LA_MEMORY_WARM_UP, WARM_UP_VISITS);
+			break;
+
+		case LA_MEMORY_WARM_UP:
+			p->phase_start_us = now_us;
+			set_phase(p, LA_MEMORY_TRIAL, TRIAL_VISITS);
+			break;
+
+		case LA_MEMORY_TRIAL:
+			if (now_us - p->phase_start_us < p->passive_us * FASTER)
+			{
+				set_phase(p, LA_MEMORY_KEPT, MEMORY_KEPT);
+				p->memory_pause = MEMORY_PAUSE_FIRST;
+			}
+			else
+			{
+				pass(p);
+				p->memory_again_at = p->total + p->memory_pause;
+				p->memory_pause = min_int(p->memory_pause * 2,
+										  MEMORY_PAUSE_LAST);
+			}
+			p->phase_start_us = 0;
+			break;
+
+		case LA_MEMORY_KEPT:
+			pass(p);
+			set_phase(p, LA_MEMORY_SETTLE, SETTLE_VISITS);
+			break;
+	}
 }
 
 /*

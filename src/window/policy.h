@@ -35,6 +35,17 @@ typedef enum LaPolicyState
 	LA_ARMED					/* looking ahead */
 } LaPolicyState;
 
+/* See policy.c, behaviour I. */
+typedef enum LaMemoryPhase
+{
+	LA_MEMORY_IDLE,
+	LA_MEMORY_SETTLE,			/* passive again, not yet timed */
+	LA_MEMORY_PASSIVE,			/* passive, timed */
+	LA_MEMORY_WARM_UP,			/* armed, not yet timed */
+	LA_MEMORY_TRIAL,			/* armed, timed */
+	LA_MEMORY_KEPT				/* armed, since it was faster */
+} LaMemoryPhase;
+
 /* What became of one visit to a heap block. */
 typedef enum LaVisitResult
 {
@@ -65,6 +76,14 @@ typedef struct LaPolicy
 	int			until_control;
 	int			fast_controls;	/* in a row */
 
+	/* is memory look-ahead faster here? */
+	LaMemoryPhase phase;
+	int64_t		clock_at;		/* value of total when the time is wanted */
+	double		phase_start_us;
+	double		passive_us;		/* what TRIAL_VISITS took without it */
+	int64_t		memory_again_at;	/* value of total for the next trial */
+	int			memory_pause;	/* visits between trials */
+
 	/* blocks left to the kernel's read-ahead */
 	bool		leave_near;		/* it does its work */
 	int			near_reads;		/* on trial */
@@ -85,10 +104,18 @@ extern void la_policy_init(LaPolicy *p, const LaPolicyConfig *config);
 extern void la_policy_rescan(LaPolicy *p, bool ended_early);
 extern bool la_policy_on_pass(LaPolicy *p, bool missed);
 extern void la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us);
+extern void la_policy_on_clock(LaPolicy *p, double now_us);
 extern bool la_policy_control_due(const LaPolicy *p);
 extern void la_policy_on_control(LaPolicy *p);
 extern void la_policy_on_issue(LaPolicy *p);
 extern bool la_policy_leave_near(LaPolicy *p);
 extern int	la_policy_visits_ahead(const LaPolicy *p);
+
+/* Does the policy want to know the time? */
+static inline bool
+la_policy_clock_due(const LaPolicy *p)
+{
+	return p->total >= p->clock_at;
+}
 
 #endif							/* LA_POLICY_H */

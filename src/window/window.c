@@ -259,7 +259,9 @@ touch_ahead(LaWindow *w)
 static void
 read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 {
-	LaReadResult r = la_issue_read(w->heap, v->block, v->recent, current);
+	bool		timed = v->state != VISIT_RECENT && v->state != VISIT_CACHED;
+	LaReadResult r = la_issue_read(w->heap, v->block, v->recent, timed,
+								   current);
 	LaVisitResult result = LA_VISIT_HIT;
 
 	if (v->state == VISIT_ISSUED)
@@ -268,10 +270,12 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 		count(w, r.us >= w->policy->config.min_read_us ?
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}
-	else if (r.missed)
+	else if (r.missed && timed)
 		result = v->state == VISIT_CONTROL ? LA_VISIT_CONTROL :
 			v->state == VISIT_LEFT ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
 	la_policy_on_visit(w->policy, result, r.us);
+	if (la_policy_clock_due(w->policy))
+		la_policy_on_clock(w->policy, la_issue_clock_us());
 }
 
 /*

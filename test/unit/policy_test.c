@@ -50,6 +50,10 @@ typedef struct Sim
 	long		wasted;
 	int			max_in_flight;
 	int			max_ahead;
+
+	double		now_us;			/* simulated time, for memory look-ahead */
+	double		passive_us;		/* per cached visit, passive */
+	double		armed_us;		/* ... armed */
 } Sim;
 
 static int	passed = 0;
@@ -82,6 +86,9 @@ start(Sim *s, const LaPolicyConfig *config)
 {
 	memset(s, 0, sizeof(*s));
 	s->armed_at = -1;
+	s->now_us = 1;
+	s->passive_us = 1.0;
+	s->armed_us = 0.6;
 	la_policy_init(&s->policy, config);
 }
 
@@ -132,6 +139,14 @@ foresee(Sim *s, char place)
 	}
 	s->ring[s->tail % RING] = mark;
 	s->tail++;
+}
+
+static void
+tick(Sim *s)
+{
+	s->now_us += s->policy.state == LA_ARMED ? s->armed_us : s->passive_us;
+	if (la_policy_clock_due(&s->policy))
+		la_policy_on_clock(&s->policy, s->now_us);
 }
 
 /* One visit, of which `left` more are to come in this scan. */
@@ -199,7 +214,10 @@ static void
 visits(Sim *s, char place, long n)
 {
 	while (n-- > 0)
+	{
 		visit(s, place, n);
+		tick(s);
+	}
 }
 
 static void
@@ -222,13 +240,24 @@ test_arming(void)
 	check("the fourth visit looks ahead", s.armed_at == 3);
 
 	start(&s, &defaults);
-	visits(&s, 'h', 64);
-	check("64 cached visits pass", s.armed_at < 0 && s.policy.state == LA_PASS);
-	visits(&s, 'h', 2);
-	check("then memory look-ahead begins",
-		  s.armed_at == 65 && s.policy.ahead == 8 && !s.policy.io);
+	visits(&s, 'h', 128);
+	check("64 cached visits pass, 64 are timed",
+		  s.armed_at < 0 && s.policy.state == LA_PASS);
+	visits(&s, 'h', 4);
+	check("then memory look-ahead is tried",
+		  s.armed_at > 0 && s.policy.ahead == 8 && !s.policy.io);
 	visits(&s, 'h', 100000);
 	check("and never goes far", s.max_ahead == 8 && s.issued == 0);
+	check("kept where it is faster, but for checks", s.armed_visits > 90000);
+
+	start(&s, &defaults);
+	s.armed_us = 1.1;
+	visits(&s, 'h', 1000000);
+	check("given up where it is not", s.armed_visits < 2000);
+	s.armed_us = 0.6;
+	visits(&s, 'h', 2000000);
+	check("and found when it is later", s.policy.state == LA_ARMED ||
+		  s.armed_visits > 500000);
 }
 
 static void
@@ -309,8 +338,8 @@ test_misses_stop(void)
 	start(&s, &defaults);
 	visits(&s, 'd', 1000);
 	visits(&s, 'h', 5000);
-	check("falls back to the distance for memory",
-		  s.policy.state == LA_ARMED && s.policy.ahead == 8);
+	check("falls back to memory look-ahead",
+		  s.policy.state == LA_ARMED && s.policy.ahead == 8 && !s.policy.io);
 
 	off.memory_threshold = -1;
 	start(&s, &off);
