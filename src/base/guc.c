@@ -27,7 +27,7 @@ int			la_max_distance = 64;
 int			la_miss_threshold = 2;
 double		la_min_read_time = 0.025;
 int			la_memory_threshold = 64;
-int			la_memory_distance = 8;
+int			la_memory_distance = 32;
 int			la_max_leaf_batches = 64;
 
 static void
@@ -86,7 +86,7 @@ la_guc_init(void)
 	define_int("pg_lookahead.memory_distance",
 			   "Sets the number of cached heap blocks that a scan touches ahead.",
 			   NULL,
-			   &la_memory_distance, 8, 1, 64);
+			   &la_memory_distance, 32, 1, 64);
 	define_int("pg_lookahead.max_leaf_batches",
 			   "Sets the maximum number of index leaf pages that a scan keeps read ahead.",
 			   "Each one takes up to about 22 kB of memory, or 30 kB in an index-only scan.",

@@ -213,17 +213,24 @@ static bool
 shim_gettuple(IndexScanDesc scan, ScanDirection dir)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
+	Buffer		buffer;
 	bool		found;
 
 	if (ls->active)
 		return la_leaf_gettuple(ls, dir);
 
-	if (la_heap_fetch(ls)->xs_cbuf != ls->seen_buffer ||
-		ls->policy.state != LA_PASS ||
-		ls->moved_page != InvalidBlockNumber)
+	if (ls->policy.state != LA_PASS || ls->moved_page != InvalidBlockNumber)
 		return attend(ls, dir);
+	buffer = la_heap_fetch(ls)->xs_cbuf;
+	if (buffer != ls->seen_buffer)
+	{
+		if (la_issue_blocks_read() != ls->seen_reads ||
+			!la_policy_quiet_visit(&ls->policy))
+			return attend(ls, dir);
+		ls->seen_buffer = buffer;
+	}
 
-	/* what is read here, leaf pages, counts for the next visit */
+	/* leaf pages read here count for the next visit: no harm */
 	found = next_row(ls, dir);
 	ls->ended = !found;
 	return found;

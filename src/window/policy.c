@@ -168,6 +168,7 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 
 	*p = fresh;
 	p->holdoff_length = HOLDOFF_FIRST;
+	p->quiet_hits = memory_wanted(p) ? config->memory_threshold : INT32_MAX;
 	p->memory_pause = MEMORY_PAUSE_FIRST;
 	p->leave_near = true;
 	p->near_pause = NEAR_PAUSE_FIRST;
@@ -216,10 +217,9 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 
 	if (!missed)
 	{
-		/* A: this is all that most visits come to */
-		if (++p->hits <= p->config.memory_threshold ||
-			p->phase != LA_MEMORY_IDLE || !memory_wanted(p))
+		if (++p->hits <= p->quiet_hits || p->phase != LA_MEMORY_IDLE)
 			return false;
+		p->hits = 0;
 		if (p->total >= p->holdoff_until && p->total >= p->memory_again_at &&
 			long_enough(p, p->config.memory_threshold / 4))
 			set_phase(p, LA_MEMORY_PASSIVE, 0);

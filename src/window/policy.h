@@ -67,6 +67,7 @@ typedef struct LaPolicy
 	int			slow;			/* timed reads that were waits, weighted */
 	int			fast;			/* timed reads that were not */
 	int			hits;			/* visits since the last miss */
+	int			quiet_hits;		/* so many need no decision */
 
 	/* ARMED */
 	int			ahead;			/* visits to foresee */
@@ -110,6 +111,20 @@ extern void la_policy_on_control(LaPolicy *p);
 extern void la_policy_on_issue(LaPolicy *p);
 extern bool la_policy_leave_near(LaPolicy *p);
 extern int	la_policy_visits_ahead(const LaPolicy *p);
+
+/*
+ * A visit in state PASS without a miss, as most are.  Returns false if it is one
+ * that needs a decision; then la_policy_on_pass() counts it.
+ */
+static inline bool
+la_policy_quiet_visit(LaPolicy *p)
+{
+	if (p->hits >= p->quiet_hits || p->total + 1 >= p->clock_at)
+		return false;
+	p->hits++;
+	p->total++;
+	return true;
+}
 
 /* Does the policy want to know the time? */
 static inline bool
