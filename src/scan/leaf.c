@@ -161,7 +161,9 @@ rows_wanted(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * Start the read of the leaf page after the one in currPos.
+ * Start the read of the leaf page after the one in currPos.  Where it is the
+ * next block of the file, as in an index that was just built, the kernel's
+ * read-ahead is on its way, and advice would keep it from setting in.
  */
 static void
 issue_next_leaf(LaLeaves *lv)
@@ -180,6 +182,7 @@ issue_next_leaf(LaLeaves *lv)
 	else
 		next = so->currPos.moreLeft ? la_bt_prev_page(&so->currPos) : P_NONE;
 	if (next == P_NONE || next == InvalidBlockNumber ||
+		(next == so->currPos.currPage + 1 && !ls->policy.config.force) ||
 		!la_issue_exists(ls->real, next, &lv->index_size))
 		return;
 	if (la_issue_block(ls->real, next, &recent) == LA_ISSUE_STARTED)

@@ -124,7 +124,8 @@ observe(LaScan *ls, BlockNumber block)
 	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, true,
 					  current);
 	if (r.missed)
-		result = la_is_near(block, ls->observed_block) ? LA_VISIT_NEAR_MISS :
+		result = block == ls->observed_block + 1 ? LA_VISIT_NEXT_MISS :
+			la_is_near(block, ls->observed_block) ? LA_VISIT_NEAR_MISS :
 			LA_VISIT_MISS;
 	ls->observed_block = block;
 	ls->seen_buffer = *current;

@@ -48,8 +48,10 @@
  *	   it reads, differs from system to system (128 kB to many MB).  So in
  *	   OBSERVE a wait close to the previous block is only a quarter of the
  *	   evidence: read-ahead gets the time to set in.  Armed, runs of near blocks
- *	   are left to the kernel as long as at most a quarter of their reads are
- *	   waits, else issued like others, and tried again later.
+ *	   are left to the kernel as long as at most half of their reads are waits,
+ *	   else issued like others, and tried again later.  Reads from block to next
+ *	   block are the kernel's always: waits there mean that the disk is busy
+ *	   with large requests, and small ones of ours would only disturb it.
  *	H. force ignores all that: armed from the first row, at full distance.
  *	I. Memory look-ahead takes 1.7 times as little time where pages come from
  *	   memory, and a tenth or two more where they are in the CPU's caches
@@ -73,13 +75,13 @@
 #define CONTROLS_ENOUGH		8
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
-#define NEAR_SLOW_PART		4	/* a quarter of them may be waits */
+#define NEAR_SLOW_PART		2	/* half of them may be waits */
 #define NEAR_PAUSE_FIRST	1024
 #define NEAR_PAUSE_LAST		65536
 #define TRIAL_VISITS		64
 #define WARM_UP_VISITS		16
 #define SETTLE_VISITS		512 /* more than a leaf page has items, mostly */
-#define FASTER				0.95
+#define FASTER				0.88	/* of the time: noise must not decide */
 #define MEMORY_KEPT			16384	/* visits, until it is checked again */
 #define MEMORY_PAUSE_FIRST	4096
 #define MEMORY_PAUSE_LAST	(1 << 20)
@@ -329,6 +331,7 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 				on_hit(p);
 			break;
 
+		case LA_VISIT_NEXT_MISS:
 		case LA_VISIT_HIT:
 			on_hit(p);
 			break;
@@ -361,7 +364,7 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 	p->hits = 0;
 	if (us < p->config.min_read_us)
 		p->fast++;
-	else
+	else if (result != LA_VISIT_NEXT_MISS)
 		p->slow += result == LA_VISIT_NEAR_MISS ? 1 : FAR_WEIGHT;
 	if (p->slow >= p->config.miss_threshold * FAR_WEIGHT)
 		arm(p, true);

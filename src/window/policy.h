@@ -52,6 +52,7 @@ typedef enum LaVisitResult
 	LA_VISIT_HIT,				/* it was in shared buffers */
 	LA_VISIT_MISS,				/* read without having been issued */
 	LA_VISIT_NEAR_MISS,			/* the same, close to the previous block */
+	LA_VISIT_NEXT_MISS,			/* the same, the block after the previous one */
 	LA_VISIT_CONTROL,			/* the same, left out of advice on purpose */
 	LA_VISIT_ISSUED				/* read after having been issued */
 } LaVisitResult;

@@ -29,8 +29,9 @@
  *	  is in flight, or cached by now;
  *	- sequential: the last SEQUENTIAL_RUN visits went from block to next block,
  *	  or the last NEAR_RUN visits to blocks near the previous one.  The kernel
- *	  recognizes many such patterns and reads ahead with larger requests than
- *	  advice would make; the policy finds out whether it does (its behaviour G).
+ *	  recognizes the former, and often the latter, and reads ahead with larger
+ *	  requests than advice would make; the policy finds out whether it does (its
+ *	  behaviour G).
  *
  * Invariant: the window is a hint.  Whatever it holds, la_window_visit leaves
  * the wanted block in the scan's buffer, or raises the error that reading it
@@ -58,7 +59,8 @@ typedef enum VisitState
 	VISIT_ISSUED,
 	VISIT_CONTROL,				/* not cached, left alone to be timed */
 	VISIT_RECENT,
-	VISIT_LEFT					/* to the kernel's read-ahead */
+	VISIT_SEQUENTIAL,			/* left to the kernel's read-ahead */
+	VISIT_NEAR					/* the same, as long as that works */
 } VisitState;
 
 typedef struct Visit
@@ -137,18 +139,21 @@ la_window_clear(LaWindow *w)
 
 /*
  * Is this visit, the next one in order, part of a run that is left to the
- * kernel?
+ * kernel?  If so, of which kind?
  */
-static bool
-left_to_kernel(LaWindow *w, BlockNumber block)
+static VisitState
+run_of(LaWindow *w, BlockNumber block)
 {
 	BlockNumber last = w->last_foreseen;
 
 	w->last_foreseen = block;
 	w->run = block == last + 1 ? w->run + 1 : 0;
 	w->near_run = la_is_near(block, last) ? w->near_run + 1 : 0;
-	return (w->run >= SEQUENTIAL_RUN || w->near_run >= NEAR_RUN) &&
-		la_policy_leave_near(w->policy);
+	if (w->run >= SEQUENTIAL_RUN)
+		return VISIT_SEQUENTIAL;
+	if (w->near_run >= NEAR_RUN && la_policy_leave_near(w->policy))
+		return VISIT_NEAR;
+	return VISIT_UNKNOWN;
 }
 
 static bool
@@ -171,20 +176,16 @@ foresee(LaWindow *w, const LaForeseen *f)
 	v->block = f->block;
 	v->offset = f->offset;
 	v->recent = InvalidBuffer;
-	v->state = VISIT_UNKNOWN;
+	v->state = run_of(w, f->block);
 	count(w, LA_BLOCKS_FORESEEN);
 
 	if (is_recent(w, f->block))
 	{
-		left_to_kernel(w, f->block);
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
 	}
-	else if (left_to_kernel(w, f->block))
-	{
-		v->state = VISIT_LEFT;
+	else if (v->state != VISIT_UNKNOWN)
 		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
-	}
 	else if (!la_issue_exists(w->heap, f->block, &w->heap_size))
 	{
 		/* reading it is an error, and stock's to raise */
@@ -271,8 +272,23 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}
 	else if (r.missed && timed)
-		result = v->state == VISIT_CONTROL ? LA_VISIT_CONTROL :
-			v->state == VISIT_LEFT ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
+	{
+		switch (v->state)
+		{
+			case VISIT_CONTROL:
+				result = LA_VISIT_CONTROL;
+				break;
+			case VISIT_SEQUENTIAL:
+				result = LA_VISIT_NEXT_MISS;
+				break;
+			case VISIT_NEAR:
+				result = LA_VISIT_NEAR_MISS;
+				break;
+			default:
+				result = LA_VISIT_MISS;
+				break;
+		}
+	}
 	la_policy_on_visit(w->policy, result, r.us);
 	if (la_policy_clock_due(w->policy))
 		la_policy_on_clock(w->policy, la_issue_clock_us());
