@@ -193,7 +193,7 @@ la_batch_give_mark(LaBatches *bs, LaBatch *b, int item)
 {
 	BTScanOpaque so = la_bt_opaque(bs->ls);
 
-	Assert(!BTScanPosIsValid(so->markPos));
+	Assert(!BTScanPosIsPinned(so->markPos));
 	memcpy(&so->markPos, b->pos, la_pos_size(b->pos));
 	if (BufferIsValid(b->pos->buf))
 		IncrBufferRefCount(b->pos->buf);

@@ -267,7 +267,8 @@ take_mark(LaLeaves *lv)
 	Assert(!lv->marked);
 	if (so->markItemIndex >= 0)
 	{
-		/* it is on the page of the first batch */
+		/* it is on the page of the first batch; markPos is an older one */
+		BTScanPosInvalidate(so->markPos);
 		lv->marked = true;
 		lv->mark.batch = lv->head;
 		lv->mark.item = so->markItemIndex;
