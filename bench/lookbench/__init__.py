@@ -1,0 +1,15 @@
+"""Measure stock PostgreSQL, bitmap scans and pg_lookahead side by side.
+
+server      a private server: start, stop, settings, cold caches
+machine     what was measured on: processor, disk, git commit, fio ceiling
+variants    stock, bitmap, lookahead: session and server settings of each
+datasets    tables that the workloads read
+residency   keep files in the page cache and prove that they are there
+workloads/  one file per workload: its cells and its statements
+records     results as CSV, one row per repetition; what is done is not done again
+runner      the schedule: states, repetitions, interleaved variants, checks
+summary     medians, ratios, share of the disk's ceiling
+
+The runner is started by bench/run, the summary by bench/summarize; dev/demo uses
+server, machine and variants.
+"""

@@ -1,0 +1,234 @@
+"""One sample: bring the server into the cell's state, run, look at the counters.
+
+States
+  cold        restart, page cache dropped; then EXPLAIN, so that catalogs and the
+              connection's caches are there and only table and index are cold
+  cached      table and index loaded by pg_prewarm into shared_buffers that hold both;
+              one execution before the timed ones; a sample with reads is taken again
+  os-cached   files locked in the page cache, 128 MB shared_buffers; restart
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import time
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Mapping, Sequence
+
+import psycopg
+
+from .datasets import ensure_index, ensure_table
+from .machine import ROOT
+from .residency import Resident
+from .server import Server, ServerError
+from .variants import Variant
+from .workloads import CACHED, COLD, OS_CACHED, Cell, Workload
+
+SMALL_BUFFERS = "128MB"
+COLD_BUFFERS = "1GB"
+CACHED_ATTEMPTS = 3
+CACHED_ROWS = 20_000  # a cached sample repeats its statements until about so many rows
+CACHED_EXECUTIONS = 200  # or so many executions
+
+# settings that name this machine's paths, and what says nothing about speed
+_UNTOLD = (
+    "config_file", "data_directory", "hba_file", "ident_file", "unix_socket_directories",
+    "application_name", "client_encoding", "external_pid_file", "transaction_%", "log_%",
+)
+
+
+@dataclass
+class Result:
+    ms: float
+    executions: int
+    rows: int | None
+    checksum: str
+    reads: int | None
+    plan: str
+    settings: dict[str, str]
+
+
+def blocks_read(connection: psycopg.Connection, table: str) -> int:
+    """Blocks of the table and its indexes that had to be read into shared_buffers."""
+    connection.execute("select pg_stat_force_next_flush()")
+    row = connection.execute(
+        "select heap_blks_read + coalesce(idx_blks_read, 0) from pg_statio_user_tables where relname = %s",
+        (table,),
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def told_settings(connection: psycopg.Connection) -> dict[str, str]:
+    """All settings that are not at their default, in the measured session."""
+    rows = connection.execute(
+        "select name, current_setting(name) from pg_settings"
+        " where (source not in ('default', 'override') or name like 'pg_lookahead.%%')"
+        " and not name like any (%s) order by name",
+        (list(_UNTOLD),),
+    )
+    return {name: value for name, value in rows}
+
+
+class Bench:
+    """A server with its tables, and the state of its caches."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._warm: set[str] = set()
+        self._resident: Resident | None = None
+        self._resident_for: tuple[str, str] | None = None
+
+    # ---- tables -----------------------------------------------------------
+
+    def ensure(self, workload: Workload, cells: Sequence[Cell]) -> None:
+        """Tables and indexes that these cells need; afterwards the server is stopped."""
+        self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
+        with closing(self.server.connect()) as connection:
+            connection.execute("create extension if not exists pg_prewarm")
+            ensure_table(self.server, connection, workload.table, workload.table_rows)
+            for index in {index for cell in cells if (index := workload.index(cell))}:
+                ensure_index(connection, index.table, index.name, index.expression)
+        self.server.stop()
+
+    def heap_file(self, table: str) -> Path:
+        """The largest piece of the table; what fio may read."""
+        self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
+        with closing(self.server.connect()) as connection:
+            return self.server.relation_files(connection, [table])[0]
+
+    def cached_buffers(self, table: str) -> str:
+        """shared_buffers that hold a table and all its indexes."""
+        self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
+        with closing(self.server.connect()) as connection:
+            row = connection.execute("select pg_total_relation_size(%s::regclass)", (table,)).fetchone()
+        assert row is not None
+        return f"{int(row[0] * 1.03 / 2**20) + 256}MB"
+
+    # ---- states -----------------------------------------------------------
+
+    def _server_settings(self, cell: Cell, variant: Variant, cached_buffers: str) -> dict[str, str]:
+        buffers = {COLD: COLD_BUFFERS, CACHED: cached_buffers, OS_CACHED: SMALL_BUFFERS}[cell.state]
+        chosen = dict(variant.server)
+        if cell.state == CACHED:
+            # nothing is read: how it would be read must not force a restart
+            chosen = {k: v for k, v in chosen.items() if k == "shared_preload_libraries"}
+        return chosen | {"shared_buffers": buffers}
+
+    def _enter(self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: str) -> None:
+        settings = self._server_settings(cell, variant, cached_buffers)
+        if cell.state != OS_CACHED:
+            self.release()
+        if cell.state == COLD:
+            self._warm.clear()
+            self.server.restart_cold(settings)
+        elif cell.state == CACHED:
+            if self.server.running_with != settings:
+                self._warm.clear()
+            self.server.start(settings)
+            self._prewarm(workload, cell)
+        else:
+            self._warm.clear()
+            self.server.stop()
+            self.server.start(settings)
+            self._hold(workload, cell)
+
+    def _prewarm(self, workload: Workload, cell: Cell) -> None:
+        wanted = [name for name in (workload.table, workload.index_name(cell)) if name not in self._warm]
+        if not wanted:
+            return
+        with closing(self.server.connect()) as connection:
+            for name in wanted:
+                connection.execute("select pg_prewarm(%s::regclass, 'buffer')", (name,))
+                self._warm.add(name)
+
+    def _hold(self, workload: Workload, cell: Cell) -> None:
+        """Lock table and index in the page cache, if it is not these already."""
+        names = (workload.table, workload.index_name(cell))
+        if self._resident_for != names:
+            self.release()
+            with closing(self.server.connect()) as connection:
+                self._resident = Resident(self.server.relation_files(connection, names))
+            self._resident.__enter__()
+            self._resident_for = names
+        assert self._resident is not None
+        if self._resident.share() < 0.999:
+            raise ServerError(f"the page cache does not keep {workload.table}")
+
+    def release(self) -> None:
+        if self._resident is not None:
+            resident: AbstractContextManager[Resident] = self._resident
+            self._resident = self._resident_for = None
+            resident.__exit__(None, None, None)
+
+    # ---- one sample -------------------------------------------------------
+
+    def sample(
+        self, workload: Workload, cell: Cell, variant: Variant, rep: int, cached_buffers: str
+    ) -> Result:
+        for _ in range(CACHED_ATTEMPTS):
+            self._enter(workload, cell, variant, cached_buffers)
+            result = self._run(workload, cell, variant, rep)
+            if cell.state != CACHED or not result.reads:
+                break
+            self._warm.clear()
+        return result
+
+    def _run(self, workload: Workload, cell: Cell, variant: Variant, rep: int) -> Result:
+        statements = workload.statements(cell, rep)
+        script = workload.pgbench_script(cell)
+        with closing(self.server.connect(variant.session)) as connection:
+            for statement in workload.setup(cell):
+                connection.execute(statement)
+            plan = "\n".join(row[0] for row in connection.execute(f"explain {statements[0]}"))
+            settings = told_settings(connection)
+            if script is not None:
+                rows, checksum = self._execute(connection, statements)
+                before = blocks_read(connection, workload.table)
+                ms, executions = self._pgbench(variant.session, script, workload.scope.seconds)
+                reads = blocks_read(connection, workload.table) - before
+                return Result(ms, executions, None, f"{rows}:{checksum}", reads, plan, settings)
+            repeat = 1
+            if cell.state == CACHED:
+                self._execute(connection, statements)
+                per_pass = max(1, cell.size * len(statements))
+                repeat = max(1, min(CACHED_ROWS // per_pass, CACHED_EXECUTIONS // len(statements)))
+            before = blocks_read(connection, workload.table)
+            began = time.perf_counter()
+            for _ in range(repeat):
+                rows, checksum = self._execute(connection, statements)
+            ms = (time.perf_counter() - began) * 1000
+            reads = blocks_read(connection, workload.table) - before
+            return Result(ms, repeat * len(statements), rows, checksum, reads, plan, settings)
+
+    @staticmethod
+    def _execute(connection: psycopg.Connection, statements: Sequence[str]) -> tuple[int, str]:
+        """Run them; the number of rows scanned, and sums over keys and payloads."""
+        count = keys = payloads = 0
+        for statement in statements:
+            row = connection.execute(statement).fetchone()
+            if row is not None:
+                count += row[0]
+                keys += row[1] or 0
+                payloads += row[2] or 0
+        return count, f"{keys}:{payloads}"
+
+    def _pgbench(self, session: Mapping[str, str], script: str, seconds: int) -> tuple[float, int]:
+        """Milliseconds and executions of one client with prepared statements."""
+        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+            file.write(script)
+            file.flush()
+            done = subprocess.run(
+                [str(self.server.bindir / "pgbench"), "-n", "-M", "prepared", "-T", str(seconds), "-f", file.name],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                env=self.server.client_environment(session), cwd=ROOT,
+            )
+        tps = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
+        count = re.search(r"actually processed: (\d+)", done.stdout)
+        if done.returncode != 0 or not tps or not count:
+            raise ServerError(f"pgbench failed: {(done.stdout.strip().splitlines() or [''])[-1]}")
+        executions = int(count[1])
+        return executions / float(tps[1]) * 1000, executions

@@ -1,0 +1,288 @@
+"""The schedule: every cell, its repetitions, and inside a repetition every variant.
+
+Variants are interleaved: repetition 1 of stock, bitmap, lookahead, then repetition 2, the
+first one of them changing each time, so that a slow minute of the machine falls on all.
+The parameters of a query differ between repetitions and are the same for all variants.
+
+Checked on the way: the plan has the scan that the variant is about; index-scan variants
+have the same EXPLAIN text; all variants return the same number of rows and sums.  What
+fails is printed, kept in problems.txt, and makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from .machine import ROOT, ceiling, describe, source_state
+from .measure import Bench, Result
+from .records import Records, Sample
+from .server import BASE_SETTINGS, Server, ServerError
+from .variants import Variant, make_variants
+from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Scope, Workload
+
+DEPTHS = (1, 8, 64)
+STATES = (COLD, CACHED, OS_CACHED)
+# seconds, only for the forecast: of a sample's surroundings, and per row that is waited for
+OVERHEAD = {COLD: 0.7, CACHED: 0.1, OS_CACHED: 0.6}
+PER_ROW = {COLD: 1e-4, CACHED: 2e-6, OS_CACHED: 5e-6}
+
+
+@dataclass
+class Step:
+    workload: Workload
+    cell: Cell
+    variants: list[Variant]
+
+
+@dataclass
+class Seen:
+    """What the variants of one cell have shown so far."""
+
+    plans: dict[str, str] = field(default_factory=dict)  # index-scan variant -> EXPLAIN
+    answers: dict[int, tuple[str, str]] = field(default_factory=dict)  # rep -> variant, answer
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/run", description="Measure stock, bitmap and look-ahead side by side.")
+    parser.add_argument("--major", default="18", help="server: 15, 17 or 18 (default 18)")
+    parser.add_argument("--quick", action="store_true", help="a selection, less than 10 minutes")
+    parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
+                        help="cells whose name workload/data/shape/size/state matches, e.g. 'limit/*/cold'; repeatable")
+    parser.add_argument("--reps", type=int, help="repetitions (default 5, quick 3)")
+    parser.add_argument("--rows", type=int, help="rows of the points table (default 20 million, quick 5 million)")
+    parser.add_argument("--limit-rows", type=int, default=200_000, help="rows, and pages, of the LIMIT table")
+    parser.add_argument("--seconds", type=int, help="length of one pgbench run (default 3, quick 1)")
+    parser.add_argument("--variants", default="stock,bitmap,lookahead",
+                        help="of stock, bare, bitmap, lookahead (default stock,bitmap,lookahead)")
+    parser.add_argument("--variant", metavar="NAME:SETTING=VALUE,...", action="append", default=[],
+                        help="one more look-ahead variant with other settings, e.g. d16:max_distance=16; repeatable")
+    parser.add_argument("--fresh", action="store_true", help="forget what this results directory has")
+    parser.add_argument("--results", type=Path, help="directory (default bench/results/<date>-<major>)")
+    parser.add_argument("--list", action="store_true", help="list the cells and stop")
+    parser.add_argument("--bindir", type=Path, help=argparse.SUPPRESS)  # these come from bench/run
+    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--sockets", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--user", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    quick = options.quick
+    options.reps = options.reps or (3 if quick else 5)
+    options.rows = (options.rows or (5_000_000 if quick else 20_000_000)) // 1000 * 1000
+    options.seconds = options.seconds or (1 if quick else 3)
+    if options.rows < 200_000 or options.limit_rows < 10_000:
+        parser.error("at least 200,000 rows, and 10,000 for the LIMIT table")
+    return options
+
+
+def plan_steps(options: argparse.Namespace, variants: list[Variant]) -> list[Step]:
+    """All cells that are wanted, state by state and table by table."""
+    scope = Scope(
+        rows=options.rows,
+        limit_rows=options.limit_rows,
+        pgbench_rows=1_000_000 if options.quick else 5_000_000,
+        quick=options.quick,
+        seconds=options.seconds,
+    )
+    workloads = [kind(scope) for kind in WORKLOADS]
+    steps = []
+    for state in STATES:
+        for workload in workloads:
+            for cell in workload.cells():
+                wanted = not options.only or any(fnmatch.fnmatch(cell.key, p) for p in options.only)
+                if cell.state == state and wanted:
+                    steps.append(Step(workload, cell, suitable(variants, workload, cell)))
+    return steps
+
+
+def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Variant]:
+    bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
+    if cell.state != COLD:
+        # they differ in how blocks are read, and nothing (much) is read
+        bitmaps = bitmaps[:1]
+    return [v for v in variants if not v.is_bitmap or v in bitmaps]
+
+
+def forecast(step: Step, variant: Variant) -> float:
+    """Roughly the seconds of one sample."""
+    if step.workload.pgbench_script(step.cell):
+        return OVERHEAD[step.cell.state] + step.workload.scope.seconds
+    rows = step.cell.size * len(step.workload.statements(step.cell, 0))
+    waits = 1.0 if variant.name in ("stock", "bare") else 0.2
+    return OVERHEAD[step.cell.state] + rows * PER_ROW[step.cell.state] * waits
+
+
+class Runner:
+    def __init__(self, options: argparse.Namespace, console: Console) -> None:
+        self.options = options
+        self.console = console
+        self.server = Server(options.bindir, options.data, options.sockets, options.user)
+        self.bench = Bench(self.server)
+        self.problems = 0
+        directory = options.results or ROOT / "bench/results" / f"{date.today()}-{options.major}"
+        self.records = Records(directory, options.fresh)
+        self.run = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        self.seen: dict[str, Seen] = {}
+        self.settings: dict[str, dict[str, str]] = {}
+        self.facts: dict[str, Any] = {}
+
+    # ---- preparation ------------------------------------------------------
+
+    def steps(self) -> list[Step]:
+        """Everything that is wanted of this server."""
+        if not self.server.exists():
+            self.console.print(f"creating a server of PostgreSQL {self.server.version}")
+            self.server.create(BASE_SETTINGS)
+        uring = self.server.major >= 18 and self.server.starts_with({"io_method": "io_uring"})
+        names = self.options.variants.split(",")
+        library = "lookahead" in names or bool(self.options.variant)
+        return plan_steps(self.options, make_variants(names, self.options.variant, self.server, library, uring))
+
+    def make_tables(self, steps: list[Step]) -> None:
+        for workload in {id(step.workload): step.workload for step in steps}.values():
+            self.console.print(f"tables and indexes for {workload.name}")
+            self.bench.ensure(workload, [step.cell for step in steps if step.workload is workload])
+
+    def missing(self, step: Step) -> list[tuple[int, Variant]]:
+        """Repetitions and variants that are still to be measured, interleaved."""
+        order = []
+        for rep in range(self.options.reps):
+            turn = rep % len(step.variants)
+            for variant in step.variants[turn:] + step.variants[:turn]:
+                if not self.records.has(step.cell, variant.name, rep):
+                    order.append((rep, variant))
+        return order
+
+    def describe(self, steps: list[Step]) -> None:
+        """Machine, server and ceiling into machine.json, before the first sample."""
+        largest = max(steps, key=lambda step: step.workload.table_rows).workload.table
+        heap = self.bench.heap_file(largest)
+        self.server.stop()
+        reads = ceiling(heap, DEPTHS)
+        self.facts = {
+            "started": self.run,
+            "server": self.server.version,
+            "machine": describe(self.options.data.resolve()),
+            "source": source_state(),
+            "options": {k: getattr(self.options, k) for k in ("quick", "reps", "rows", "limit_rows", "seconds")},
+            "ceiling_reads_per_second": reads,
+            "settings": self.settings,
+        }
+        told = ", ".join(f"{v:,} at depth {k}" for k, v in reads.items())
+        self.console.print(f"the disk's random 8 kB reads per second: {told or 'unknown, fio is missing'}")
+        self.records.write_run(self.run, self.facts)
+
+    # ---- measuring --------------------------------------------------------
+
+    def measure(self, steps: list[Step]) -> None:
+        todo = [(step, rep, variant) for step in steps for rep, variant in self.missing(step)]
+        buffers: dict[str, str] = {}
+        for table in {step.workload.table for step, _, _ in todo if step.cell.state == CACHED}:
+            buffers[table] = self.bench.cached_buffers(table)
+        with Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+            console=self.console, disable=not self.console.is_terminal, speed_estimate_period=300,
+        ) as progress:
+            task = progress.add_task("", total=sum(forecast(step, variant) for step, _, variant in todo))
+            last = ""
+            for step, rep, variant in todo:
+                if step.cell.key != last:
+                    last = step.cell.key
+                    if not self.console.is_terminal:
+                        self.console.print(f"{time.strftime('%H:%M:%S')} {last}")
+                progress.update(task, description=f"{last} {variant.name} {rep + 1}/{self.options.reps}")
+                result = self.bench.sample(
+                    step.workload, step.cell, variant, rep, buffers.get(step.workload.table, "")
+                )
+                self._check(step, rep, variant, result)
+                self._record(step.cell, rep, variant, result)
+                progress.advance(task, forecast(step, variant))
+
+    def _record(self, cell: Cell, rep: int, variant: Variant, result: Result) -> None:
+        self.records.add(
+            Sample(
+                self.run, cell.workload, cell.data, cell.shape, cell.size, cell.state, variant.name, rep,
+                round(result.ms, 4), result.executions, result.rows, result.checksum, result.reads,
+            )
+        )
+        self.records.add_plan(cell, variant.name, result.plan)
+        place = f"{cell.state} {variant.name}"
+        if place not in self.settings:
+            self.settings[place] = result.settings
+            self.records.write_run(self.run, self.facts)
+
+    def _check(self, step: Step, rep: int, variant: Variant, result: Result) -> None:
+        name = f"{step.cell.key} {variant.name}"
+        seen = self.seen.setdefault(step.cell.key, self._seen_before(step.cell))
+        if variant.node not in result.plan:
+            self._problem(f"{name}: the plan has no {variant.node}")
+        if not variant.is_bitmap and rep == 0:
+            seen.plans[variant.name] = result.plan
+            other = next(iter(seen.plans))
+            if seen.plans[other] != result.plan:
+                self._problem(f"{name}: its plan is not that of {other}")
+        answer = f"{result.rows} rows, {result.checksum}"
+        other, expected = seen.answers.setdefault(rep, (variant.name, answer))
+        if answer != expected:
+            self._problem(f"{name}, repetition {rep}: {answer}, but {other} has {expected}")
+        if step.cell.state == CACHED and result.reads:
+            self._problem(f"{name}, repetition {rep}: {result.reads} blocks were read, nothing should have been")
+
+    def _seen_before(self, cell: Cell) -> Seen:
+        """The answers that earlier runs have recorded."""
+        seen = Seen()
+        for sample in self.records.samples:
+            if sample.cell == cell:
+                seen.answers.setdefault(sample.rep, (sample.variant, f"{sample.rows} rows, {sample.checksum}"))
+        return seen
+
+    def _problem(self, text: str) -> None:
+        self.problems += 1
+        self.console.print(f"[red]problem:[/red] {text}", highlight=False)
+        self.records.add_problem(f"{self.run} {text}")
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
+    console = Console(highlight=False, soft_wrap=True)
+    runner: Runner | None = None
+    try:
+        runner = Runner(options, console)
+        steps = runner.steps()
+        if options.list:
+            for step in steps:
+                console.print(f"{step.cell.key}  {', '.join(v.name for v in step.variants)}")
+            return 0
+        todo = [step for step in steps if runner.missing(step)]
+        if not todo:
+            console.print("nothing left to measure; --fresh starts anew")
+        else:
+            runner.make_tables(todo)
+            runner.describe(todo)
+            runner.measure(todo)
+        console.print(f"results: {runner.records.directory}")
+        return 1 if runner.problems else 0
+    except KeyboardInterrupt:
+        console.print("interrupted; the same command goes on where this one stopped")
+        return 130
+    except (ServerError, ValueError, OSError, psycopg.Error, subprocess.SubprocessError) as error:
+        console.print(f"error: {str(error).strip()}")
+        return 1
+    finally:
+        if runner is not None:
+            runner.bench.release()
+            runner.server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Medians, ratios and the share of the disk's ceiling, from samples.csv.
+
+One line per cell.  "bitmap" is the best bitmap variant by median, whichever it is.
+Times are milliseconds per execution; a number after ± is half the distance between the
+quartiles in percent of the median.  Ratios above 1 mean that look-ahead is faster.
+Blocks per second are the blocks that were not in shared_buffers, by the time of the
+whole query; the ceiling is fio's at its best queue depth, measured in the same run.
+
+Written with rich for a terminal, as Markdown with --markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from .records import Sample, read_samples
+from .workloads import COLD, WORKLOADS, Cell
+
+COLUMNS = ("data", "query", "size", "stock, ms", "bitmap, ms", "look-ahead, ms",
+           "stock / look-ahead", "bitmap / look-ahead", "blocks/s", "of the ceiling")
+TEXT_COLUMNS = 2
+NONE = "-"
+WIDTH = 125  # of the tables where the terminal does not say or is narrower
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One variant of one cell."""
+
+    median: float
+    spread: float  # half the interquartile range, relative to the median
+    repetitions: int
+    blocks_per_second: float | None
+
+
+def figure(samples: list[Sample]) -> Figure:
+    latencies = sorted(sample.latency for sample in samples)
+    median = statistics.median(latencies)
+    quartiles = statistics.quantiles(latencies, n=4, method="inclusive") if len(latencies) > 1 else [median] * 3
+    rates = [sample.reads / sample.ms * 1000 for sample in samples if sample.reads]
+    return Figure(
+        median,
+        (quartiles[2] - quartiles[0]) / 2 / median if median else 0.0,
+        len(latencies),
+        statistics.median(rates) if rates else None,
+    )
+
+
+class Results:
+    """One directory of the runner."""
+
+    def __init__(self, csv: Path, variant: str) -> None:
+        self.csv = csv
+        self.variant = variant
+        machine = csv.parent / "machine.json"
+        self.runs: dict[str, dict[str, Any]] = json.loads(machine.read_text()) if machine.exists() else {}
+        grouped: dict[Cell, dict[str, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+        for sample in read_samples(csv):
+            grouped[sample.cell][sample.variant].append(sample)
+        self.cells = {cell: {name: figure(s) for name, s in by.items()} for cell, by in grouped.items()}
+
+    @property
+    def ceiling(self) -> float | None:
+        """The most reads per second that fio reached in any of the runs."""
+        reads = [n for run in self.runs.values() for n in run["ceiling_reads_per_second"].values()]
+        return max(reads) if reads else None
+
+    def title(self) -> str:
+        if not self.runs:
+            return str(self.csv)
+        run = self.runs[max(self.runs)]
+        machine = run["machine"]
+        return (
+            f"PostgreSQL {run['server']}, {machine['cores']} cores of {machine['cpu']}, {machine['memory_gb']} GB, "
+            f"{machine['disk']['filesystem'].split()[0]}, {machine['system']}"
+        )
+
+    def notes(self) -> list[str]:
+        lines = []
+        for name, run in sorted(self.runs.items()):
+            source = run["source"]
+            changed = " with changes" if source["src_changed"] else ""
+            reads = ", ".join(f"{v:,} at depth {k}" for k, v in run["ceiling_reads_per_second"].items())
+            lines.append(f"run {name}: commit {source['commit'][:12]}{changed} (src {source['src_digest']}), "
+                         f"disk {reads or 'not measured'} reads/s")
+        return lines
+
+    def bitmap(self, cell: Cell) -> Figure | None:
+        """The best of the bitmap variants."""
+        found = [f for name, f in self.cells[cell].items() if name.startswith("bitmap")]
+        return min(found, key=lambda f: f.median) if found else None
+
+    def row(self, cell: Cell) -> list[str]:
+        by = self.cells[cell]
+        stock, bitmap, ahead = by.get("stock"), self.bitmap(cell), by.get(self.variant)
+        rate = ahead.blocks_per_second if ahead and cell.state == COLD else None
+        return [
+            cell.data, cell.shape, f"{cell.size:,}", _time(stock), _time(bitmap), _time(ahead),
+            _ratio(stock, ahead), _ratio(bitmap, ahead),
+            f"{rate:,.0f}" if rate else NONE,
+            f"{rate / self.ceiling:.0%}" if rate and self.ceiling else NONE,
+        ]
+
+    def groups(self) -> Iterable[tuple[str, list[Cell]]]:
+        """Cells by workload and state, in the order of the workloads."""
+        states = list(dict.fromkeys(cell.state for cell in self.cells))
+        for kind in WORKLOADS:
+            for state in states:
+                cells = [c for c in self.cells if c.workload == kind.name and c.state == state]
+                if cells:
+                    yield f"{kind.name}, {state} ({kind.source})", sorted(cells, key=lambda c: (c.data, c.shape, c.size))
+
+
+def _time(figure: Figure | None) -> str:
+    if figure is None:
+        return NONE
+    digits = 3 if figure.median < 1 else 2 if figure.median < 10 else 1 if figure.median < 100 else 0
+    return f"{figure.median:,.{digits}f} ±{figure.spread:.0%}"
+
+
+def _ratio(other: Figure | None, ahead: Figure | None) -> str:
+    return f"{other.median / ahead.median:.2f}" if other and ahead else NONE
+
+
+def print_markdown(results: Results) -> None:
+    print(f"## {results.title()}\n")
+    for line in results.notes():
+        print(f"- {line}")
+    for heading, cells in results.groups():
+        print(f"\n### {heading}\n")
+        print("| " + " | ".join(COLUMNS) + " |")
+        print("|" + "---|" * TEXT_COLUMNS + "---:|" * (len(COLUMNS) - TEXT_COLUMNS))
+        for cell in cells:
+            print("| " + " | ".join(results.row(cell)) + " |")
+
+
+def print_terminal(results: Results, console: Console) -> None:
+    console.rule(results.title())
+    for line in results.notes():
+        console.print(line)
+    for heading, cells in results.groups():
+        table = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for number, column in enumerate(COLUMNS):
+            table.add_column(column.replace(" / ", " /\n").replace("ahead, ", "ahead,\n"), no_wrap=True, justify="left" if number < TEXT_COLUMNS else "right")
+        for cell in cells:
+            row = results.row(cell)
+            table.add_row(*row[:6], _coloured(row[6]), _coloured(row[7]), *row[8:])
+        console.print(table)
+
+
+def _coloured(ratio: str) -> str:
+    """Green where look-ahead is clearly faster, red where it is clearly slower."""
+    if ratio == NONE or 0.95 <= float(ratio) <= 1.05:
+        return ratio
+    return f"[green]{ratio}[/green]" if float(ratio) > 1 else f"[red]{ratio}[/red]"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench/summarize", description="Ratios of what bench/run has measured.")
+    parser.add_argument("csv", type=Path, nargs="+", help="samples.csv, or the directory that holds it")
+    parser.add_argument("--markdown", action="store_true", help="Markdown instead of tables for the terminal")
+    parser.add_argument("--variant", default="lookahead", help="the look-ahead variant (default lookahead)")
+    options = parser.parse_args()
+    console = Console(highlight=False, width=max(WIDTH, Console().width))
+    for path in options.csv:
+        csv = path / "samples.csv" if path.is_dir() else path
+        if not csv.exists():
+            console.print(f"error: there is no {csv}")
+            return 1
+        results = Results(csv, options.variant)
+        if options.markdown:
+            print_markdown(results)
+        else:
+            print_terminal(results, console)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

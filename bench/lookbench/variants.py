@@ -1,0 +1,98 @@
+"""The variants that are compared, and the settings that make each of them.
+
+stock       a plain index scan, pg_lookahead.enable = off
+bitmap-*    a bitmap scan at its best settings, pg_lookahead.enable = off:
+            before 18 advice (posix_fadvise) with a high effective_io_concurrency,
+            18 with io_method = io_uring where that works, and with many I/O workers
+lookahead   the plan of stock, pg_lookahead.enable = on
+bare        like stock, in a server that has not loaded the library
+
+Planner settings only forbid the other kinds of scan; whether the plan is the wanted
+one is checked by the runner for each cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Mapping, Sequence
+
+from .server import Server
+
+INDEX_SCAN = "Index Scan"
+BITMAP_SCAN = "Bitmap Heap Scan"
+
+_ONLY_INDEX = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off"}
+_ONLY_BITMAP = {"enable_seqscan": "off", "enable_indexscan": "off", "enable_indexonlyscan": "off"}
+
+LIBRARY = "pg_lookahead"
+ENABLE = "pg_lookahead.enable"
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    node: str  # the scan node that its plan must have
+    session: Mapping[str, str]
+    server: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_bitmap(self) -> bool:
+        return self.node == BITMAP_SCAN
+
+
+def _preload(library: bool) -> dict[str, str]:
+    return {"shared_preload_libraries": LIBRARY if library else ""}
+
+
+def _off(library: bool) -> dict[str, str]:
+    return {ENABLE: "off"} if library else {}
+
+
+def bitmap_variants(server: Server, library: bool, uring: bool) -> list[Variant]:
+    """The candidates for "bitmap scan at its best", best guess first."""
+
+    def variant(method: str, concurrency: int, **settings: str) -> Variant:
+        return Variant(
+            f"bitmap-{method}-{concurrency}",
+            BITMAP_SCAN,
+            _ONLY_BITMAP | _off(library) | {"effective_io_concurrency": str(concurrency)},
+            _preload(library) | settings,
+        )
+
+    if server.major < 18:
+        return [variant("advice", 64), variant("advice", 256)]
+    workers = variant("worker", 64, io_method="worker", io_workers="32")
+    if not uring:
+        return [workers]
+    return [variant("uring", 64, io_method="io_uring"), workers]
+
+
+def make_variants(
+    names: Sequence[str], extra: Sequence[str], server: Server, library: bool, uring: bool
+) -> list[Variant]:
+    """The variants of these names ("bitmap" means all of them), then the extra ones.
+
+    An extra variant is look-ahead with other settings: "NAME:SETTING=VALUE,...", the
+    prefix pg_lookahead. left out, such as "d16:max_distance=16".
+    """
+    bitmaps = bitmap_variants(server, library, uring)
+    known: dict[str, list[Variant]] = {
+        "stock": [Variant("stock", INDEX_SCAN, _ONLY_INDEX | _off(library), _preload(library))],
+        "bare": [Variant("bare", INDEX_SCAN, _ONLY_INDEX, _preload(False))],
+        "lookahead": [Variant("lookahead", INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"}, _preload(True))],
+        "bitmap": bitmaps,
+    } | {variant.name: [variant] for variant in bitmaps}
+
+    chosen: dict[str, Variant] = {}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no variant {name} (known: {', '.join(known)})")
+        chosen |= {variant.name: variant for variant in known[name]}
+    for text in extra:
+        name, _, settings = text.partition(":")
+        pairs = dict(setting.split("=", 1) for setting in settings.split(",") if "=" in setting)
+        if not name or not pairs or name in known:
+            raise ValueError(f"not NAME:SETTING=VALUE,...: {text}")
+        session = {f"{LIBRARY}.{key}": value for key, value in pairs.items()}
+        chosen[name] = Variant(name, INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"} | session, _preload(True))
+    return list(chosen.values())

@@ -1,0 +1,103 @@
+"""What a workload is: its cells, and the statements that measure one.
+
+A cell is one line of the result: data, shape of query, size and state of the caches.
+Most workloads only say which statements belong to a cell; the runner executes them
+once per repetition and takes the time at the client.  A statement is an aggregate over
+the scan, so that every row is fetched and hardly anything is sent:
+
+    select count(*), sum(key), sum(hashtext(payload)) from (...) scan
+
+A workload that measures throughput overrides `pgbench_script` instead.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Iterator, Sequence
+
+COLD = "cold"
+CACHED = "cached"
+OS_CACHED = "os-cached"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much is to be measured."""
+
+    rows: int  # of bench_points
+    limit_rows: int  # of bench_limit
+    pgbench_rows: int  # of pgbench_accounts
+    quick: bool
+    seconds: int  # of one pgbench run
+
+
+@dataclass(frozen=True)
+class Cell:
+    workload: str
+    data: str
+    shape: str
+    size: int
+    state: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.workload}/{self.data}/{self.shape}/{self.size}/{self.state}"
+
+
+@dataclass(frozen=True)
+class Index:
+    table: str
+    name: str
+    expression: str
+
+
+class Workload(ABC):
+    name: str
+    source: str  # where the workload comes from
+    table: str
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    @property
+    @abstractmethod
+    def table_rows(self) -> int:
+        """Rows of its table."""
+
+    @abstractmethod
+    def cells(self) -> Iterator[Cell]: ...
+
+    @abstractmethod
+    def index(self, cell: Cell) -> Index | None:
+        """The index that the cell's plan uses; None: made with the table."""
+
+    def index_name(self, cell: Cell) -> str:
+        index = self.index(cell)
+        return index.name if index else f"{self.table}_pkey"
+
+    def setup(self, cell: Cell) -> Sequence[str]:
+        """Executed in the session before anything is measured."""
+        return ()
+
+    @abstractmethod
+    def statements(self, cell: Cell, rep: int) -> Sequence[str]:
+        """Executed and timed one after another; also used to compare plans and rows."""
+
+    def has_bitmap(self, cell: Cell) -> bool:
+        """Whether a bitmap scan is a sensible competitor."""
+        return True
+
+    def pgbench_script(self, cell: Cell) -> str | None:
+        """For cells that are measured as throughput: what pgbench runs."""
+        return None
+
+    def random(self, cell: Cell, rep: int) -> random.Random:
+        """Parameters differ between repetitions and not between variants."""
+        return random.Random(f"{cell.data}/{cell.shape}/{cell.size}/{rep}")
+
+
+def scan(columns: str, source: str) -> str:
+    """The aggregate over rows of `source`, which yields (key, payload)."""
+    return f"select count(*), sum(key), sum(hashtext(payload)) from (select {columns} {source}) scan"

@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+#
+# dev/lib/extension.sh - compile and install pg_lookahead for one server.
+#
+# Each server gets a build directory of its own, .cache/ext/NAME, made afresh
+# from the checkout: nothing stale, and four servers can be built at once.
+#
+# Warnings are errors: -Wall -Wextra -Werror.  PostgreSQL's headers would not
+# pass -Wextra, so they are declared to be system headers with -isystem (gcc then
+# ignores the -I that PGXS gives for the same directory).  That silences what is
+# in them and nothing of ours.  One kind of warning is left out for our own code:
+# unused-parameter, since hooks and callbacks have the signatures core gives them.
+
+WARNINGS=(-Wall -Wextra -Werror -Wno-unused-parameter)
+
+have_extension()
+{
+	[ -e "$ROOT/src/pg_lookahead.c" ] && [ -e "$ROOT/pg_lookahead.control" ]
+}
+
+extension_dir()
+{
+	echo "$CACHE/ext/$1"
+}
+
+# compile_extension NAME: strictly, in its own directory
+compile_extension()
+{
+	local dir log
+
+	dir=$(extension_dir "$1")
+	log=$LOGS/ext-$1.log
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	: >"$log"
+	cp -a "$ROOT/Makefile" "$ROOT/pg_lookahead.control" "$ROOT/src" "$ROOT/sql" "$dir/" ||
+		return 1
+	find "$dir" \( -name '*.o' -o -name '*.so' -o -name '*.bc' \) -delete
+	logged "$log" ext_make "$1" "-j$JOBS" all
+}
+
+# ext_make NAME ARGUMENT...
+ext_make()
+{
+	local name=$1 config
+
+	shift
+	config=$(server_pg_config "$name")
+	make -C "$(extension_dir "$name")" -s PG_CONFIG="$config" with_llvm=no \
+		COPT="-isystem $("$config" --includedir-server) ${WARNINGS[*]}" "$@"
+}
+
+install_extension()
+{
+	logged "$LOGS/ext-$1.log" ext_make "$1" install
+}
+
+# check_refusal NAME: compat.h must stop an unsupported major with one #error.
+# The version is replaced after postgres.h has been read.
+check_refusal()
+{
+	local config version out
+	local rc=0
+
+	config=$(server_pg_config "$1")
+	for version in 140000 210000; do
+		out=$(printf '%s\n' '#include "postgres.h"' \
+			'#undef PG_VERSION_NUM' "#define PG_VERSION_NUM $version" \
+			'#include "base/compat.h"' |
+			LC_ALL=C "${CC:-cc}" -x c -fsyntax-only -fmax-errors=1 \
+				-I"$ROOT/src" -isystem "$("$config" --includedir-server)" - 2>&1) || true
+		if ! grep 'error: #error' <<<"$out" | grep -q pg_lookahead; then
+			warn "version $version is not refused by an #error of src/base/compat.h that names pg_lookahead: $(head -n 1 <<<"$out")"
+			rc=1
+		fi
+	done
+	return $rc
+}

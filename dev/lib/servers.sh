@@ -1,0 +1,169 @@
+# shellcheck shell=bash
+#
+# dev/lib/servers.sh - the PostgreSQL servers that are built against and tested.
+#
+#   name        what                                     where
+#   15          Debian 12's package                      /usr/lib/postgresql/15
+#   15          for an ordinary user: built from source  .cache/pg/15/inst
+#   17, 18      built from Debian's source packages      .cache/pg/NAME/inst
+#   18-assert   18 with --enable-cassert, -O1 -g         .cache/pg/18-assert/inst
+#
+# Every server is one whose own directories we may install the extension into:
+# PostgreSQL before 18 finds control files nowhere else.  That is the rule that
+# decides about 15: root takes the package, an ordinary user gets a build.
+#
+# A build lives in .cache/pg/NAME/build (out of tree, so 18 and 18-assert share
+# one source), and is done when .cache/pg/NAME/stamp holds the recipe it was made
+# with.  Without that stamp - interrupted, or the recipe changed - it starts anew.
+
+SERVERS=(15 17 18 18-assert)
+
+CONTRIB=(amcheck pageinspect pg_prewarm pg_visibility pg_stat_statements
+	btree_gist btree_gin pgstattuple pg_buffercache pg_walinspect pg_trgm
+	auto_explain bloom)
+
+# major NAME: 18-assert -> 18
+major()
+{
+	printf '%s\n' "${1%%-*}"
+}
+
+server_known()
+{
+	local name
+
+	for name in "${SERVERS[@]}"; do
+		[ "$name" = "$1" ] && return 0
+	done
+	return 1
+}
+
+# server_kind NAME: "package" or "built"
+server_kind()
+{
+	local dir=/usr/lib/postgresql/$1
+
+	if am_root && [ -x "$dir/bin/pg_config" ] && [ -x "$dir/bin/postgres" ]; then
+		echo package
+	else
+		echo built
+	fi
+}
+
+# server_prefix NAME: where its bin/ is
+server_prefix()
+{
+	if [ "$(server_kind "$1")" = package ]; then
+		echo "/usr/lib/postgresql/$1"
+	else
+		echo "$CACHE/pg/$1/inst"
+	fi
+}
+
+server_pg_config()
+{
+	echo "$(server_prefix "$1")/bin/pg_config"
+}
+
+# server_present NAME: can it be used right now, without fetching or building?
+server_present()
+{
+	if [ "$(server_kind "$1")" = package ]; then
+		return 0
+	fi
+	[ -e "$CACHE/pg/$1/stamp" ] &&
+		[ "$(cat "$CACHE/pg/$1/stamp")" = "$(build_recipe "$1")" ]
+}
+
+# server_version NAME: such as 18.6
+server_version()
+{
+	"$(server_pg_config "$1")" --version | sed -E 's/^PostgreSQL ([0-9.]+).*/\1/'
+}
+
+# build_flags NAME: configure's arguments, one a line
+build_flags()
+{
+	printf '%s\n' --enable-debug --with-icu --with-lz4 --with-zstd \
+		--with-ssl=openssl --enable-tap-tests --without-llvm
+	case $1 in
+		18*) echo --with-liburing ;;
+	esac
+	case $1 in
+		*-assert) printf '%s\n' --enable-cassert 'CFLAGS=-O1 -g' ;;
+		*) echo 'CFLAGS=-O2' ;;
+	esac
+}
+
+# build_recipe NAME: what the stamp has to say for a build to be taken as it is
+build_recipe()
+{
+	local version
+
+	version=$(source_version "$(major "$1")" 2>/dev/null) || version=none
+	printf '%s %s / %s\n' "$version" "$(build_flags "$1" | paste -sd ' ')" "${CONTRIB[*]}"
+}
+
+# build_step NAME TEXT COMMAND...
+build_step()
+{
+	local name=$1 text=$2
+
+	shift 2
+	say "PostgreSQL $name: $text"
+	logged "$LOGS/build-$name.log" "$@"
+}
+
+# build_server NAME: fetch, configure, build, install
+build_server()
+{
+	local name=$1 dir=$CACHE/pg/$1 src=$CACHE/src/${1%%-*} began module
+	local -a flags modules=()
+
+	began=$(date +%s)
+	fetch_source "$(major "$name")" || return 1
+	say "PostgreSQL $name: building $(source_version "$(major "$name")") (5 minutes or so)"
+	rm -rf "$dir"
+	mkdir -p "$dir/build"
+	: >"$LOGS/build-$name.log"
+	mapfile -t flags < <(build_flags "$name")
+	for module in "${CONTRIB[@]}"; do
+		[ -d "$src/contrib/$module" ] && modules+=("$module")
+	done
+	(
+		cd "$dir/build" || exit 1
+		# no MAKEFLAGS, CFLAGS of whoever calls us
+		unset MAKEFLAGS MAKELEVEL CFLAGS CPPFLAGS LDFLAGS
+		build_step "$name" configure \
+			"$src/configure" -q --prefix="$dir/inst" "${flags[@]}" &&
+			build_step "$name" "make -j$JOBS" make -s "-j$JOBS" all &&
+			build_step "$name" install make -s install &&
+			build_step "$name" "contrib: ${modules[*]}" build_contrib "${modules[@]}"
+	) || return 1
+	build_recipe "$name" >"$dir/stamp"
+	say "PostgreSQL $name: ready in $(elapsed "$began")"
+}
+
+build_contrib()
+{
+	local module
+
+	for module in "$@"; do
+		make -s "-j$JOBS" -C "contrib/$module" install || return 1
+	done
+}
+
+# need_server NAME: usable afterwards
+need_server()
+{
+	server_present "$1" && return 0
+	mkdir -p "$CACHE/pg"
+	(
+		# another script may be building it right now
+		if ! flock -n 9; then
+			say "PostgreSQL $1: waiting for the build that another script has under way"
+			flock 9
+		fi
+		server_present "$1" || build_server "$1"
+	) 9>"$CACHE/pg/$1.lock" || die "PostgreSQL $1 could not be built"
+}

@@ -1,0 +1,167 @@
+# shellcheck shell=bash
+#
+# dev/lib/sources.sh - PostgreSQL's sources, from Debian's source packages.
+#
+# fetch_source MAJOR leaves an unpacked tree and prints its path:
+#
+#   .cache/apt/            a private apt configuration: own source list, own
+#                          package lists, own cache; the system's is only read
+#   .cache/src/18/         the upstream tarball, unpacked (Debian's patches are
+#                          not wanted), with the file .version beside it
+#
+# The private source list is derived from the machine's own, in either format
+# (one-line *.list, deb822 *.sources): every entry for this Debian release with
+# the component "main" becomes deb-src, once for the release itself (with its
+# updates and security suites) and once for each suite of SOURCE_SUITES below.
+# So a mirror or proxy that the machine is set up for is used here too.
+
+# major -> suites that carry its source package, best first
+declare -A SOURCE_SUITES=([15]="bookworm" [16]="" [17]="trixie sid" [18]="sid forky")
+
+APT=$CACHE/apt
+
+codename()
+{
+	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release | tr -d '"'
+}
+
+# system_entries: the machine's entries, one "OPTIONS|URI|SUITE" a line
+system_entries()
+{
+	local file
+
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+		[ -r "$file" ] || continue
+		perl -ne '
+			next unless /^\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+(.*)$/;
+			my ($opt, $uri, $suite, $comp) = ($1 // "", $2, $3, $4);
+			next unless $comp =~ /\bmain\b/;
+			print "$opt|$uri|$suite\n";' "$file"
+	done
+	for file in /etc/apt/sources.list.d/*.sources; do
+		[ -r "$file" ] || continue
+		perl -00 -ne '
+			s/^#.*\n//mg;
+			s/\n[ \t]+/ /g;			# folded fields
+			my %f = map { /^([\w-]+):\s*(.*?)\s*$/ ? (lc $1, $2) : () } split /\n/;
+			next if lc($f{enabled} // "yes") eq "no";
+			next unless ($f{types} // "") =~ /\bdeb\b/;
+			next unless ($f{components} // "") =~ /\bmain\b/;
+			my @opt;
+			# a key that is spelled out inside the file cannot be carried over
+			push @opt, "signed-by=$f{q(signed-by)}"
+				if ($f{"signed-by"} // "") =~ m{^/\S+$};
+			push @opt, "trusted=$f{trusted}" if $f{trusted};
+			for my $uri (split " ", $f{uris} // "") {
+				for my $suite (split " ", $f{suites} // "") {
+					print join("|", "@opt", $uri, $suite), "\n";
+				}
+			}' "$file"
+	done
+}
+
+# private_list: the derived deb-src lines
+private_list()
+{
+	local here opt uri suite other
+
+	here=$(codename)
+	system_entries | sort -u | while IFS='|' read -r opt uri suite; do
+		opt=$(sed 's/arch=[^ ]*//' <<<"$opt")
+		case $suite in
+			"$here" | stable | oldstable)
+				printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$suite"
+				for other in $(printf '%s ' "${SOURCE_SUITES[@]}"); do
+					[ "$other" = "$suite" ] ||
+						printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$other"
+				done
+				;;
+			"$here"-updates | "$here"-security)
+				printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$suite"
+				;;
+		esac
+	done | sed 's/ \[ *\]//' | sort -u
+}
+
+# private_apt: (re)read the private lists, at most once a day
+private_apt()
+{
+	export APT_CONFIG=$APT/apt.conf
+
+	mkdir -p "$APT/lists/partial" "$APT/cache/archives/partial" "$APT/parts"
+	cat >"$APT/apt.conf" <<-EOF
+		Dir::Etc::sourcelist "$APT/sources.list";
+		Dir::Etc::sourceparts "$APT/parts";
+		Dir::State::lists "$APT/lists";
+		Dir::Cache "$APT/cache";
+		APT::Sandbox::User "$(id -un)";
+		Acquire::Retries "3";
+		Acquire::Languages "none";
+	EOF
+	private_list >"$APT/sources.list.new"
+	[ -s "$APT/sources.list.new" ] ||
+		die "no entry for Debian $(codename) with component main in /etc/apt: cannot derive a source list"
+	if cmp -s "$APT/sources.list.new" "$APT/sources.list" &&
+		[ -n "$(find "$APT/stamp" -mtime -1 2>/dev/null)" ]; then
+		return 0
+	fi
+	mv "$APT/sources.list.new" "$APT/sources.list"
+	say "reading Debian's source lists"
+	# a suite that has gone (forky before it exists) is no reason to stop
+	logged "$LOGS/sources.log" apt-get update ||
+		warn "some suites could not be read; going on with the others"
+	touch "$APT/stamp"
+}
+
+# source_versions MAJOR: what the suites offer, newest first
+source_versions()
+{
+	apt-cache madison "postgresql-$1" 2>/dev/null |
+		awk -F'|' '/Sources/ {gsub(/ /, "", $2); print $2}' |
+		sort -Vru
+}
+
+# fetch_source MAJOR [WANTED]: unpack into .cache/src/MAJOR; WANTED is the minor
+# to prefer, such as 15.20.  A mirror may list a version and no longer have its
+# files: then the next one is taken.
+fetch_source()
+{
+	local major=$1 wanted=${2:-} dir=$CACHE/src/$1 log=$LOGS/sources.log
+	local version tarball got
+
+	# a tree at hand is good; another minor than wanted was the best to be had
+	[ -e "$dir/.version" ] && return 0
+	(
+		# two scripts may want the same tree
+		flock 9
+		[ -e "$dir/.version" ] && exit 0
+		private_apt
+		rm -rf "$dir" "$dir.new"
+		mkdir -p "$dir.new" "$CACHE/src/tarballs"
+		cd "$CACHE/src/tarballs" || exit 1
+		for version in $({
+			[ -n "$wanted" ] && source_versions "$major" | grep "^${wanted//./\\.}-"
+			source_versions "$major"
+		} | awk '!seen[$0]++'); do
+			say "fetching the source of PostgreSQL $major: $version"
+			if apt-get source --download-only -q "postgresql-$major=$version" \
+				>>"$log" 2>&1 </dev/null; then
+				got=${version%%-*}
+				break
+			fi
+			say "  $version cannot be had from the mirror"
+		done
+		[ -n "${got:-}" ] ||
+			die "no source package postgresql-$major to be had; see $log and $APT/sources.list"
+		tarball=$(find . -name "postgresql-${major}_$got.orig.tar.*" ! -name '*.asc')
+		tar -xf "$tarball" -C "$dir.new" --strip-components=1 --no-same-owner ||
+			die "cannot unpack $tarball"
+		printf '%s\n' "$got" >"$dir.new/.version"
+		mv "$dir.new" "$dir"
+	) 9>"$CACHE/src.$major.lock"
+}
+
+source_version()
+{
+	cat "$CACHE/src/$1/.version"
+}

@@ -1,0 +1,348 @@
+# shellcheck shell=bash
+#
+# dev/lib/suites.sh - the jobs of dev/test: our own tests, and PostgreSQL's.
+#
+# Everything that runs here runs as SERVER_USER and writes below WORK only: tests
+# and core suites are copied there, so that neither the rights of the checkout
+# nor those of the source tree matter.  A server whose prefix that user cannot
+# read (a checkout in root's home) is copied too; PostgreSQL finds its files relative to
+# its binaries, and its libraries through LD_LIBRARY_PATH.
+#
+# Core suites.  PostgreSQL's own regression and isolation suites, of the same
+# release as the server, run with pg_lookahead loaded and forced, and must print
+# what they print without it.  A test that fails is judged twice more:
+#   - When only another minor's suite can be had than the server's (Debian's
+#     mirrors drop old ones), the suite is run once on the stock server.  A test
+#     that fails there with byte for byte the same result counts as passed.
+#   - What is left is run once more: some core tests depend on timing.  A test
+#     that passes then counts as passed, and the summary names it.
+
+declare -A HOMES=()				# name -> prefix that SERVER_USER can use
+
+# prepare_server NAME: after installing the extension, before the jobs
+prepare_server()
+{
+	local name=$1 prefix
+
+	prefix=$(server_prefix "$name")
+	if ! reachable "$prefix/bin/postgres"; then
+		say "PostgreSQL $name: user $SERVER_USER cannot read $prefix; copying it to $WORK"
+		mkdir -p "$WORK/inst"
+		cp -a "$prefix" "$WORK/inst/$name"
+		prefix=$WORK/inst/$name
+	fi
+	HOMES[$name]=$prefix
+}
+
+# pgxs_of NAME: where its test tools are
+pgxs_of()
+{
+	local makefile
+
+	makefile=$("${HOMES[$1]}/bin/pg_config" --pgxs)
+	echo "${makefile%/src/makefiles/pgxs.mk}"
+}
+
+# no job may hang for ever
+LIMIT=(timeout --foreground --kill-after=30 "${LA_TIMEOUT:-1500}")
+
+# in_server NAME COMMAND...: as SERVER_USER, with the server's binaries first
+in_server()
+{
+	local home=${HOMES[$1]} rc=0
+
+	shift
+	as_server LD_LIBRARY_PATH="$home/lib" PATH="$home/bin:$PATH" "${LIMIT[@]}" env "$@" ||
+		rc=$?
+	[ $rc -ne 124 ] || timed_out
+	return $rc
+}
+
+# timed_out: without their servers, what is left of the tests ends by itself
+timed_out()
+{
+	note "stopped after ${LIMIT[-1]} s"
+	stop_servers "$DIR"
+}
+
+# job_dir ID: a fresh directory of SERVER_USER, and the current one
+job_dir()
+{
+	DIR=$WORK/job/$1
+	mkdir -p "$DIR"
+	chmod 755 "$WORK/job" "$DIR"
+	if am_root; then
+		chown "$SERVER_USER:" "$DIR"
+	fi
+	cd "$DIR" || return 1
+}
+
+# ---- our own tests --------------------------------------------------------
+
+# copy_tests: once, into the work area
+copy_tests()
+{
+	local part
+
+	mkdir -p "$WORK/own"
+	for part in test src sql Makefile pg_lookahead.control; do
+		[ ! -e "$ROOT/$part" ] || cp -r "$ROOT/$part" "$WORK/own/"
+	done
+	chmod -R u=rwX,go=rX "$WORK/own"
+	if am_root; then
+		chown -R "$SERVER_USER:" "$WORK/own"
+	fi
+}
+
+# names_in DIR EXTENSION: of the test files, without directory and extension
+names_in()
+{
+	find "$ROOT/test/$1" -maxdepth 1 -name "*.$2" -printf '%f\n' 2>/dev/null |
+		sed "s/\.$2\$//" | sort
+}
+
+# own_regress NAME sql|specs
+own_regress()
+{
+	local name=$1 kind=$2 tool rc=0
+	local -a tests
+
+	job_dir "$name-own-$kind" || return 1
+	if [ "$kind" = sql ]; then
+		tool=$(pgxs_of "$name")/src/test/regress/pg_regress
+		mapfile -t tests < <(names_in sql sql)
+	else
+		tool=$(pgxs_of "$name")/src/test/isolation/pg_isolation_regress
+		mapfile -t tests < <(names_in specs spec)
+	fi
+	in_server "$name" "$tool" --bindir="${HOMES[$name]}/bin" \
+		--inputdir="$WORK/own/test" --outputdir="$DIR" \
+		--temp-instance="$DIR/tmp" --temp-config="$WORK/own/test/pg_lookahead.conf" \
+		--no-locale --encoding=UTF8 "${tests[@]}" >"$DIR/out" 2>&1 || rc=$?
+	cat "$DIR/out"
+	count_regress "$DIR/out" || rc=1
+	# what it printed, for whoever writes the expected files
+	cp -r "$DIR/results" "${REPORT%.report}.results" 2>/dev/null
+	keep_evidence
+	return $rc
+}
+
+# own_tap NAME
+own_tap()
+{
+	local name=$1 pgxs rc=0
+
+	job_dir "$name-own-tap" || return 1
+	pgxs=$(pgxs_of "$name")
+	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
+		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
+		TMPDIR="$WORK" prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
+		"$WORK"/own/test/t/*.pl >"$DIR/out" 2>&1 || rc=$?
+	cat "$DIR/out"
+	count "$(grep -cE '^ok [0-9]+' "$DIR/out")" \
+		"$(grep -E '^not ok [0-9]+' "$DIR/out" | grep -vc '# TODO')"
+	if [ $rc -ne 0 ]; then
+		mkdir -p "$TESTLOGS/$name/tap"
+		cp "$DIR"/tmp_check/log/* "$TESTLOGS/$name/tap/" 2>/dev/null
+	fi
+	return $rc
+}
+
+# count_sum RC: count by a closing line "N passed, N failed" in ./out, or else the
+# whole program as one test
+count_sum()
+{
+	local sum
+
+	sum=$(grep -oE '[0-9]+ passed, [0-9]+ failed' out | tail -n 1)
+	if [ -n "$sum" ]; then
+		count "${sum%% *}" "$(sed -E 's/.*, ([0-9]+) failed/\1/' <<<"$sum")"
+	elif [ "$1" -eq 0 ]; then
+		count 1 0
+	fi
+	return "$1"
+}
+
+# own_unit NAME: the headers are that server's, no server runs
+own_unit()
+{
+	local rc=0
+
+	job_dir unit || return 1
+	in_server "$1" make -s -C "$WORK/own/test/unit" \
+		PG_CONFIG="${HOMES[$1]}/bin/pg_config" check >out 2>&1 || rc=$?
+	cat out
+	count_sum $rc
+}
+
+# own_fuzz NAME --quick|--full: from the checkout and as the caller; it keeps a
+# Python environment in the cache, and hands its server to SERVER_USER itself
+own_fuzz()
+{
+	local name=$1 rc=0
+
+	job_dir "$name-fuzz" || return 1
+	TMPDIR=$WORK LD_LIBRARY_PATH="${HOMES[$name]}/lib" "${LIMIT[@]}" "$ROOT/test/fuzz/run" \
+		--bindir "${HOMES[$name]}/bin" --major "$(major "$name")" "$2" >out 2>&1 || rc=$?
+	cat out
+	[ $rc -ne 124 ] || timed_out
+	count_sum $rc
+}
+
+# ---- PostgreSQL's own suites ----------------------------------------------
+
+# prepare_core NAME: the suites' files and the libraries they load
+prepare_core()
+{
+	local name=$1 major src dl config
+
+	major=$(major "$name")
+	src=$CACHE/src/$major/src/test
+	dl=$WORK/core/$name-lib
+	config=$(server_pg_config "$name")
+
+	if [ ! -e "$WORK/core/$major" ]; then
+		mkdir -p "$WORK/core/$major"
+		cp -r "$src/regress" "$src/isolation" "$WORK/core/$major/"
+		chmod -R u=rwX,go=rX "$WORK/core"
+	fi
+	mkdir -p "$dl"
+	if [ "$(server_kind "$name")" = built ]; then
+		cp "$CACHE/pg/$name/build/src/test/regress/"*.so "$dl/"
+		return
+	fi
+	# the package has the drivers, but not the C functions the tests call
+	logged "$LOGS/core-$name.log" "${CC:-cc}" -O2 -fPIC -shared -w \
+		-fno-strict-aliasing -fwrapv -I"$("$config" --includedir-server)" \
+		-o "$dl/regress.so" "$src/regress/regress.c" || return 1
+	cp "$("$config" --pkglibdir)"/{refint,autoinc}.so "$dl/" ||
+		die "refint.so and autoinc.so are missing: they belong to postgresql-$major"
+}
+
+# suite_differs NAME: is the suite of another minor than the server?
+suite_differs()
+{
+	[ "$(source_version "$(major "$1")")" != "$(server_version "$1")" ]
+}
+
+# core_config RING: the configuration of the temporary server ("stock": none).
+# explain = off: what EXPLAIN (ANALYZE) says about look-ahead is the one thing
+# that is meant to differ.
+core_config()
+{
+	echo "fsync = off"
+	[ "$1" = stock ] && return
+	cat <<-EOF
+		shared_preload_libraries = 'pg_lookahead'
+		pg_lookahead.force = on
+		pg_lookahead.explain = off
+		pg_lookahead.max_leaf_batches = $1
+	EOF
+}
+
+# core_run NAME regress|isolation RING: one run in the current job directory
+core_run()
+{
+	local name=$1 suite=$2 tool=pg_regress schedule=parallel_schedule rc=0 input
+
+	if [ "$suite" = isolation ]; then
+		tool=pg_isolation_regress
+		schedule=isolation_schedule
+	fi
+	input=$WORK/core/$(major "$name")/$suite
+	core_config "$3" >"$DIR/server.conf"
+	chmod 644 "$DIR/server.conf"
+	rm -rf "$DIR/tmp"
+	in_server "$name" "$(pgxs_of "$name")/src/test/$suite/$tool" \
+		--bindir="${HOMES[$name]}/bin" --inputdir="$input" --outputdir="$DIR" \
+		--dlpath="$WORK/core/$name-lib" --max-concurrent-tests=20 \
+		--temp-instance="$DIR/tmp" --temp-config="$DIR/server.conf" \
+		--no-locale --encoding=UTF8 --schedule="$input/$schedule" \
+		>"$DIR/out" 2>&1 || rc=$?
+	cat "$DIR/out"
+	failed_regress "$DIR/out" | sort >"$DIR/failed"
+	return $rc
+}
+
+# keep_evidence: diffs and server log of a failed run, out of the work area
+keep_evidence()
+{
+	local base=${REPORT%.report}
+
+	[ -s "$DIR/regression.diffs" ] && cp "$DIR/regression.diffs" "$base.diffs"
+	if [ -s "$base.diffs" ]; then
+		cp "$DIR/log/postmaster.log" "$base.postmaster.log" 2>/dev/null
+		trouble "$base.diffs"
+	fi
+	rm -rf "$DIR/tmp"
+}
+
+# core_baseline NAME SUITE: the stock server's results for the same suite, made
+# when a run first asks for them; prints their directory
+core_baseline()
+{
+	local dir=$WORK/job/$1-$2-baseline
+
+	(
+		flock 8
+		[ -e "$dir/done" ] && exit 0
+		job_dir "$1-$2-baseline" || exit 1
+		core_run "$1" "$2" stock >/dev/null
+		rm -rf "$DIR/tmp"
+		touch "$DIR/done"
+	) 8>"$WORK/$1-$2-baseline.lock"
+	echo "$dir"
+}
+
+# core_excused NAME SUITE: failed tests of the current run whose results are
+# those of the stock server
+core_excused()
+{
+	local baseline test
+
+	suite_differs "$1" || return 0
+	baseline=$(core_baseline "$1" "$2")
+	while read -r test; do
+		if grep -qx -- "$test" "$baseline/failed" &&
+			cmp -s "results/$test.out" "$baseline/results/$test.out"; then
+			printf '%s\n' "$test"
+		fi
+	done <failed
+}
+
+# core_suite NAME SUITE RING: the job
+core_suite()
+{
+	local name=$1 suite=$2 rc=0 again=
+
+	job_dir "$name-$suite-$3" || return 1
+	while :; do
+		core_run "$name" "$suite" "$3"
+		rc=$?
+		[ $rc -ne 0 ] && [ -s failed ] || break
+		: >excused
+		[ "$3" = stock ] || core_excused "$name" "$suite" >excused
+		if cmp -s failed excused; then
+			rc=0
+			break
+		fi
+		[ -z "$again" ] || break
+		again=$(comm -23 failed excused | paste -sd ' ')
+		cp regression.diffs "${REPORT%.report}.first.diffs"
+		echo "---- once more, for: $again"
+	done
+
+	count_regress "$DIR/out" || rc=1
+	if [ -s excused ]; then
+		# they were counted as failed
+		count "$(wc -l <excused)" "-$(wc -l <excused)"
+		note "as stock $(server_version "$name") on $(source_version "$(major "$name")")'s suite: $(paste -sd ' ' excused)"
+	fi
+	if [ $rc -eq 0 ]; then
+		[ -z "$again" ] || note "passed at the second run: $again"
+		rm -rf tmp
+	else
+		keep_evidence
+	fi
+	return $rc
+}

@@ -1,0 +1,484 @@
+"""
+main.py - randomized differential test: look-ahead on must equal look-ahead off.
+
+How it works
+  1. A temporary server with pg_lookahead preloaded, the tables of schema.py.
+  2. For each case of cases.py, in one session and with nobody else writing: EXPLAIN and all
+     steps with look-ahead off, then with it on under random settings.  Required: the same
+     plans, rows in the same order (as a multiset when parallel), errors, notices, command
+     tags.  DML runs on two identical copies, which are then compared.
+  3. A second phase does the same for reading cases while two sessions update, delete, insert
+     and vacuum: there both runs are in one transaction, hence in one snapshot.
+  4. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
+     the statistics have to show that look-ahead was at work at all.
+
+A mismatch prints the case, both plans, the first rows that differ and a psql script that
+was shortened as long as it still failed.  The exit code is then 1.
+
+When plans differ, the table may have grown in between (cases that modify roll back, but leave
+dead rows).  The case is then run again; a plan that depends on the setting stays different.
+"""
+
+import argparse
+import random
+import re
+import sys
+import threading
+import time
+from collections import Counter
+
+import report
+import schema
+from cases import KEYS, Gen
+from server import Lost, Server, Session, wait_until
+
+PHASE2 = 1000000        # case numbers from here on run beside writers
+
+SERVER_SETTINGS = {
+    # small, so that scans do miss; the operating system has the rest
+    "shared_buffers": "8MB",
+    "temp_buffers": "800kB",
+    "autovacuum": "off",
+    "fsync": "off",
+    "synchronize_seqscans": "off",
+    "jit": "off",
+    "max_connections": "20",
+    "max_worker_processes": "12",
+    "max_parallel_workers": "6",
+    "max_pred_locks_per_transaction": "500",
+    "log_line_prefix": "%p ",
+    "log_min_messages": "warning",
+    "log_min_error_statement": "panic",
+    "deadlock_timeout": "200ms",
+}
+
+
+class Fuzz:
+    def __init__(self, args, server):
+        self.args = args
+        self.server = server
+        self.counts = Counter()
+        self.kinds = Counter()
+        self.ahead_settings = None
+        self.shutdown = threading.Event()
+        self.deadline = None
+
+    # ---- set-up -----------------------------------------------------------
+
+    def connect(self):
+        """A session with its temporary table."""
+        s = Session(self.server)
+        s.must("set client_min_messages = warning")
+        for sql in schema.create_temporary(random.Random(f"{self.args.seed}/tmp"), self.args.seed):
+            s.must(sql)
+        s.must("set client_min_messages = notice")
+        s.must("set statement_timeout = '20s'")
+        return s
+
+    def setup(self):
+        s = Session(self.server)
+        rng = random.Random(f"{self.args.seed}/schema")
+        for sql in schema.create_all(rng, self.args.seed):
+            s.must(sql)
+        if not self.args.stock:
+            s.must("create extension if not exists pg_lookahead")
+        s.must("create extension if not exists pg_buffercache")
+        s.must("checkpoint")
+        s.close()
+        self.session = self.connect()
+        self.samples = {}
+        for table in schema.TABLES:
+            self.samples[table] = self.sample(table)
+
+    def sample(self, table):
+        """Literals for each expression that conditions use: present, and out of range."""
+        types = {"u": "uuid", "ts": "timestamp", "n": "numeric", "f": "bool"}
+        beyond = {"id": ["-1", "999999"], "a": ["-5", "99999"], "b": ["-1", "12"],
+                  "c": ["-1", "99999"], "(a % 100)": ["100"], "ts": ["'infinity'::timestamp"],
+                  "n": ["-1", "'NaN'::numeric", "1e9"], "t": ["''", "'zzz'"]}
+        out = {}
+        for expr in {e for k in KEYS for e, _ in k}:
+            literals = []
+            for (v,) in self.session.must(
+                    f"select distinct x from (select {expr} as x, id from {table} where {expr} "
+                    f"is not null order by rnd(id, 77, 1000000) limit 80) s order by 1"):
+                if expr in types:
+                    literals.append(f"'{v}'::{types[expr]}")
+                elif "t" in expr:
+                    literals.append(f"'{v}'")
+                else:
+                    literals.append(v)
+            out[expr] = literals + beyond.get(expr, [])
+        return out
+
+    # ---- running a case ---------------------------------------------------
+
+    def settings(self, case, on):
+        out = [f"set {k} = '{v}'" for k, v in case.planner.items()]
+        if not on:
+            return out + ["set pg_lookahead.enable = off"]
+        return out + ["set pg_lookahead.enable = on"] + [
+            f"set pg_lookahead.{k} = '{v}'" for k, v in case.ahead.items()]
+
+    def plans(self, s, case, copy):
+        """EXPLAIN's lines, or its error: the statement itself may be invalid."""
+        out = []
+        for sql in case.explain:
+            e = s.execute(self.fill(f"explain (costs off) {sql}", copy))
+            if e.error:
+                s.execute("rollback")
+                return out + [str(e.error)]
+            out += [r[0].decode().replace(f"copy{copy}", "copyN").replace(f"child{copy}", "childN")
+                    for r in e.rows]
+        return out
+
+    @staticmethod
+    def fill(sql, copy):
+        return sql.replace("{T}", f"copy{copy}").replace("{C}", f"child{copy}")
+
+    COUNTERS = ("select relname, seq_scan, seq_tup_read, idx_scan, idx_tup_fetch "
+                "from pg_stat_xact_user_tables where schemaname !~ '^pg_toast' union all "
+                "select c.relname, pg_stat_get_xact_numscans(c.oid), "
+                "pg_stat_get_xact_tuples_returned(c.oid), 0, 0 "
+                "from pg_class c where relkind = 'i' and relnamespace >= 2200")
+
+    def counters(self, s):
+        return {r[0]: [int(x or 0) for x in r[1:]] for r in s.must(self.COUNTERS)}
+
+    def run(self, case, on, copy=1, transaction=True):
+        """One run: (plans, outcomes).  The session is left as it was found."""
+        s = self.session
+        for sql in self.settings(case, on):
+            s.must(sql)
+        for sql in case.before:
+            s.execute(sql)
+        plans = self.plans(s, case, copy)
+        if transaction and not case.dml:
+            s.must(f"begin isolation level {case.isolation}")
+        # an error ends the transaction: what follows fails in both runs alike
+        was = self.counters(s) if case.counters else None
+        outcomes = [s.execute(self.fill(sql, copy)) for sql in case.steps]
+        if case.counters and not outcomes[-1].error:
+            now = self.counters(s)
+            diff = sorted((k, [x - y for x, y in zip(v, was.get(k, [0] * 4))])
+                          for k, v in now.items())
+            outcomes[-1].tag = (outcomes[-1].tag, [d for d in diff if any(d[1])])
+        if case.after_commit:
+            s.execute("commit")
+            outcomes += [s.execute(sql) for sql in case.after_commit]
+        if transaction and not case.dml:
+            s.execute("rollback")
+        if case.before:
+            s.execute("deallocate all")
+        if transaction:
+            s.must("reset all")
+            s.must("set statement_timeout = '20s'")
+        return plans, outcomes
+
+    def pair(self, case):
+        """Both runs.  In the second phase they share a transaction."""
+        if case.dml:
+            off = self.run(case, False, copy=1)
+            on = self.run(case, True, copy=2)
+            return off, on
+        if case.number >= PHASE2:
+            s = self.session
+            s.must(f"begin isolation level {case.isolation}")
+            try:
+                s.must("select 1 from small limit 1")       # takes the snapshot
+                s.must("savepoint start")
+                off = self.run(case, False, transaction=False)
+                s.execute("rollback to savepoint start")
+                # an error kept the first run from doing so
+                s.execute("deallocate all")
+                on = self.run(case, True, transaction=False)
+            finally:
+                s.execute("rollback")
+                s.must("reset all")
+                s.must("set statement_timeout = '20s'")
+            return off, on
+        if case.counters:
+            self.run(case, False)       # sets hint bits and kills dead entries
+        return self.run(case, False), self.run(case, True)
+
+    def verdict(self, case, off, on):
+        """None, or what is wrong in a word."""
+        if off[0] != on[0]:
+            return "plan"
+        for a, b in zip(off[1], on[1]):
+            if case.dml:
+                a, b = a.renamed(b"copyN", b"childN"), b.renamed(b"copyN", b"childN")
+            if a.key(case.ordered) != b.key(case.ordered):
+                if b.error and b.error[1] == b"57014" or a.error and a.error[1] == b"57014":
+                    return "timeout"
+                return "outcome"
+        return None
+
+    def tables_differ(self):
+        """Findings about the copies, which must have the same rows.
+
+        They should have them at the same places, too, or else the next statement may see
+        them in another order.  When places differ - a page was pruned in one of the
+        copies only - both are written anew.
+        """
+        s, out = self.session, []
+        s.must("set max_parallel_workers_per_gather = 0")
+        for table in ("copy", "child"):
+            digests = [s.must("select count(*), sum(hashtextextended(x::text, 0)::numeric), "
+                              "sum(hashtextextended(x::text || ctid::text, 0)::numeric) "
+                              f"from {table}{k} x")[0] for k in "12"]
+            if digests[0][:2] != digests[1][:2]:
+                out.append(f"{table}1 {digests[0]} {table}2 {digests[1]}")
+            elif digests[0] != digests[1]:
+                self.counts["copies rewritten"] += 1
+                for k in "12":
+                    s.must(f"cluster {table}{k} using {table}{k}_order")
+        s.must("reset all")
+        s.must("set statement_timeout = '20s'")
+        return out
+
+    def judge(self, case):
+        """Run a case until its plans are comparable: (verdict, off, on)."""
+        for _ in range(3):
+            off, on = self.pair(case)
+            wrong = self.verdict(case, off, on)
+            if case.dml:
+                # it cannot be repeated; a copy that has drifted still gives the same rows
+                if wrong == "plan":
+                    self.counts["plan drift"] += 1
+                    wrong = None
+                return wrong, off, on
+            if wrong != "plan":
+                return wrong, off, on
+            self.counts["plan drift"] += 1
+        return wrong, off, on
+
+    def generate(self, number):
+        rng = random.Random(f"{self.args.seed}/{number}")
+        return Gen(rng, self.samples, readonly=number >= PHASE2).case(number)
+
+    def one(self, number):
+        case = self.generate(number)
+        wrong, off, on = self.judge(case)
+        if wrong == "timeout" and all(o.error and o.error[1] == b"57014"
+                                      for o in (off[1][0], on[1][0])):
+            self.counts["too slow"] += 1
+            return
+        if wrong is None and case.dml:
+            differ = self.tables_differ()
+            if differ:
+                wrong = "tables: " + "; ".join(differ)
+        self.kinds[case.kind] += 1
+        self.counts["errors"] += any(o.error for o in off[1])
+        self.counts["rows"] += sum(len(o.rows or ()) for o in off[1])
+        if wrong is None:
+            self.counts["passed"] += 1
+            return
+        self.counts["failed"] += 1
+        report.mismatch(self, case, wrong, off, on)
+        if wrong.startswith("tables"):
+            raise SystemExit("the copies differ from here on: giving up")
+
+    # ---- second phase -----------------------------------------------------
+
+    def writer(self, k):
+        """Changes keys, deletes and inserts, until told to stop."""
+        s = Session(self.server)
+        rng = random.Random(f"{self.args.seed}/writer{k}")
+        n = 200000 * (k + 1)
+        while not self.shutdown.is_set():
+            table = rng.choice([t for t in schema.READABLE if t != "tmp"])
+            lo = rng.randint(1, 9000)
+            some = f"id between {lo} and {lo + rng.randint(0, 40)}"
+            n += 100
+            sql = rng.choice([
+                f"update {table} set a = a + 1, b = (b + 1) % 10 where {some}",
+                f"update {table} set c = null, ts = ts + interval '1 hour' where {some}",
+                f"update {table} set w = 'hot' where {some}",
+                f"delete from {table} where {some} and id % 9 = 0",
+                f"insert into {table} select {n} + row_number() over (), a, b, c, t, "
+                f"md5(u::text || {n})::uuid, ts, n, f, null, p, r from {table} where {some}",
+                f"vacuum {table}", f"vacuum (index_cleanup on) {table}",
+            ])
+            s.execute(sql)      # a deadlock between the two is fine
+            time.sleep(0.004)
+        s.close()
+
+    def beside_writers(self, numbers):
+        indexes = [r[0] for r in self.session.must(
+            "select i.indexrelid::regclass from pg_index i join pg_class c on c.oid = indexrelid "
+            "join pg_am am on am.oid = c.relam where am.amname = 'btree' and c.relkind = 'i' and "
+            f"indrelid::regclass::text in {schema.OTHER_TABLES} order by 1")]
+        self.session.must("set client_min_messages = warning")
+        for sql in schema.before_writers(indexes):
+            self.session.must(sql)
+        self.session.must("reset client_min_messages")
+        threads = [threading.Thread(target=self.writer, args=(k,)) for k in range(2)]
+        for t in threads:
+            t.start()
+        try:
+            self.all(numbers)
+        finally:
+            self.shutdown.set()
+            for t in threads:
+                t.join()
+
+    def all(self, numbers):
+        for number in numbers:
+            if self.counts["failed"] >= self.args.max_failures:
+                print(f"stopped after {self.counts['failed']} failures")
+                break
+            if self.deadline and time.time() > self.deadline:
+                print(f"out of time: went on after case {number - 1}")
+                break
+            try:
+                self.one(number)
+            except Lost as e:
+                self.counts["failed"] += 1
+                report.lost(self, self.generate(number), e)
+                wait_until(self.reconnect, 60)
+
+    def reconnect(self):
+        try:
+            self.session = self.connect()
+            return True
+        except Lost:
+            return False
+
+    # ---- the end ----------------------------------------------------------
+
+    def check(self, what, bad):
+        """A final check: bad is a list of findings."""
+        self.counts["failed" if bad else "passed"] += 1
+        if bad:
+            print(f"\n=== {what}:")
+            for line in bad[:20]:
+                print(f"  {line}")
+
+    def amcheck(self):
+        s, bad = self.session, []
+        s.must("set statement_timeout = 0")
+        s.must("set client_min_messages = warning")
+        for (name,) in s.must(
+                "select c.oid::regclass from pg_class c join pg_am am on am.oid = c.relam "
+                "where c.relkind = 'i' and am.amname = 'btree' and c.relnamespace >= 2200 "
+                "and pg_table_size(c.oid) > 0 order by 1"):
+            out = s.execute(f"select bt_index_check('{name}', heapallindexed => true)")
+            if out.error:
+                bad.append(f"{name}: {out.error[2].decode()}")
+        return bad
+
+    def index_against_heap(self):
+        """Every index gives as many rows as the heap: no live row has been marked dead."""
+        s, bad = self.session, []
+        s.must("set max_parallel_workers_per_gather = 0")
+        s.must("set enable_bitmapscan = off")
+        s.must("set pg_lookahead.enable = off")
+        for table in schema.TABLES:
+            digest = f"select count(*), sum(hashtext(id::text || coalesce(c::text, '')))"
+            s.must("set enable_seqscan = on")
+            s.must("set enable_indexscan = off")
+            s.must("set enable_indexonlyscan = off")
+            heap = s.must(f"{digest} from {table}")
+            s.must("set enable_seqscan = off")
+            s.must("set enable_indexscan = on")
+            s.must("set enable_indexonlyscan = on")
+            s.must("set enable_sort = off")
+            for key in KEYS:
+                inner = f"select id, c from {table} order by " + ", ".join(
+                    f"{e} {d}" for e, d in key)
+                if s.must(f"{digest} from ({inner} offset 0) s") != heap:
+                    bad.append(f"{table} by {key}")
+            s.must("reset all")
+        return bad
+
+    def pins(self):
+        return self.session.must(
+            "select relfilenode, relblocknumber, pinning_backends from pg_buffercache b "
+            "where pinning_backends > 0 and relfilenode in "
+            "(select pg_relation_filenode(oid) from pg_class where relnamespace >= 2200)")
+
+    def activity(self):
+        """Figures of pg_stat_lookahead, as {kind: {column: value}}."""
+        s = self.session
+        # some statistics are handed over at the end of a transaction only
+        s.must("select 1")
+        res = s.must("select to_jsonb(v)::text from pg_stat_lookahead v")
+        import json
+        out = {}
+        for (text,) in res:
+            row = json.loads(text)
+            out[row.pop("kind")] = row
+        return out
+
+    def finish(self):
+        self.check("dead or damaged index entries (bt_index_check)", self.amcheck())
+        self.check("index and heap disagree", self.index_against_heap())
+        self.check("buffers left pinned", self.pins())
+        self.check("server log", self.server.complaints())
+        if not self.args.stock:
+            idle = []
+            activity = self.activity()
+            for kind, row in activity.items():
+                figures = {k: v for k, v in row.items() if isinstance(v, (int, float))}
+                print(f"{kind}: " + ", ".join(f"{k} {v}" for k, v in figures.items()))
+                for name in ("scans_attached", "scans_armed", "blocks_foreseen", "blocks_issued"):
+                    if not self.args.only and figures.get(name, 0) < 50:
+                        idle.append(f"{kind}: {name} = {figures.get(name)}")
+            self.check("look-ahead was hardly at work: nothing has been tested", idle)
+
+
+def arguments():
+    p = argparse.ArgumentParser(prog="test/fuzz/run", description="see test/fuzz/main.py")
+    p.add_argument("--bindir", required=True)
+    p.add_argument("--major", help="(for the caller's convenience; not used)")
+    p.add_argument("--seed", type=int)
+    p.add_argument("--quick", action="store_true")
+    p.add_argument("--full", action="store_true")
+    p.add_argument("--queries", type=int)
+    p.add_argument("--only", type=int, metavar="CASE")
+    p.add_argument("--beside", type=int, metavar="N", help="only so many cases of the second phase")
+    p.add_argument("--stock", action="store_true")
+    p.add_argument("--keep", action="store_true")
+    p.add_argument("--max-failures", type=int, default=5)
+    args = p.parse_args()
+    if args.seed is None:
+        args.seed = int(time.time()) % 100000
+    if args.queries is None:
+        args.queries = 3000 if args.full else 400
+    return args
+
+
+def main():
+    sys.stdout.reconfigure(line_buffering=True)
+    args = arguments()
+    print(f"seed {args.seed}, {args.queries} cases, {args.bindir}")
+    began = time.time()
+    preload = None if args.stock else "pg_lookahead"
+    with Server(args.bindir, preload, SERVER_SETTINGS, args.keep) as server:
+        fuzz = Fuzz(args, server)
+        fuzz.setup()
+        print(f"tables made in {time.time() - began:.0f} s")
+        if args.only is not None:
+            fuzz.all([args.only])
+        elif args.beside:
+            fuzz.beside_writers(range(PHASE2, PHASE2 + args.beside))
+        else:
+            # a slow machine does fewer cases: the whole is not to take more than 4 minutes
+            beside = args.queries // 5
+            fuzz.deadline = began + 170 if args.full else None
+            fuzz.all(range(1, args.queries - beside + 1))
+            fuzz.deadline = began + 215 if args.full else None
+            if fuzz.counts["failed"] == 0:
+                fuzz.beside_writers(range(PHASE2, PHASE2 + beside))
+        fuzz.finish()
+    c = fuzz.counts
+    print(f"cases: {', '.join(f'{k} {v}' for k, v in sorted(fuzz.kinds.items()))}")
+    print(f"{c['rows']} rows, {c['errors']} cases with an error, {c['too slow']} too slow, "
+          f"{c['plan drift']} plans drifted, {c['copies rewritten']} copies rewritten, {time.time() - began:.0f} s")
+    print(f"{c['passed']} passed, {c['failed']} failed")
+    return 1 if c["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+--
+-- settings - names, defaults, limits and privileges of pg_lookahead's settings.
+--
+set client_min_messages = warning;
+create extension if not exists pg_lookahead;
+reset client_min_messages;
+
+show pg_lookahead.enable;
+show pg_lookahead.enable_index_scan;
+show pg_lookahead.force;
+show pg_lookahead.explain;
+show pg_lookahead.max_distance;
+show pg_lookahead.miss_threshold;
+show pg_lookahead.min_read_time;
+show pg_lookahead.memory_threshold;
+show pg_lookahead.max_leaf_batches;
+
+-- every setting is described, and any user may change it
+select name, context, vartype, setting = reset_val as default, short_desc like 'Sets %' or short_desc like 'Enables %' or
+    short_desc like 'Makes %' or short_desc like 'Prints %' as described
+    from pg_settings where name in ('pg_lookahead.enable', 'pg_lookahead.enable_index_scan',
+        'pg_lookahead.force', 'pg_lookahead.explain', 'pg_lookahead.max_distance',
+        'pg_lookahead.miss_threshold', 'pg_lookahead.min_read_time',
+        'pg_lookahead.memory_threshold', 'pg_lookahead.max_leaf_batches')
+    order by name collate "C";
+select name from pg_settings where name like 'pg\_lookahead.%' and
+    (context <> 'user' or short_desc is null or short_desc !~ '\.$');
+
+-- limits
+set pg_lookahead.max_distance = 1;
+set pg_lookahead.max_distance = 1024;
+set pg_lookahead.max_distance = 0;
+set pg_lookahead.max_distance = 1025;
+show pg_lookahead.max_distance;
+reset pg_lookahead.max_distance;
+set pg_lookahead.max_leaf_batches = 2;
+set pg_lookahead.max_leaf_batches = 256;
+set pg_lookahead.max_leaf_batches = 1;
+set pg_lookahead.max_leaf_batches = 257;
+reset pg_lookahead.max_leaf_batches;
+set pg_lookahead.miss_threshold = 0;
+set pg_lookahead.miss_threshold = -1;
+reset pg_lookahead.miss_threshold;
+set pg_lookahead.memory_threshold = -1;
+reset pg_lookahead.memory_threshold;
+set pg_lookahead.enable = perhaps;
+set pg_lookahead.force = 2;
+set pg_lookahead.max_distance = many;
+set pg_lookahead.max_distance = '64kB';
+
+-- times have units
+set pg_lookahead.min_read_time = '100us';
+show pg_lookahead.min_read_time;
+set pg_lookahead.min_read_time = '2ms';
+show pg_lookahead.min_read_time;
+set pg_lookahead.min_read_time = '3 parsecs';
+reset pg_lookahead.min_read_time;
+show pg_lookahead.min_read_time;
+
+-- a misspelt name is an error, not a placeholder
+set pg_lookahead.enabled = on;
+set pg_lookahead.xyz = 1;
+select set_config('pg_lookahead.max_distanze', '3', false);
+
+-- by transaction, function, role and database
+begin;
+set local pg_lookahead.max_distance = 5;
+show pg_lookahead.max_distance;
+rollback;
+show pg_lookahead.max_distance;
+create function la_distance() returns text language sql
+    set pg_lookahead.max_distance = 7 as $$ select current_setting('pg_lookahead.max_distance') $$;
+select la_distance(), current_setting('pg_lookahead.max_distance');
+drop function la_distance();
+create role regress_la_user;
+alter role regress_la_user set pg_lookahead.enable = off;
+alter role regress_la_user set pg_lookahead.max_distance = 0;
+set role regress_la_user;
+set pg_lookahead.max_distance = 9;
+set pg_lookahead.force = on;
+show pg_lookahead.max_distance;
+reset role;
+drop role regress_la_user;
+
+-- force does not outlive enable
+set pg_lookahead.force = on;
+create table la_settings as select i as a from generate_series(1, 5000) i;
+create index on la_settings (a);
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+create function la_armed() returns bool language plpgsql as $$
+declare n bigint := (select sum(scans_armed) from pg_stat_lookahead); dummy record;
+begin
+    for dummy in select * from la_settings where a > 10 loop end loop;
+    return (select sum(scans_armed) from pg_stat_lookahead) > n;
+end $$;
+select la_armed() as armed;
+set pg_lookahead.enable = off;
+select la_armed() as armed;
+set pg_lookahead.enable = on;
+set pg_lookahead.enable_index_scan = off;
+select la_armed() as armed;
+reset pg_lookahead.enable_index_scan;
+select la_armed() as armed;
+drop function la_armed();
+drop table la_settings;

@@ -1,0 +1,109 @@
+--
+-- stats - pg_stat_lookahead, its reset, and pg_lookahead_last_statement().
+--
+-- Figures depend on what the server has cached: only relations between them are shown.
+--
+set client_min_messages = warning;
+create extension if not exists pg_lookahead;
+reset client_min_messages;
+create schema la_stats;
+set search_path = la_stats, public;
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+set max_parallel_workers_per_gather = 0;
+create table t (id int, a int, w text);
+insert into t select i, (i::bigint * 7919 % 10007)::int, repeat('w', 100) from generate_series(1, 10006) i;
+create index t_a on t (a) with (fillfactor = 20);
+create index t_id on t (id) with (fillfactor = 20);
+vacuum analyze t;
+
+select attname, format_type(atttypid, atttypmod) from pg_attribute
+    where attrelid = 'pg_stat_lookahead'::regclass order by attnum;
+select kind from pg_stat_lookahead order by kind;
+
+-- a reset zeroes everything and says when
+select pg_stat_lookahead_reset();
+select kind, scans_attached, scans_armed, blocks_foreseen, blocks_issued, blocks_cached,
+    blocks_skipped_recent, blocks_skipped_sequential, blocks_on_time, blocks_late, blocks_wasted,
+    entries_killed, leaf_pages_issued, stats_reset between now() - interval '1 minute' and clock_timestamp() as just_reset
+    from pg_stat_lookahead order by kind;
+
+-- a forced index scan, read to its end: every visit is accounted for
+set pg_lookahead.force = on;
+select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
+select kind, scans_attached, scans_armed > 0 as armed, blocks_foreseen > 0 as foreseen,
+    blocks_foreseen >= blocks_issued + blocks_cached + blocks_skipped_recent + blocks_skipped_sequential as accounted,
+    blocks_issued >= blocks_on_time + blocks_late + blocks_wasted as outcome_known,
+    entries_killed, leaf_pages_issued >= 0 as leaf_pages
+    from pg_stat_lookahead where kind = 'index scan';
+select scans_attached, scans_armed, blocks_foreseen from pg_stat_lookahead where kind = 'index only scan';
+select relation, index, kind, scans_armed > 0 as armed, blocks_foreseen > 0 as foreseen,
+    avg_distance >= 0 as distance, max_distance between 0 and 64 as at_most
+    from pg_lookahead_last_statement();
+
+-- an index-only scan
+select pg_stat_lookahead_reset();
+select count(*) from (select id from t where id between 10 and 5000 order by id offset 0) s;
+select kind, scans_attached, scans_armed > 0 as armed from pg_stat_lookahead order by kind;
+select relation, index, kind, scans_armed > 0 as armed from pg_lookahead_last_statement();
+
+-- several nodes in one statement, in the order of their names
+select count(*) from t x join t y on x.a = y.id and x.id = y.a;
+select count(w) from (select x.w from t x where x.a > 9000 union all select y.w from t y where y.id > 9000) s;
+select relation, index, kind, scans_armed > 0 as armed from pg_lookahead_last_statement() order by 2;
+
+-- the function leaves alone what it shows; so does a statement without such scans
+select count(*) from pg_lookahead_last_statement();
+select 1 as nothing;
+select count(*) from pg_lookahead_last_statement();
+
+-- dead entries that the scan has found
+delete from t where a between 2000 and 2500;
+select pg_stat_lookahead_reset();
+select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
+select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
+select entries_killed from pg_stat_lookahead where kind = 'index scan';
+
+-- given up early: foreseen, perhaps started, not needed
+select pg_stat_lookahead_reset();
+begin;
+declare c cursor for select w from t where a > 3000 order by a;
+move 20 from c;
+close c;
+commit;
+select scans_attached, scans_armed from pg_stat_lookahead where kind = 'index scan';
+
+-- an error in mid-scan: what was counted is not lost
+select pg_stat_lookahead_reset();
+select w, 1 / (a - 4000) from t where a > 3000 order by a offset 2000;
+select scans_attached, scans_armed > 0 as armed from pg_stat_lookahead where kind = 'index scan';
+
+-- with look-ahead off nothing is attached
+select pg_stat_lookahead_reset();
+set pg_lookahead.enable = off;
+select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
+reset pg_lookahead.enable;
+select scans_attached, scans_armed from pg_stat_lookahead order by kind;
+
+-- unforced, a short scan is attached and stays as it is
+reset pg_lookahead.force;
+select pg_stat_lookahead_reset();
+select w = repeat('w', 100) as found from t where a = 4711;
+select scans_armed, blocks_foreseen, blocks_issued from pg_stat_lookahead order by kind;
+
+-- privileges: everybody may look, nobody else may reset
+create role regress_la_reader;
+set role regress_la_reader;
+select count(*) from pg_stat_lookahead;
+select count(*) >= 0 as may_call from pg_lookahead_last_statement();
+select pg_stat_lookahead_reset();
+reset role;
+grant execute on function pg_stat_lookahead_reset() to regress_la_reader;
+set role regress_la_reader;
+select pg_stat_lookahead_reset();
+reset role;
+revoke execute on function pg_stat_lookahead_reset() from regress_la_reader;
+drop role regress_la_reader;
+
+set client_min_messages = warning;
+drop schema la_stats cascade;

@@ -1,0 +1,167 @@
+# 007_standby.pl - look-ahead on a streaming standby.
+#
+# On a standby rows are removed by replay, not by VACUUM in the same server, and dead entries
+# must never be marked.  Checked here:
+#   1. While the primary updates, deletes and vacuums, forced scans on the standby return what
+#      a sequential scan of the same snapshot returns.
+#   2. Replay is not held up by an idle cursor longer than by stock: a cursor that has read
+#      ahead keeps no heap page pinned but its own, so replay of VACUUM gets its cleanup locks.
+#   3. Scans that replay cancels leave nothing behind; promotion works, and the indexes of
+#      both servers are whole.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LookAhead;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = new_server(
+	'primary',
+	streaming => 1,
+	conf => "fsync = off\nshared_buffers = 8MB\n",
+	extensions => [ 'amcheck', 'pageinspect', 'pg_buffercache' ]);
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+# forever: who waits for whom shall not be decided by a timeout
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = -1\nhot_standby_feedback = off\n");
+$standby->start;
+
+$primary->safe_psql('postgres', random_table('t', 6000) . q(
+	CREATE TABLE idle (id int, a int, w text) WITH (autovacuum_enabled = off);
+	INSERT INTO idle SELECT i, i, repeat('w', 500) FROM generate_series(1, 3000) i;
+	CREATE INDEX idle_a ON idle (a) WITH (fillfactor = 20);
+	VACUUM ANALYZE idle;));
+$primary->wait_for_catchup($standby);
+
+# ---- 1. correct results while replay goes on -----------------------------------
+
+my $file = $primary->basedir . '/writer.sql';
+append_to_file($file, q(
+\set a random(1, 5900)
+UPDATE t SET a = (a * 31 + 7) % 60000, b = (b + 1) % 10 WHERE id BETWEEN :a AND :a + 15;
+DELETE FROM t WHERE id = :a AND id % 10 = 0;
+INSERT INTO t SELECT 1000000 + (SELECT max(id) FROM t), :a * 7, :a % 10, 'new' WHERE :a % 5 = 0;
+));
+append_to_file("$file.vacuum", "VACUUM (TRUNCATE off) t;\n\\sleep 100 ms\n");
+my @writers;
+for my $f ($file, "$file.vacuum")
+{
+	my $pid = fork() // die 'cannot fork';
+
+	if ($pid == 0)
+	{
+		open(STDOUT, '>', "$f.out") && open(STDERR, '>&', \*STDOUT) || die $!;
+		exec 'pgbench', '-n', '-c', 1, '-T', 600, '-f', $f, '-d', $primary->connstr('postgres');
+	}
+	push @writers, $pid;
+}
+
+my $digest = 'count(*), sum(id), sum(a::bigint), sum(b), sum(length(w))';
+my ($same, $cancelled, $wrong) = (0, 0, '');
+for my $round (1 .. 25)
+{
+	my $ahead = forced(ring => (2, 3, 64)[ $round % 3 ], distance => (1, 16, 256)[ $round % 3 ]);
+	my ($ret, $out, $err) = $standby->psql(
+		'postgres', qq(
+		BEGIN ISOLATION LEVEL REPEATABLE READ;
+		SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off;
+		SELECT $digest FROM t;
+		SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on;
+		$ahead
+		SELECT $digest FROM (SELECT * FROM t ORDER BY a, id OFFSET 0) s;
+		SELECT $digest FROM (SELECT * FROM t ORDER BY a DESC, id DESC OFFSET 0) s;
+		SELECT $digest FROM (SELECT * FROM t WHERE b IN (0,1,2,3,4,5,6,7,8,9) ORDER BY b, id OFFSET 0) s;
+		COMMIT;),
+		# ask for the conflict rather than wait for it: the next round has a new snapshot
+		on_error_stop => 1);
+	my %seen = map { $_ => 1 } split /\n/, $out;
+
+	if ($err =~ /conflict with recovery/) { $cancelled++; }
+	elsif ($ret == 0 && keys %seen == 1) { $same++; }
+	else { $wrong .= "round $round: $out $err\n"; }
+}
+is($wrong, '', 'scans on the standby agree with a sequential scan');
+cmp_ok($same, '>=', 10, "... $same times, cancelled $cancelled times");
+kill 'INT', @writers;
+waitpid($_, 0) for @writers;
+$primary->wait_for_catchup($standby);
+cmp_ok(armed($standby), '>', 20, 'look-ahead was at work on the standby');
+is( $standby->safe_psql('postgres', forced() . "SELECT $digest FROM (SELECT * FROM t ORDER BY a, id OFFSET 0) s"),
+	$primary->safe_psql('postgres', stock() . "SELECT $digest FROM t"),
+	'the standby has what the primary has');
+
+# dead entries are marked by neither: a standby's scan must not touch the index
+my $dead = q(SELECT coalesce(sum(dead::int), 0) FROM generate_series(1, pg_relation_size('t_a') / 8192 - 1) p,
+	bt_page_items('t_a', p::int) WHERE (SELECT type FROM bt_page_stats('t_a', p::int)) = 'l');
+$primary->safe_psql('postgres', 'VACUUM t; DELETE FROM t WHERE id % 3 = 0');
+$primary->wait_for_catchup($standby);
+my $before = $standby->safe_psql('postgres', $dead);
+$standby->safe_psql('postgres', forced() . "SELECT $digest FROM (SELECT * FROM t ORDER BY a, id OFFSET 0) s") for 1 .. 2;
+is($standby->safe_psql('postgres', $dead), $before, 'no entry is marked dead on the standby');
+
+# ---- 2. replay and an idle cursor ------------------------------------------------
+
+# Rows that die before the cursor's snapshot exist on every heap page but the cursor's.
+for my $mode ('stock', 'forced')
+{
+	my $settings = $mode eq 'stock' ? stock() : forced();
+
+	# the table's first pages stay as they are: the cursor will stand there
+	$primary->safe_psql('postgres', "DELETE FROM idle WHERE id > 200 AND id % 10 = " . ($mode eq 'stock' ? 1 : 2));
+	$primary->wait_for_catchup($standby);
+	my $s = $standby->background_psql('postgres');
+	$s->query_safe($settings . "BEGIN; DECLARE c CURSOR FOR SELECT id, w FROM idle WHERE a >= 5 ORDER BY a; MOVE 20 FROM c;");
+	cmp_ok(pinned($standby), '<=', 2, "$mode: buffers pinned by the idle cursor");
+	$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP on, TRUNCATE off) idle');
+	my $lsn = $primary->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+	$primary->safe_psql('postgres', 'SELECT txid_current()');
+	ok($standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$lsn'"),
+		"$mode: replay goes on beside an idle cursor");
+	is($s->query_safe('MOVE ALL FROM c'), '', "$mode: the cursor goes on");
+	$s->query_safe('FETCH BACKWARD 1 FROM c; FETCH ABSOLUTE 1 FROM c; COMMIT;');
+	$s->quit;
+}
+
+# the index-only kind keeps leaf pages, a few of them
+$primary->safe_psql('postgres', 'VACUUM idle; SELECT txid_current()');
+$primary->wait_for_catchup($standby);
+my $s = $standby->background_psql('postgres');
+$s->query_safe(forced() . 'BEGIN; DECLARE c CURSOR FOR SELECT a FROM idle WHERE a >= 5 ORDER BY a; MOVE 20 FROM c;');
+cmp_ok(pinned($standby), '<=', 12, 'index-only scan: few buffers are pinned by the idle cursor');
+$s->query_safe('COMMIT');
+$s->quit;
+is(pinned($standby), 0, 'no buffer is pinned afterwards');
+
+# ---- 3. cancelled by replay, promotion ---------------------------------------------
+
+$standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = 0');
+$standby->reload;
+$s = $standby->background_psql('postgres');
+$s->query_safe(forced() . 'BEGIN ISOLATION LEVEL REPEATABLE READ; DECLARE c CURSOR FOR SELECT * FROM t ORDER BY a, id; MOVE 100 FROM c;');
+my $logged = -s $standby->logfile;
+# (the checkpoint flushes what VACUUM has logged, so that the standby is sure to get it)
+$primary->safe_psql('postgres', 'DELETE FROM t WHERE id % 3 = 1; VACUUM t; CHECKPOINT');
+$primary->wait_for_catchup($standby);
+# an idle transaction is not cancelled but terminated
+like(substr(slurp_file($standby->logfile), $logged), qr/due to conflict with recovery/, 'a cursor in the way of replay goes');
+eval { $s->quit };
+is(pinned($standby), 0, 'nothing stays pinned');
+is(check_indexes($standby), '', 'indexes of the standby');
+
+$standby->promote;
+is( $standby->safe_psql('postgres', forced() . "SELECT $digest FROM (SELECT * FROM t ORDER BY a, id OFFSET 0) s"),
+	$standby->safe_psql('postgres', stock() . "SELECT $digest FROM t"),
+	'after promotion');
+$standby->safe_psql('postgres', forced() . 'DELETE FROM t WHERE id % 3 = 2 AND a > 30000; SELECT count(w) FROM (SELECT w FROM t ORDER BY a, id OFFSET 0) s');
+is(check_indexes($standby), '', 'indexes after promotion');
+is(check_indexes($primary), '', 'indexes of the primary');
+check_log($_) for ($primary, $standby);
+$standby->stop;
+$primary->stop;
+
+done_testing();

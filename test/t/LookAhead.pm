@@ -1,0 +1,151 @@
+# LookAhead.pm - what the TAP tests of pg_lookahead share.
+#
+# Servers are small (2 MB of shared buffers unless a test asks for something else), so
+# that scans miss and look-ahead has something to do; autovacuum is off, so that dead
+# rows stay until the test wants them gone.
+
+package LookAhead;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
+  check_indexes armed backend_fds);
+
+# A running server.  Parameters: preload (default 1), conf (text), init (array of
+# initdb options), extensions (array; pg_lookahead itself is added when preloaded).
+sub new_server
+{
+	my ($name, %p) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $preload = $p{preload} // 1;
+
+	$node->init(
+		extra => $p{init} // [],
+		allows_streaming => $p{streaming} // 0);
+	$node->append_conf('postgresql.conf',
+		"autovacuum = off\njit = off\nshared_buffers = 2MB\nmax_prepared_transactions = 0\n"
+		  . ($preload ? "shared_preload_libraries = 'pg_lookahead'\n" : '')
+		  . ($p{conf} // ''));
+	$node->start;
+	$node->safe_psql('postgres', "CREATE EXTENSION $_")
+	  for (($preload ? 'pg_lookahead' : ()), @{ $p{extensions} // [] });
+	return $node;
+}
+
+# SET statements that make every index scan look ahead, and plans use indexes.
+sub forced
+{
+	my (%p) = @_;
+	my ($ring, $distance) = ($p{ring} // 64, $p{distance} // 64);
+
+	return plans() . qq(
+		SET pg_lookahead.enable = on;
+		SET pg_lookahead.force = on;
+		SET pg_lookahead.max_leaf_batches = $ring;
+		SET pg_lookahead.max_distance = $distance;);
+}
+
+# The same plans without look-ahead.
+sub stock
+{
+	return plans() . "SET pg_lookahead.enable = off;";
+}
+
+sub plans
+{
+	return q(
+		SET enable_seqscan = off;
+		SET enable_bitmapscan = off;
+		SET max_parallel_workers_per_gather = 0;);
+}
+
+# SQL for a table with rows in an order that is unrelated to its key a.
+sub random_table
+{
+	my ($table, $rows, %p) = @_;
+	my $kind = $p{kind} // '';
+	my $width = $p{width} // 100;
+
+	return qq(
+		CREATE $kind TABLE $table (id int PRIMARY KEY, a int, b int, w text);
+		INSERT INTO $table SELECT i, (hashint4(i) & 2147483647) % (10 * $rows), i % 10, repeat('w', $width)
+			FROM generate_series(1, $rows) i;
+		CREATE INDEX ${table}_a ON $table (a, id) WITH (fillfactor = 20);
+		CREATE INDEX ${table}_b ON $table (b, id) WITH (fillfactor = 20);
+		VACUUM ANALYZE $table;);
+}
+
+# Nothing in the server log that points at a leak or a crash.
+sub check_log
+{
+	my ($node, $name) = @_;
+	my @bad = grep {
+		/PANIC:|TRAP:|refcount leak|was not closed|leaked|was terminated by signal|could not be unpinned/
+	} split /\n/, slurp_file($node->logfile);
+
+	is(join("\n", @bad), '', $name // 'server log is clean');
+	return;
+}
+
+# Buffers of user tables and indexes that are pinned right now; needs pg_buffercache.
+sub pinned_relations
+{
+	my ($node) = @_;
+
+	return $node->safe_psql(
+		'postgres', q(
+		SELECT c.relname, count(*), sum(pinning_backends)
+		FROM pg_buffercache b JOIN pg_class c ON pg_relation_filenode(c.oid) = b.relfilenode
+			AND b.reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+		WHERE pinning_backends > 0 AND c.relnamespace >= 2200
+		GROUP BY 1 ORDER BY 1));
+}
+
+sub pinned
+{
+	my ($node) = @_;
+	my $sum = 0;
+
+	$sum += (split /\|/)[2] for split /\n/, pinned_relations($node);
+	return $sum;
+}
+
+# amcheck of every btree index of user tables; returns the complaints.
+sub check_indexes
+{
+	my ($node, $function) = @_;
+
+	$function //= 'bt_index_check(c.oid, heapallindexed => true)';
+	my ($ret, $out, $err) = $node->psql(
+		'postgres', qq(
+		SELECT $function
+		FROM pg_class c JOIN pg_am am ON am.oid = c.relam
+		WHERE c.relkind = 'i' AND am.amname = 'btree' AND c.relnamespace >= 2200
+			AND c.relpersistence <> 't' ORDER BY c.relname));
+	return $err;
+}
+
+# Scans that have begun to look ahead since the last reset.
+sub armed
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', 'SELECT sum(scans_armed) FROM pg_stat_lookahead');
+}
+
+# Number of open files of a backend, or undef where /proc does not tell.
+sub backend_fds
+{
+	my ($pid) = @_;
+	my @fds = glob "/proc/$pid/fd/*";
+
+	return @fds ? scalar @fds : undef;
+}
+
+1;
