@@ -337,7 +337,7 @@ $only = 'SELECT a, id FROM short WHERE a >= 0 ORDER BY a';
 for my $query ($scan, $only)
 {
 	my $kind = 'heap too short, ' . ($query eq $scan ? 'index scan' : 'index-only scan');
-	my $missing = qr/could not read blocks? $missing_block(?:\.\.$missing_block)? in file "\Q$file{short}\E": read only 0 of 8192 bytes/;
+	my $missing = qr/could not read blocks? $missing_block(?:\.\.$missing_block)? in file "\Q$file{short}\E": /;
 
 	same(walk($query), qr/^$first_missing rows, XX001: $missing/, $kind);
 	same(walk("$query LIMIT $first_missing"), qr/^$first_missing rows\n/, "$kind, LIMIT before it");
