@@ -197,6 +197,8 @@ class Gen:
             sql += f" order by {self.order(key, backward=self.chance(0.45))}"
             if self.chance(0.5):
                 sql += self.limit()
+            elif self.chance(0.1):
+                sql += f" fetch first {self.rng.choice([1, 5, 60])} rows with ties"
         return sql
 
     def s_lists(self):
@@ -275,7 +277,7 @@ class Gen:
                 f"order by {self.order(k1)} limit {self.rng.choice([3, 30, 90])}) x, "
                 f"lateral (select {self.targets(k2, 'z')} from {t2} z where z.{j} {cmp} x.{j} "
                 f"order by {self.order(k2, 'z', self.chance(0.4))} "
-                f"limit {self.rng.choice([1, 2, 5, 40])}) y")
+                f"limit {self.rng.choice(['1', '2', '5', '40', 'x.id % 9', 'nullif(x.id % 30, 7)'])}) y")
 
     def s_merge(self):
         """Merge joins with duplicates on both sides: mark and restore."""
@@ -579,9 +581,12 @@ class Gen:
             f"select x.b, count(*), sum(x.c) from {table} x where {cond} group by x.b",
             f"select count(*), sum(y.id) from {table} x join {t2} y on y.{j} = x.{j} where {cond}",
             f"select x.id from {table} x where {cond} order by {self.order(key, 'x')}, x.id",
+            # workers are started anew for each row of the outer side
+            f"select * from (values (1), (2), (3)) v(i) left join (select count(*), sum(x.id) "
+            f"from {table} x where {cond}) s on true",
         ])
         case = self.make(number, "parallel", [sql], [sql], ordered=False)
-        case.planner.update({
+        case.planner.update({"enable_material": "off",
             "parallel_setup_cost": "0", "parallel_tuple_cost": "0",
             "min_parallel_index_scan_size": "0", "min_parallel_table_scan_size": "0",
             "max_parallel_workers_per_gather": str(self.rng.choice([1, 2, 3]))})

@@ -471,7 +471,10 @@ def main():
             fuzz.deadline = began + 215 if args.full else None
             if fuzz.counts["failed"] == 0:
                 fuzz.beside_writers(range(PHASE2, PHASE2 + beside))
-        fuzz.finish()
+        try:
+            fuzz.finish()
+        except Lost as e:
+            fuzz.check(f"connection lost in the final checks: {e}", server.tail().splitlines() or ["no log"])
     c = fuzz.counts
     print(f"cases: {', '.join(f'{k} {v}' for k, v in sorted(fuzz.kinds.items()))}")
     print(f"{c['rows']} rows, {c['errors']} cases with an error, {c['too slow']} too slow, "
