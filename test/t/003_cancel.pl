@@ -171,7 +171,10 @@ for my $table (qw(t u))
 			$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 			$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid");
 			nothing_pinned("$name: terminated");
-			eval { $session->quit };
+			{
+				local $SIG{PIPE} = 'IGNORE';		# psql may be gone by now
+				eval { $session->quit };
+			}
 		}
 	}
 }
