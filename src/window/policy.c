@@ -116,6 +116,8 @@ static void
 set_phase(LaPolicy *p, LaMemoryPhase phase, int64_t visits_to_clock)
 {
 	p->phase = phase;
+	if (phase == LA_MEMORY_PASSIVE)
+		p->phase_start_us = 0;	/* not that of a trial which a miss ended */
 	p->clock_at = phase == LA_MEMORY_IDLE ? INT64_MAX :
 		p->total + visits_to_clock;
 }
@@ -210,9 +212,9 @@ la_policy_rescan(LaPolicy *p, bool ended_early)
 
 /*
  * A visit in state PASS; missed tells whether any buffer was read since the
- * previous one.  Returns true when the state changed.
+ * previous one.
  */
-bool
+void
 la_policy_on_pass(LaPolicy *p, bool missed)
 {
 	p->total++;
@@ -220,23 +222,22 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 	if (!missed)
 	{
 		if (++p->hits <= p->quiet_hits || p->phase != LA_MEMORY_IDLE)
-			return false;
+			return;
 		p->hits = 0;
 		if (p->total >= p->holdoff_until && p->total >= p->memory_again_at &&
 			long_enough(p, p->config.memory_threshold / 4))
 			set_phase(p, LA_MEMORY_PASSIVE, 0);
-		return false;
+		return;
 	}
 
 	p->hits = 0;
 	set_phase(p, LA_MEMORY_IDLE, 0);
 	if (p->total < p->holdoff_until ||
 		!p->config.advice_works || !long_enough(p, 2))
-		return false;
+		return;
 	p->state = LA_OBSERVE;
 	if (p->config.miss_threshold == 0)
 		arm(p, true);
-	return true;
 }
 
 /* Behaviour G: a block left to the kernel had to be read. */
@@ -390,7 +391,6 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 
 		case LA_MEMORY_SETTLE:
 			set_phase(p, LA_MEMORY_PASSIVE, 0);
-			p->phase_start_us = 0;
 			/* FALLTHROUGH */
 
 		case LA_MEMORY_PASSIVE:

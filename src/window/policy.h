@@ -104,7 +104,7 @@ typedef struct LaPolicy
 
 extern void la_policy_init(LaPolicy *p, const LaPolicyConfig *config);
 extern void la_policy_rescan(LaPolicy *p, bool ended_early);
-extern bool la_policy_on_pass(LaPolicy *p, bool missed);
+extern void la_policy_on_pass(LaPolicy *p, bool missed);
 extern void la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us);
 extern void la_policy_on_clock(LaPolicy *p, double now_us);
 extern bool la_policy_control_due(const LaPolicy *p);

@@ -252,6 +252,13 @@ test_arming(void)
 
 	start(&s, &defaults);
 	s.armed_us = 1.1;
+	for (int i = 0; i < 100; i++)
+	{
+		/* misses that end the timing of passive visits */
+		visits(&s, 'h', 100);
+		visits(&s, 'o', 1);
+	}
+	check("a trial that a miss ended is not counted", s.armed_visits == 0);
 	visits(&s, 'h', 1000000);
 	check("given up where it is not", s.armed_visits < 2000);
 	s.armed_us = 0.6;
