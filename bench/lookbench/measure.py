@@ -29,7 +29,7 @@ from .variants import Variant
 from .workloads import CACHED, COLD, OS_CACHED, Cell, Workload
 
 SMALL_BUFFERS = "128MB"
-COLD_BUFFERS = "1GB"
+COLD_BUFFERS = "128MB"
 CACHED_ATTEMPTS = 3
 CACHED_ROWS = 20_000  # a cached sample repeats its statements until about so many rows
 CACHED_EXECUTIONS = 200  # or so many executions

@@ -37,6 +37,20 @@
  */
 #if PG_VERSION_NUM >= 170000
 #define LA_BT_ARRAYS_IN_SCAN 1
+#define la_bt_array_keys(scan, so)	((so)->keyData)
+#define la_bt_narray_keys(scan, so) ((so)->numberOfKeys)
+#else
+#define la_bt_array_keys(scan, so)	((so)->arrayKeyData)
+#define la_bt_narray_keys(scan, so) ((scan)->numberOfKeys)
+#endif
+
+/*
+ * 16 passes the heap relation down nbtree (commit 61b313e47eb9).
+ */
+#if PG_VERSION_NUM >= 160000
+#define la_bt_getroot(index, heap)	_bt_getroot(index, heap, BT_READ)
+#else
+#define la_bt_getroot(index, heap)	_bt_getroot(index, BT_READ)
 #endif
 
 /*
@@ -81,6 +95,13 @@
 #define la_direct_io()		((io_direct_flags & IO_DIRECT_DATA) != 0)
 #else
 #define la_direct_io()		false
+#endif
+
+/*
+ * 18 reads asynchronously (commit da7226993fd4 and others).
+ */
+#if PG_VERSION_NUM >= 180000
+#define LA_HAVE_AIO 1
 #endif
 
 /*

@@ -14,7 +14,12 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
+#include "commands/defrem.h"
+#include "nodes/pg_list.h"
 #include "utils/guc.h"
+#include "utils/varlena.h"
 
 #include "base/compat.h"
 #include "base/guc.h"
@@ -29,6 +34,10 @@ double		la_min_read_time = 0.025;
 int			la_memory_threshold = 64;
 int			la_memory_distance = 32;
 int			la_max_leaf_batches = 64;
+int			la_scan_memory = 2048;
+int			la_backend_memory = 32768;
+
+static char *excluded_access_methods = NULL;
 
 static void
 define_bool(const char *name, const char *brief, const char *detail,
@@ -44,6 +53,54 @@ define_int(const char *name, const char *brief, const char *detail,
 {
 	DefineCustomIntVariable(name, brief, detail, variable, boot, min, max,
 							PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+static bool
+check_excluded(char **newval, void **extra, GucSource source)
+{
+	char	   *copy = pstrdup(*newval);
+	List	   *names;
+	bool		valid = SplitIdentifierString(copy, ',', &names);
+
+	if (!valid)
+		GUC_check_errdetail("List syntax is invalid.");
+	pfree(copy);
+	list_free(names);
+	return valid;
+}
+
+/*
+ * Is look-ahead to leave indexes of this access method alone?
+ */
+bool
+la_am_is_excluded(Oid am)
+{
+	char	   *copy;
+	List	   *names;
+	ListCell   *lc;
+	char	   *name;
+	bool		found = false;
+
+	if (excluded_access_methods == NULL || excluded_access_methods[0] == '\0')
+		return false;
+	copy = pstrdup(excluded_access_methods);
+	name = get_am_name(am);
+	if (name != NULL && SplitIdentifierString(copy, ',', &names))
+	{
+		foreach(lc, names)
+			found |= strcmp((char *) lfirst(lc), name) == 0;
+		list_free(names);
+	}
+	pfree(copy);
+	return found;
+}
+
+static void
+define_memory(const char *name, const char *brief, const char *detail,
+			  int *variable, int boot, int min, int max)
+{
+	DefineCustomIntVariable(name, brief, detail, variable, boot, min, max,
+							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 }
 
 void
@@ -91,6 +148,19 @@ la_guc_init(void)
 			   "Sets the maximum number of index leaf pages that a scan keeps read ahead.",
 			   "Each one takes up to about 22 kB of memory, or 30 kB in an index-only scan.",
 			   &la_max_leaf_batches, 64, 2, 256);
+	define_memory("pg_lookahead.scan_memory",
+				  "Sets the memory that one scan may use to look ahead.",
+				  "A scan that has no room for another index page looks less far ahead.",
+				  &la_scan_memory, 2048, 64, MAX_KILOBYTES);
+	define_memory("pg_lookahead.backend_memory",
+				  "Sets the memory that all scans of a backend together may use to look ahead.",
+				  "Scans that find no room run as if look-ahead were off.",
+				  &la_backend_memory, 32768, 0, MAX_KILOBYTES);
+	DefineCustomStringVariable("pg_lookahead.excluded_access_methods",
+							   "Lists index access methods whose scans never look ahead.",
+							   "For access methods of other extensions that cannot be run ahead of the executor.",
+							   &excluded_access_methods, "", PGC_USERSET,
+							   GUC_LIST_INPUT, check_excluded, NULL, NULL);
 
 	MarkGUCPrefixReserved("pg_lookahead");
 }

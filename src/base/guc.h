@@ -19,7 +19,10 @@ extern double la_min_read_time;
 extern int	la_memory_threshold;
 extern int	la_memory_distance;
 extern int	la_max_leaf_batches;
+extern int	la_scan_memory;
+extern int	la_backend_memory;
 
+extern bool la_am_is_excluded(Oid am);
 extern void la_guc_init(void);
 
 #endif							/* LA_GUC_H */

@@ -27,19 +27,41 @@
 #include "base/compat.h"
 #include "scan/batch.h"
 
-void
-la_batch_free(LaBatches *bs, LaBatch *b)
+/* Bytes that a batch may take. */
+Size
+la_batch_most_bytes(const LaBatches *bs)
 {
-	if (BufferIsValid(b->pos->buf))
-		ReleaseBuffer(b->pos->buf);
-	b->pos->buf = InvalidBuffer;
-	b->nkilled = 0;
+	Size		bytes = sizeof(LaBatch) + sizeof(BTScanPosData);
 
-	if (bs->spare == NULL)
-	{
-		bs->spare = b;
-		return;
-	}
+	if (bs->ls->kind == LA_KIND_INDEX_ONLY_SCAN)
+		bytes += BLCKSZ + MaxTIDsPerBTreePage;
+	return bytes;
+}
+
+/*
+ * Note what a batch takes.  Its few bytes of array elements are not counted.
+ */
+static void
+account(LaBatches *bs, LaBatch *b)
+{
+	Size		bytes = sizeof(LaBatch) + offsetof(BTScanPosData, items) +
+		b->max_items * sizeof(BTScanPosItem);
+
+	if (b->tuples)
+		bytes += BLCKSZ;
+	if (b->heap)
+		bytes += MaxTIDsPerBTreePage;
+	if (b->killed)
+		bytes += MaxTIDsPerBTreePage * sizeof(int);
+	la_budget_return(&bs->ls->budget, b->bytes);
+	la_budget_take(&bs->ls->budget, bytes);
+	b->bytes = bytes;
+}
+
+static void
+free_memory(LaBatches *bs, LaBatch *b)
+{
+	la_budget_return(&bs->ls->budget, b->bytes);
 	pfree(b->pos);
 	if (b->tuples)
 		pfree(b->tuples);
@@ -50,6 +72,31 @@ la_batch_free(LaBatches *bs, LaBatch *b)
 	if (b->elements)
 		pfree(b->elements);
 	pfree(b);
+}
+
+void
+la_batch_free(LaBatches *bs, LaBatch *b)
+{
+	if (BufferIsValid(b->pos->buf))
+		ReleaseBuffer(b->pos->buf);
+	b->pos->buf = InvalidBuffer;
+	b->nkilled = 0;
+
+	if (bs->spare == NULL)
+		bs->spare = b;
+	else
+		free_memory(bs, b);
+}
+
+void
+la_batch_free_spare(LaBatches *bs)
+{
+	if (bs->spare)
+		free_memory(bs, bs->spare);
+	bs->spare = NULL;
+	if (bs->kill_state)
+		pfree(bs->kill_state);
+	bs->kill_state = NULL;
 }
 
 /*
@@ -85,6 +132,7 @@ la_batch_copy(LaBatches *bs, BTScanPos pos, const char *tuples)
 		memcpy(b->tuples, tuples, pos->nextTupleOffset);
 		memset(b->heap, HEAP_UNKNOWN, nitems);
 	}
+	account(bs, b);
 	return b;
 }
 
@@ -113,8 +161,11 @@ void
 la_batch_kill(LaBatches *bs, LaBatch *b, int item)
 {
 	if (b->killed == NULL)
+	{
 		b->killed = MemoryContextAlloc(bs->ls->context,
 									   MaxTIDsPerBTreePage * sizeof(int));
+		account(bs, b);
+	}
 	if (b->nkilled < MaxTIDsPerBTreePage)
 		b->killed[b->nkilled++] = item;
 }

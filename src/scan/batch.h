@@ -25,6 +25,7 @@ typedef struct LaBatch
 	int		   *killed;			/* items reported dead */
 	int			nkilled;
 	int		   *elements;		/* array keys, until 16: see leaf.c, G */
+	Size		bytes;			/* taken from the scan's budget */
 } LaBatch;
 
 /* What all batches of a scan share. */
@@ -42,9 +43,11 @@ typedef struct LaBatches
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
+extern Size la_batch_most_bytes(const LaBatches *bs);
 extern LaBatch *la_batch_copy(LaBatches *bs, BTScanPos pos,
 							  const char *tuples);
 extern void la_batch_free(LaBatches *bs, LaBatch *b);
+extern void la_batch_free_spare(LaBatches *bs);
 extern void la_batch_save_elements(LaBatches *bs, LaBatch *b, bool of_mark);
 extern void la_batch_kill(LaBatches *bs, LaBatch *b, int item);
 extern void la_batch_apply_kills(LaBatches *bs, LaBatch *b);

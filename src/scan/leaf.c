@@ -64,6 +64,7 @@
 
 #include "base/compat.h"
 #include "scan/batch.h"
+#include "scan/elements.h"
 #include "scan/shim.h"
 #include "window/issue.h"
 #include "window/window.h"
@@ -86,8 +87,6 @@ struct LaLeaves
 	bool		read_to_end;	/* nbtree has no more pages */
 	bool		fetch_first;	/* begin found the first row of the scan */
 
-	BlockNumber index_size;		/* see la_issue_exists() */
-
 	uint64		head;			/* consumer's batch */
 	uint64		tail;			/* next batch to be read */
 	int			item;			/* consumer's item in the head batch */
@@ -101,6 +100,8 @@ struct LaLeaves
 	bool		marked;
 	Position	mark;			/* valid unless kept */
 	LaBatch    *kept;			/* the marked batch, once it left the ring */
+
+	LaElements *elements;		/* of an IN list, or NULL */
 
 	LaBatch   **ring;			/* max_leaf_batches of them */
 };
@@ -147,19 +148,6 @@ push_current_page(LaLeaves *lv)
 	return b;
 }
 
-/* How many rows the Limit above may still take after the current one. */
-static int64
-rows_wanted(LaScan *ls, ScanDirection dir)
-{
-	LimitState *limit = ls->limit;
-
-	if (limit == NULL || limit->noCount || !ScanDirectionIsForward(dir) ||
-		limit->limitOption != LIMIT_OPTION_COUNT ||
-		limit->count > PG_INT32_MAX || limit->offset > PG_INT32_MAX)
-		return PG_INT64_MAX;
-	return Max(limit->offset + limit->count - limit->position - 1, 0);
-}
-
 /*
  * Start the read of the leaf page after the one in currPos.  Where it is the
  * next block of the file, as in an index that was just built, the kernel's
@@ -183,7 +171,7 @@ issue_next_leaf(LaLeaves *lv)
 		next = so->currPos.moreLeft ? la_bt_prev_page(&so->currPos) : P_NONE;
 	if (next == P_NONE || next == InvalidBlockNumber ||
 		(next == so->currPos.currPage + 1 && !ls->policy.config.force) ||
-		!la_issue_exists(ls->real, next, &lv->index_size))
+		!la_issue_exists(ls->real, next, &ls->index_size))
 		return;
 	if (la_issue_block(ls->real, next, &recent) == LA_ISSUE_STARTED)
 		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
@@ -201,6 +189,9 @@ read_leaf(LaLeaves *lv)
 
 	if (lv->read_to_end)
 		return false;
+	if (lv->elements && ls->policy.state == LA_ARMED && ls->policy.io)
+		la_elements_advance(lv->elements, lv->dir,
+							la_shim_rows_wanted(ls, lv->dir));
 	ls->scan->kill_prior_tuple = false;
 	if (!la_shim_real_gettuple(ls, lv->dir))
 	{
@@ -209,7 +200,7 @@ read_leaf(LaLeaves *lv)
 	}
 	b = push_current_page(lv);
 	if (ls->policy.state == LA_ARMED &&
-		rows_wanted(ls, lv->dir) > b->pos->lastItem - b->pos->firstItem)
+		la_shim_rows_wanted(ls, lv->dir) > b->pos->lastItem - b->pos->firstItem)
 		issue_next_leaf(lv);
 	return true;
 }
@@ -227,7 +218,8 @@ may_read_ahead(LaLeaves *lv)
 		most = Min(most, MAX_PINNED);
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_BATCHES);
-	return nbatches < most;
+	return nbatches < most &&
+		la_budget_has(&ls->budget, la_batch_most_bytes(&lv->batches));
 }
 
 /* ------------------------------------------------------------------
@@ -317,6 +309,14 @@ hand_over(LaLeaves *lv)
 	lv->ls->seen_reads = la_issue_blocks_read();
 }
 
+/* Bytes taken from the budget as long as the structure exists. */
+static Size
+own_bytes(LaScan *ls)
+{
+	return sizeof(LaLeaves) + ls->max_leaf_batches * sizeof(LaBatch *) +
+		la_window_size(ls->scan->heapRelation, &ls->policy);
+}
+
 /*
  * May the position be taken over now?  Either the scan has not started, or the
  * current page was read in the direction that is wanted.
@@ -327,6 +327,8 @@ la_leaf_may_begin(LaScan *ls, ScanDirection dir)
 	BTScanOpaque so = la_bt_opaque(ls);
 
 	if (ScanDirectionIsNoMovement(dir))
+		return false;
+	if (ls->leaves == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
 		return false;
 	if (!BTScanPosIsValid(so->currPos))
 		return true;
@@ -346,12 +348,32 @@ create(LaScan *ls)
 
 	lv->ls = ls;
 	lv->batches.ls = ls;
-	lv->index_size = InvalidBlockNumber;
 	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
 	lv->window = la_window_create(ls->scan->heapRelation, producer,
 								  &ls->policy, &ls->counters);
+	la_budget_take(&ls->budget, own_bytes(ls));
 	MemoryContextSwitchTo(old);
 	return lv;
+}
+
+/*
+ * A scan that has come to its end, and was never repeated, is not likely to be:
+ * so that a query over many partitions need not keep the memory of them all.
+ */
+static void
+release(LaScan *ls)
+{
+	LaLeaves   *lv = ls->leaves;
+
+	Assert(!ls->active);
+	la_batch_free_spare(&lv->batches);
+	if (lv->elements)
+		la_elements_free(ls, lv->elements);
+	la_window_free(lv->window);
+	pfree(lv->ring);
+	pfree(lv);
+	la_budget_return(&ls->budget, own_bytes(ls));
+	ls->leaves = NULL;
 }
 
 /*
@@ -383,15 +405,20 @@ la_leaf_begin(LaScan *ls, ScanDirection dir)
 	lv->heap_block = BufferIsValid(hscan->xs_cbuf) ?
 		BufferGetBlockNumber(hscan->xs_cbuf) : InvalidBlockNumber;
 
+	/* the arrays may be others in each scan */
+	if (lv->elements)
+		la_elements_free(ls, lv->elements);
+	lv->elements = la_elements_create(ls);
+
 	b = push_current_page(lv);
 	for (int i = 0; i < so->numKilled; i++)
 		la_batch_kill(&lv->batches, b, so->killedItems[i]);
 	so->numKilled = 0;
 	take_mark(lv);
 	if (!IsolationIsSerializable() &&
-		rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
-								b->pos->lastItem - lv->item :
-								lv->item - b->pos->firstItem))
+		la_shim_rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
+										b->pos->lastItem - lv->item :
+										lv->item - b->pos->firstItem))
 		issue_next_leaf(lv);
 
 	ls->active = true;
@@ -449,7 +476,7 @@ static bool
 foresee_visit(void *arg, LaForeseen *visit)
 {
 	LaLeaves   *lv = (LaLeaves *) arg;
-	int64		wanted = rows_wanted(lv->ls, lv->dir);
+	int64		wanted = la_shim_rows_wanted(lv->ls, lv->dir);
 
 	while (lv->nforeseen - lv->nconsumed < wanted)
 	{
@@ -594,7 +621,11 @@ la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 
 		ls->seen_reads = la_issue_blocks_read();
 		if (!found)
+		{
 			ls->ended = true;
+			if (ls->policy.scans == 0)
+				release(ls);
+		}
 		return found;
 	}
 	return return_item(lv);

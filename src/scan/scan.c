@@ -12,7 +12,10 @@
  * calls it.  A node that is never executed is never touched.
  *
  * Eligible is a scan
- *	- of a btree index (other access methods stay stock for now),
+ *	- of an index of any access method that returns rows one by one
+ *	  (amgettuple) and is not in pg_lookahead.excluded_access_methods; one that
+ *	  is not btree only if the scan cannot turn or return to a mark, is not
+ *	  parallel, and orders by distances that are passed by value (queue.c);
  *	- of a table whose access method is heap,
  *	- under an MVCC snapshot,
  *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could
@@ -128,16 +131,44 @@ at_most_one_row(Relation index, ScanKey keys, int nkeys)
 }
 
 static bool
-eligible(PlanState *ps, Relation heap, Relation index, ScanKey keys, int nkeys)
+eligible(PlanState *ps, Relation heap, Relation index)
 {
 	return la_enable && la_enable_index_scan &&
 		ps->state->es_epq_active == NULL &&
 		index != NULL &&
-		index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_indam->amgettuple != NULL &&
 		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 		IsMVCCSnapshot(ps->state->es_snapshot) &&
 		!la_early_reads_may_fail() &&
-		(la_force || !at_most_one_row(index, keys, nkeys));
+		!la_am_is_excluded(index->rd_rel->relam);
+}
+
+static bool
+eligible_btree(Relation index, ScanKey keys, int nkeys)
+{
+	return la_force || !at_most_one_row(index, keys, nkeys);
+}
+
+/* An access method that is run ahead by queue.c. */
+static bool
+eligible_other(PlanState *ps, Relation index)
+{
+	const IndexAmRoutine *am = index->rd_indam;
+
+	if (am->ammarkpos != NULL || ps->plan->parallel_aware ||
+		(ps->state->es_top_eflags & EXEC_FLAG_BACKWARD) != 0)
+		return false;
+	if (IsA(ps, IndexScanState))
+	{
+		IndexScanState *node = (IndexScanState *) ps;
+
+		for (int i = 0; i < node->iss_NumOrderByKeys; i++)
+		{
+			if (!node->iss_OrderByTypByVals[i])
+				return false;
+		}
+	}
+	return true;
 }
 
 static TupleTableSlot *
@@ -146,8 +177,11 @@ first_index_scan(PlanState *ps)
 	IndexScanState *node = castNode(IndexScanState, ps);
 
 	restore_exec(ps, exec_index_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc,
-				 node->iss_ScanKeys, node->iss_NumScanKeys))
+	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc) &&
+		(node->iss_RelationDesc->rd_rel->relam == BTREE_AM_OID ?
+		 eligible_btree(node->iss_RelationDesc, node->iss_ScanKeys,
+						node->iss_NumScanKeys) :
+		 eligible_other(ps, node->iss_RelationDesc)))
 	{
 		if (node->iss_ScanDesc == NULL)
 		{
@@ -175,8 +209,11 @@ first_index_only_scan(PlanState *ps)
 	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
 
 	restore_exec(ps, exec_index_only_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc,
-				 node->ioss_ScanKeys, node->ioss_NumScanKeys))
+	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc) &&
+		(node->ioss_RelationDesc->rd_rel->relam == BTREE_AM_OID ?
+		 eligible_btree(node->ioss_RelationDesc, node->ioss_ScanKeys,
+						node->ioss_NumScanKeys) :
+		 eligible_other(ps, node->ioss_RelationDesc)))
 	{
 		if (node->ioss_ScanDesc == NULL)
 		{

@@ -52,25 +52,32 @@
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
+#include "utils/spccache.h"
 
 #include "base/compat.h"
 #include "base/guc.h"
+#include "catalog/pg_am.h"
 #include "scan/batch.h"
+#include "scan/graph.h"
+#include "scan/method.h"
 #include "scan/shim.h"
 #include "window/issue.h"
 #include "window/window.h"
 
 #define MICROSECONDS_PER_MILLISECOND 1000.0
 
-/* The shim's routine: one for all scans, since all are of btree. */
+/* The shim's routine for btree: one for all scans. */
 static IndexAmRoutine shim_routine;
 
-static bool shim_gettuple(IndexScanDesc scan, ScanDirection dir);
+static bool shim_gettuple_btree(IndexScanDesc scan, ScanDirection dir);
+static bool shim_gettuple_other(IndexScanDesc scan, ScanDirection dir);
 
 LaScan *
 la_shim_of(IndexScanDesc scan)
 {
-	if (scan->indexRelation->rd_indam->amgettuple != shim_gettuple)
+	amgettuple_function gettuple = scan->indexRelation->rd_indam->amgettuple;
+
+	if (gettuple != shim_gettuple_btree && gettuple != shim_gettuple_other)
 		return NULL;
 	return (LaScan *) scan->indexRelation;
 }
@@ -81,7 +88,8 @@ la_shim_real_gettuple(LaScan *ls, ScanDirection dir)
 	bool		found;
 
 	ls->scan->indexRelation = ls->real;
-	found = ls->real->rd_indam->amgettuple(ls->scan, dir);
+	found = ls->graph ? la_graph_gettuple(ls, dir) :
+		ls->real->rd_indam->amgettuple(ls->scan, dir);
 	ls->scan->indexRelation = &ls->shadow;
 	ls->last_dir = dir;
 	return found;
@@ -99,6 +107,19 @@ la_shim_heap_needed(LaScan *ls, ItemPointer tid)
 		return true;
 	return !VM_ALL_VISIBLE(ls->scan->heapRelation,
 						   ItemPointerGetBlockNumber(tid), &ls->vmbuf);
+}
+
+/* How many rows the Limit above may still take after the current one. */
+int64
+la_shim_rows_wanted(LaScan *ls, ScanDirection dir)
+{
+	LimitState *limit = ls->limit;
+
+	if (limit == NULL || limit->noCount || !ScanDirectionIsForward(dir) ||
+		limit->limitOption != LIMIT_OPTION_COUNT ||
+		limit->count > PG_INT32_MAX || limit->offset > PG_INT32_MAX)
+		return PG_INT64_MAX;
+	return Max(limit->offset + limit->count - limit->position - 1, 0);
 }
 
 static inline void
@@ -122,7 +143,7 @@ observe(LaScan *ls, BlockNumber block)
 	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
 		return;
 	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, true,
-					  current);
+					  false, current);
 	if (r.missed)
 		result = block == ls->observed_block + 1 ? LA_VISIT_NEXT_MISS :
 			la_is_near(block, ls->observed_block) ? LA_VISIT_NEAR_MISS :
@@ -149,12 +170,12 @@ la_shim_visit(LaScan *ls, BlockNumber block)
 }
 
 /*
- * The next row, passive.  Where it is on the leaf page that nbtree stands on, we
+ * The next row, passive, of btree.  Where it is on the leaf page that nbtree stands on, we
  * take the step that _bt_next would take; so a scan that is observed is no
  * slower than one that is not.  Everything else is the access method's.
  */
 static inline bool
-next_row(LaScan *ls, ScanDirection dir)
+next_btree_row(LaScan *ls, ScanDirection dir)
 {
 	IndexScanDesc scan = ls->scan;
 	BTScanOpaque so = (BTScanOpaque) scan->opaque;
@@ -179,6 +200,23 @@ next_row(LaScan *ls, ScanDirection dir)
 	return true;
 }
 
+static inline bool
+next_row(LaScan *ls, ScanDirection dir)
+{
+	return ls->method ? la_shim_real_gettuple(ls, dir) :
+		next_btree_row(ls, dir);
+}
+
+/* Look-ahead begins, if it may, and answers. */
+static bool
+begin(LaScan *ls, ScanDirection dir, bool *found)
+{
+	if (ls->method ? !la_queue_may_begin(ls, dir) : !la_leaf_may_begin(ls, dir))
+		return false;
+	*found = ls->method ? la_queue_begin(ls, dir) : la_leaf_begin(ls, dir);
+	return true;
+}
+
 /*
  * Passive, with something to do: the scan turned to another heap block, or the
  * policy has left state PASS.
@@ -196,8 +234,8 @@ attend(LaScan *ls, ScanDirection dir)
 		if (ls->policy.state == LA_PASS && BufferIsValid(buffer))
 			pass_visit(ls, la_issue_blocks_read() != ls->seen_reads);
 	}
-	if (ls->policy.state == LA_ARMED && la_leaf_may_begin(ls, dir))
-		return la_leaf_begin(ls, dir);
+	if (ls->policy.state == LA_ARMED && begin(ls, dir, &found))
+		return found;
 
 	if (ls->moved_page != InvalidBlockNumber)
 		la_batch_turn_array_keys(ls, dir);
@@ -210,15 +248,12 @@ attend(LaScan *ls, ScanDirection dir)
 	return found;
 }
 
-static bool
-shim_gettuple(IndexScanDesc scan, ScanDirection dir)
+/* Passive in state PASS: two comparisons, and the next row. */
+static inline bool
+pass_row(LaScan *ls, ScanDirection dir, bool btree)
 {
-	LaScan	   *ls = (LaScan *) scan->indexRelation;
 	Buffer		buffer;
 	bool		found;
-
-	if (ls->active)
-		return la_leaf_gettuple(ls, dir);
 
 	if (ls->policy.state != LA_PASS || ls->moved_page != InvalidBlockNumber)
 		return attend(ls, dir);
@@ -232,13 +267,29 @@ shim_gettuple(IndexScanDesc scan, ScanDirection dir)
 	}
 
 	/* leaf pages read here count for the next visit: no harm */
-	found = next_row(ls, dir);
+	found = btree ? next_btree_row(ls, dir) : la_shim_real_gettuple(ls, dir);
 	ls->ended = !found;
 	return found;
 }
 
+static bool
+shim_gettuple_btree(IndexScanDesc scan, ScanDirection dir)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	return ls->active ? la_leaf_gettuple(ls, dir) : pass_row(ls, dir, true);
+}
+
+static bool
+shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
+{
+	LaScan	   *ls = (LaScan *) scan->indexRelation;
+
+	return ls->active ? la_queue_gettuple(ls, dir) : pass_row(ls, dir, false);
+}
+
 /*
- * Before the scan starts over or ends: what leaf.c holds goes, and the policy
+ * Before the scan starts over or ends: what leaf.c or queue.c holds goes, and the policy
  * learns how long the scan was.
  */
 static void
@@ -248,6 +299,8 @@ finish_scan(LaScan *ls)
 
 	if (ls->leaves != NULL)
 		la_leaf_drop(ls);
+	if (ls->queue != NULL)
+		la_queue_drop(ls);
 	if (started)
 		la_policy_rescan(&ls->policy, !ls->ended);
 	ls->ended = false;
@@ -325,29 +378,72 @@ shim_endscan(IndexScanDesc scan)
 	ls->real->rd_indam->amendscan(scan);
 }
 
+/* The scan's memory goes. */
 static void
-publish(void *arg)
+end_scan(void *arg)
 {
 	LaScan	   *ls = (LaScan *) arg;
 
+	la_budget_end(&ls->budget);
 	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
+}
+
+/*
+ * A tablespace whose effective_io_concurrency differs from the session's was
+ * given its own for a reason: no scan keeps more reads in flight there.
+ */
+static int
+distance_for(Relation heap)
+{
+	int			own = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
+
+	return own == effective_io_concurrency ? la_max_distance :
+		Min(la_max_distance, own);
 }
 
 static void
 read_settings(LaScan *ls)
 {
+	Relation	heap = ls->scan->heapRelation;
+	int			distance = distance_for(heap);
 	LaPolicyConfig config = {
-		.max_distance = la_max_distance,
+		.max_distance = Max(distance, 1),
 		.miss_threshold = la_miss_threshold,
 		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
 		.memory_threshold = la_memory_threshold,
 		.memory_distance = la_memory_distance,
-		.advice_works = !la_direct_io(),
+		.advice_works = distance > 0 && la_window_can_issue(heap),
 		.force = la_force
 	};
 
 	la_policy_init(&ls->policy, &config);
 	ls->max_leaf_batches = la_max_leaf_batches;
+}
+
+/*
+ * The shim's routine for an access method.
+ */
+static IndexAmRoutine *
+routine_for(Relation real, MemoryContext context)
+{
+	bool		btree = real->rd_rel->relam == BTREE_AM_OID;
+	IndexAmRoutine *routine = &shim_routine;
+
+	if (btree && routine->type == T_IndexAmRoutine)
+		return routine;
+	if (!btree)
+		routine = MemoryContextAlloc(context, sizeof(IndexAmRoutine));
+	*routine = *real->rd_indam;
+	routine->amgettuple = btree ? shim_gettuple_btree : shim_gettuple_other;
+	routine->amrescan = shim_rescan;
+	routine->amendscan = shim_endscan;
+	if (btree)
+	{
+		routine->ammarkpos = shim_markpos;
+		routine->amrestrpos = shim_restrpos;
+		routine->amparallelrescan = shim_parallelrescan;
+	}
+	return routine;
 }
 
 LaScan *
@@ -360,19 +456,8 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	/* the copy must find the statistics entry that the real one uses */
 	(void) pgstat_should_count_relation(real);
 
-	if (shim_routine.type != T_IndexAmRoutine)
-	{
-		shim_routine = *real->rd_indam;
-		shim_routine.amgettuple = shim_gettuple;
-		shim_routine.amrescan = shim_rescan;
-		shim_routine.amendscan = shim_endscan;
-		shim_routine.ammarkpos = shim_markpos;
-		shim_routine.amrestrpos = shim_restrpos;
-		shim_routine.amparallelrescan = shim_parallelrescan;
-	}
-
 	ls->shadow = *real;
-	ls->shadow.rd_indam = &shim_routine;
+	ls->shadow.rd_indam = routine_for(real, context);
 	memset((char *) ls + sizeof(RelationData), 0,
 		   sizeof(LaScan) - sizeof(RelationData));
 	ls->real = real;
@@ -382,8 +467,11 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->heaprelid = RelationGetRelid(scan->heapRelation);
 	ls->indexrelid = RelationGetRelid(real);
 	ls->limit = limit;
+	ls->method = real->rd_rel->relam == BTREE_AM_OID ? NULL :
+		la_method_of(real->rd_rel->relam);
 	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;
+	ls->index_size = InvalidBlockNumber;
 	ls->observed_block = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
 	read_settings(ls);
@@ -391,10 +479,12 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->seen_reads = la_issue_blocks_read();
 	ls->counters.c[LA_SCANS_ATTACHED] = 1;
 
-	ls->callback.func = publish;
+	ls->callback.func = end_scan;
 	ls->callback.arg = ls;
 	MemoryContextRegisterResetCallback(context, &ls->callback);
 
+	if (ls->method && la_method_is_graph(real->rd_rel->relam))
+		ls->graph = la_graph_create(ls);
 	scan->indexRelation = &ls->shadow;
 	return ls;
 }

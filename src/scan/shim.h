@@ -7,15 +7,19 @@
 #ifndef LA_SHIM_H
 #define LA_SHIM_H
 
+#include "access/amapi.h"
+#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/relscan.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
+#include "base/budget.h"
 #include "base/stats.h"
 #include "window/policy.h"
 
 typedef struct LaLeaves LaLeaves;
+typedef struct LaQueue LaQueue;
 
 typedef struct LaScan
 {
@@ -36,6 +40,7 @@ typedef struct LaScan
 
 	LaPolicy	policy;
 	LaCounters	counters;
+	LaBudget	budget;
 
 	/* while the real access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
@@ -47,8 +52,13 @@ typedef struct LaScan
 
 	Buffer		vmbuf;			/* index-only scans: our own look at the map */
 
-	LaLeaves   *leaves;			/* NULL until first armed */
-	bool		active;			/* leaves owns the position */
+	/* look-ahead: one of the two, NULL until first armed */
+	LaLeaves   *leaves;			/* btree */
+	LaQueue    *queue;			/* other access methods */
+	const struct LaMethod *method;	/* NULL: btree */
+	struct LaGraph *graph;		/* HNSW, or NULL */
+	bool		active;			/* it owns the position */
+	BlockNumber index_size;		/* see la_issue_exists() */
 
 	MemoryContextCallback callback;
 } LaScan;
@@ -62,6 +72,7 @@ extern LaScan *la_shim_of(IndexScanDesc scan);
 extern bool la_shim_real_gettuple(LaScan *ls, ScanDirection dir);
 extern bool la_shim_heap_needed(LaScan *ls, ItemPointer tid);
 extern void la_shim_visit(LaScan *ls, BlockNumber block);
+extern int64 la_shim_rows_wanted(LaScan *ls, ScanDirection dir);
 
 /* leaf.c */
 extern bool la_leaf_may_begin(LaScan *ls, ScanDirection dir);
@@ -70,5 +81,11 @@ extern bool la_leaf_gettuple(LaScan *ls, ScanDirection dir);
 extern void la_leaf_mark(LaScan *ls);
 extern bool la_leaf_restore(LaScan *ls);
 extern void la_leaf_drop(LaScan *ls);
+
+/* queue.c */
+extern bool la_queue_may_begin(LaScan *ls, ScanDirection dir);
+extern bool la_queue_begin(LaScan *ls, ScanDirection dir);
+extern bool la_queue_gettuple(LaScan *ls, ScanDirection dir);
+extern void la_queue_drop(LaScan *ls);
 
 #endif							/* LA_SHIM_H */

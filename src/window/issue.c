@@ -42,6 +42,7 @@
 #include "storage/bufpage.h"
 
 #include "base/compat.h"
+#include "window/aio.h"
 #include "window/issue.h"
 
 #define CACHE_LINE 64
@@ -164,12 +165,17 @@ count_use(Buffer buffer)
 }
 
 static bool
-take_recent(Relation rel, BlockNumber block, Buffer recent)
+take_recent(Relation rel, BlockNumber block, Buffer recent, bool counted)
 {
 	if (!BufferIsValid(recent) || BufferIsLocal(recent))
 		return false;
 	if (!ReadRecentBuffer(la_rel_locator(rel), MAIN_FORKNUM, block, recent))
 		return false;
+	if (counted)
+	{
+		pgBufferUsage.shared_blks_hit--;
+		return true;
+	}
 	count_use(recent);
 	pgstat_count_buffer_read(rel);
 	pgstat_count_buffer_hit(rel);
@@ -186,13 +192,27 @@ la_issue_clock_us(void)
 	return INSTR_TIME_GET_DOUBLE(now) * 1e6;
 }
 
+/* What heapam does when the scan turns to another buffer. */
+static void
+replace_current(Relation rel, Buffer buffer, Buffer *current)
+{
+	Buffer		previous = *current;
+
+	if (BufferIsValid(previous))
+		ReleaseBuffer(previous);
+	*current = buffer;
+	if (buffer != previous)
+		heap_page_prune_opt(rel, buffer);
+}
+
 /*
  * Make *current, the pinned heap buffer of the scan, the given block's.  How long
- * that took is told only if timed: looking at the clock is not free.
+ * that took is told only if timed: looking at the clock is not free.  counted
+ * tells that the server has counted this use of the block already.
  */
 LaReadResult
 la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
-			  Buffer *current)
+			  bool counted, Buffer *current)
 {
 	Buffer		previous = *current;
 	LaReadResult result = {false, 0.0};
@@ -200,12 +220,8 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 	if (BufferIsValid(previous) && BufferGetBlockNumber(previous) == block)
 		return result;
 
-	if (take_recent(rel, block, recent))
-	{
-		if (BufferIsValid(previous))
-			ReleaseBuffer(previous);
-		*current = recent;
-	}
+	if (take_recent(rel, block, recent, counted))
+		replace_current(rel, recent, current);
 	else
 	{
 		int64		before = la_issue_blocks_read();
@@ -215,9 +231,23 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 		result.missed = la_issue_blocks_read() != before;
 		if (timed && result.missed)
 			result.us = la_issue_clock_us() - start;
+		if (*current != previous)
+			heap_page_prune_opt(rel, *current);
 	}
+	return result;
+}
 
-	if (*current != previous)
-		heap_page_prune_opt(rel, *current);
+/*
+ * The same for a block whose asynchronous read is in flight.
+ */
+LaReadResult
+la_issue_finish(Relation rel, LaAio *aio, int slot, Buffer *current)
+{
+	LaReadResult result = {true, 0.0};
+	double		start = la_issue_clock_us();
+	Buffer		buffer = la_aio_finish(aio, slot);
+
+	result.us = la_issue_clock_us() - start;
+	replace_current(rel, buffer, current);
 	return result;
 }

@@ -11,6 +11,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+typedef struct LaAio LaAio;		/* see aio.h */
+
 /* Where a foreseen block was found. */
 typedef enum LaIssueResult
 {
@@ -34,7 +36,10 @@ extern LaIssueResult la_issue_block(Relation rel, BlockNumber block,
 extern void la_issue_touch_page(Buffer recent, OffsetNumber offset);
 extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
 extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
-								  Buffer recent, bool timed, Buffer *current);
+								  Buffer recent, bool timed, bool counted,
+								  Buffer *current);
+extern LaReadResult la_issue_finish(Relation rel, LaAio *aio, int slot,
+									Buffer *current);
 extern double la_issue_clock_us(void);
 
 /*
@@ -44,6 +49,14 @@ static inline int64
 la_issue_blocks_read(void)
 {
 	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
+
+/* ... and those that it found or read. */
+static inline int64
+la_issue_buffers_used(void)
+{
+	return la_issue_blocks_read() + pgBufferUsage.shared_blks_hit +
+		pgBufferUsage.local_blks_hit;
 }
 
 #endif							/* LA_ISSUE_H */

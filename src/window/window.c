@@ -21,6 +21,7 @@
  *	   scan's own read, so that other reads run while it waits.
  *	3. Cached pages that are a few visits ahead are touched, in two steps: the
  *	   line pointer must have come before the row can be found.
+ *	   Under direct I/O, reads that are done let their buffers go first (aio.c).
  *	4. The block is read into the scan's buffer, and the policy told how long
  *	   that took.
  *
@@ -42,7 +43,10 @@
 #include "postgres.h"
 
 #include "port/pg_bitutils.h"
+#include "storage/fd.h"
 
+#include "base/compat.h"
+#include "window/aio.h"
 #include "window/issue.h"
 #include "window/window.h"
 
@@ -69,6 +73,7 @@ typedef struct Visit
 	Buffer		recent;			/* where it was, or InvalidBuffer */
 	OffsetNumber offset;
 	uint16		state;			/* a VisitState */
+	int16		slot;			/* of an asynchronous read in flight, or -1 */
 } Visit;
 
 typedef struct RecentSlot
@@ -93,6 +98,9 @@ struct LaWindow
 	int			near_run;		/* visits that were to a near block */
 	BlockNumber heap_size;		/* see la_issue_exists() */
 
+	LaAio	   *aio;			/* under direct I/O, else NULL */
+	uint64		settled;		/* visits before this hold no buffer */
+
 	RecentSlot	recent[RECENT_SLOTS];
 	uint64		mask;
 	Visit		ring[FLEXIBLE_ARRAY_MEMBER];
@@ -100,26 +108,61 @@ struct LaWindow
 
 #define count(window, counter) ((window)->counters->c[counter]++)
 
+static uint64
+slots_of(const LaPolicy *policy)
+{
+	return pg_nextpower2_64(RING_FACTOR * policy->config.max_distance + 16);
+}
+
+/* max_distance in flight, and the one that is being consumed. */
+static int
+aio_slots(const LaPolicy *policy)
+{
+	return policy->config.max_distance + 1;
+}
+
+/*
+ * Can reads be started at all?  Advice has no effect on files opened with
+ * O_DIRECT.
+ */
+bool
+la_window_can_issue(Relation heap)
+{
+	return !la_direct_io() || la_aio_works(heap);
+}
+
+/* Bytes that a window takes. */
+Size
+la_window_size(Relation heap, const LaPolicy *policy)
+{
+	Size		size = offsetof(LaWindow, ring) +
+		slots_of(policy) * sizeof(Visit);
+
+	if (la_direct_io() && la_aio_works(heap))
+		size += la_aio_size(aio_slots(policy));
+	return size;
+}
+
 LaWindow *
 la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
 				 LaCounters *counters)
 {
-	uint64		slots = pg_nextpower2_64(RING_FACTOR *
-										 policy->config.max_distance + 16);
 	LaWindow   *w;
 
 	/* the ring need not be zeroed: visits are written before they are read */
-	w = palloc(offsetof(LaWindow, ring) + slots * sizeof(Visit));
+	w = palloc(offsetof(LaWindow, ring) + slots_of(policy) * sizeof(Visit));
 	memset(w, 0, offsetof(LaWindow, recent));
 	w->heap = heap;
 	w->producer = producer;
 	w->policy = policy;
 	w->counters = counters;
-	w->mask = slots - 1;
+	w->mask = slots_of(policy) - 1;
 	w->last_foreseen = InvalidBlockNumber;
 	w->heap_size = InvalidBlockNumber;
 	for (int i = 0; i < RECENT_SLOTS; i++)
 		w->recent[i].block = InvalidBlockNumber;
+	if (la_direct_io() && la_aio_works(heap))
+		w->aio = la_aio_create(heap, aio_slots(policy));
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
 	return w;
 }
@@ -130,11 +173,47 @@ la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
 void
 la_window_clear(LaWindow *w)
 {
+	if (w->settled < w->head)
+		w->settled = w->head;
+	for (; w->settled < w->tail; w->settled++)
+	{
+		Visit	   *v = &w->ring[w->settled & w->mask];
+
+		if (v->slot >= 0)
+			la_aio_cancel(w->aio, v->slot);
+	}
 	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight;
 	w->in_flight = 0;
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = InvalidBlockNumber;
 	w->run = w->near_run = 0;
+}
+
+void
+la_window_free(LaWindow *w)
+{
+	Assert(w->head == w->tail);
+	if (w->aio)
+		pfree(w->aio);
+	pfree(w);
+}
+
+/*
+ * Asynchronous reads that are done keep no pin.
+ */
+static void
+settle(LaWindow *w)
+{
+	if (w->settled < w->head)
+		w->settled = w->head;
+	for (; w->settled < w->tail; w->settled++)
+	{
+		Visit	   *v = &w->ring[w->settled & w->mask];
+
+		if (v->slot >= 0 && !la_aio_settle(w->aio, v->slot, &v->recent))
+			return;
+		v->slot = -1;
+	}
 }
 
 /*
@@ -168,6 +247,20 @@ is_recent(LaWindow *w, BlockNumber block)
 	return found;
 }
 
+static LaIssueResult
+issue(LaWindow *w, Visit *v)
+{
+	int			slot;
+	LaIssueResult result;
+
+	if (w->aio == NULL)
+		return la_issue_block(w->heap, v->block, &v->recent);
+	result = la_aio_start(w->aio, v->block, &slot, &v->recent);
+	if (result == LA_ISSUE_STARTED)
+		v->slot = slot;
+	return result;
+}
+
 static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
@@ -176,6 +269,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 	v->block = f->block;
 	v->offset = f->offset;
 	v->recent = InvalidBuffer;
+	v->slot = -1;
 	v->state = run_of(w, f->block);
 	count(w, LA_BLOCKS_FORESEEN);
 
@@ -198,7 +292,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 	}
 	else
 	{
-		switch (la_issue_block(w->heap, f->block, &v->recent))
+		switch (issue(w, v))
 		{
 			case LA_ISSUE_CACHED:
 				v->state = VISIT_CACHED;
@@ -225,6 +319,7 @@ top_up(LaWindow *w)
 	int			max_distance = w->policy->config.max_distance;
 
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
+		   (w->aio == NULL || la_aio_most(w->aio) > 0) &&
 		   w->producer.next_visit(w->producer.arg, &f))
 		foresee(w, &f);
 }
@@ -261,8 +356,10 @@ static void
 read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 {
 	bool		timed = v->state != VISIT_RECENT && v->state != VISIT_CACHED;
-	LaReadResult r = la_issue_read(w->heap, v->block, v->recent, timed,
-								   current);
+	bool		settled = v->state == VISIT_ISSUED && w->aio != NULL;
+	LaReadResult r = v->slot >= 0 ?
+		la_issue_finish(w->heap, w->aio, v->slot, current) :
+		la_issue_read(w->heap, v->block, v->recent, timed, settled, current);
 	LaVisitResult result = LA_VISIT_HIT;
 
 	if (v->state == VISIT_ISSUED)
@@ -301,7 +398,7 @@ void
 la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
 {
 	LaCounters *n = w->counters;
-	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, VISIT_UNKNOWN};
+	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, VISIT_UNKNOWN, -1};
 
 	if (w->head < w->tail && w->ring[w->head & w->mask].block != block)
 	{
@@ -322,6 +419,8 @@ la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
 		(void) is_recent(w, block);
 	}
 
+	if (w->aio)
+		settle(w);
 	top_up(w);
 	n->c[LA_DISTANCE_SUM] += w->in_flight;
 	n->c[LA_DISTANCE_SAMPLES]++;

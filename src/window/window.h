@@ -45,10 +45,13 @@ la_is_near(BlockNumber a, BlockNumber b)
 	return (a > b ? a - b : b - a) <= LA_NEAR_BLOCKS;
 }
 
+extern bool la_window_can_issue(Relation heap);
+extern Size la_window_size(Relation heap, const LaPolicy *policy);
 extern LaWindow *la_window_create(Relation heap, LaProducer producer,
 								  LaPolicy *policy, LaCounters *counters);
 extern void la_window_visit(LaWindow *window, BlockNumber block,
 							Buffer *current);
 extern void la_window_clear(LaWindow *window);
+extern void la_window_free(LaWindow *window);
 
 #endif							/* LA_WINDOW_H */

@@ -1,0 +1,564 @@
+/*
+ * graph.c
+ *	  Pages that a search in an HNSW graph will need (pgvector).
+ *
+ * An HNSW search keeps a list of candidates.  It expands the nearest one: for
+ * each of its neighbors it reads the element's page and computes the distance to
+ * the query, which may make that neighbor a candidate.  A cold search waits for
+ * some thousand pages one after the other, and returns its first row when all is
+ * done; looking ahead in the heap alone would not help.
+ *
+ * We see every step of it, because each computed distance is a call of the
+ * operator class's distance function, with the element, on its locked page, as
+ * an argument.  So while the access method runs, that function is ours:
+ *
+ *		hnswgettuple
+ *			 |	distance(query, element)
+ *			 v
+ *		graph_distance ---> the operator class's function: the result
+ *			 |
+ *			 +-> the element's neighbors are copied from its page, and it
+ *				 becomes a candidate here as well
+ *			 +-> the EXPAND_AHEAD nearest candidates that have not been expanded:
+ *				 the pages of all their neighbors are advised
+ *
+ * A candidate counts as expanded when a distance is asked for of one of its
+ * neighbors.  The list of candidates is the search's own, rebuilt from the
+ * distances; where it differs (ties, elements being deleted, another version of
+ * the algorithm), the advice is worse, nothing else.
+ *
+ * Evidence: nothing happens until the search itself has waited for
+ * miss_threshold pages.  Reads cannot be timed one by one from here: a wait is
+ * the time between two distances between which pages were read.
+ *
+ * Exactness.  The function's pointer in the relcache entry (that is where
+ * pgvector keeps using it from) is replaced during the call of amgettuple only,
+ * and put back also after an error.  The result is the original's.  What is read
+ * from pages is read under the lock that the caller holds on the element's page,
+ * or, where the neighbors lie on another page, unlocked from a pinned buffer, as
+ * a hint: locking a second page here could deadlock with an insert.  Every length
+ * and offset is checked against the page.
+ *
+ * Layout of the pages: pgvector's hnsw.h, versions 0.5 to 0.8.  Pages that do
+ * not look like that are left alone.
+ *
+ * src/scan/graph.c
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "fmgr.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+#include "scan/graph.h"
+#include "window/issue.h"
+
+#define DISTANCE_PROC		1
+#define PAGE_ID				0xFF90
+#define ELEMENT_TYPE		1
+#define NEIGHBORS_TYPE		2
+
+#define EXPAND_AHEAD		2	/* candidates whose neighbors are advised */
+#define MOST_NEIGHBORS		64	/* of each that are looked at */
+#define MOST_CANDIDATES		4096
+#define RECENT_SLOTS		2048	/* a power of 2 */
+#define EF_SEARCH_DEFAULT	40
+#define EF_SEARCH_MOST		1000
+
+typedef struct Opaque
+{
+	BlockNumber next;
+	uint16		unused;
+	uint16		page_id;
+} Opaque;
+
+typedef struct Element
+{
+	uint8		type;
+	uint8		level;
+	uint8		deleted;
+	uint8		version;
+	ItemPointerData heap[10];
+	ItemPointerData neighbors;
+	uint16		unused;
+	char		vector[FLEXIBLE_ARRAY_MEMBER];
+} Element;
+
+typedef struct Neighbors
+{
+	uint8		type;
+	uint8		version;
+	uint16		count;
+	ItemPointerData elements[FLEXIBLE_ARRAY_MEMBER];
+} Neighbors;
+
+typedef struct Candidate
+{
+	double		distance;
+	ItemPointerData at;			/* where its neighbors are listed */
+	int16		n;				/* of them known, or -1 */
+	ItemPointerData elements[MOST_NEIGHBORS];
+} Candidate;
+
+struct LaGraph
+{
+	LaScan	   *ls;
+
+	/* evidence */
+	int64		reads;			/* blocks read by this backend, last time */
+	double		clock_us;		/* last time; 0: the clock is not looked at */
+	int			waits;
+	bool		armed;
+
+	/* distances of the ef nearest elements: a heap, the farthest first */
+	int			ef;
+	int			nbest;
+	double	   *best;
+
+	/* candidates whose neighbors were not advised: a heap, the nearest first */
+	int			nwaiting;
+	int			mostwaiting;
+	Candidate **waiting;
+
+	/* candidates whose neighbors were advised, not yet expanded */
+	int			nahead;
+	int			mostahead;		/* 1 ... EXPAND_AHEAD */
+	Candidate  *ahead[EXPAND_AHEAD];
+
+	BlockNumber recent[RECENT_SLOTS];	/* pages advised or visited */
+	MemoryContext context;		/* of the candidates */
+};
+
+/* the scan whose access method is running, and what we replaced */
+static LaGraph *running = NULL;
+static PGFunction original = NULL;
+
+/* ------------------------------------------------------------------
+ *		Two heaps
+ * ------------------------------------------------------------------
+ */
+
+static void
+swap_best(LaGraph *g, int a, int b)
+{
+	double		d = g->best[a];
+
+	g->best[a] = g->best[b];
+	g->best[b] = d;
+}
+
+/*
+ * Is an element at this distance among the ef nearest so far?  Then remember it.
+ */
+static bool
+add_best(LaGraph *g, double distance)
+{
+	int			i;
+
+	if (g->nbest < g->ef)
+	{
+		i = g->nbest++;
+		g->best[i] = distance;
+		for (; i > 0 && g->best[(i - 1) / 2] < g->best[i]; i = (i - 1) / 2)
+			swap_best(g, i, (i - 1) / 2);
+		return true;
+	}
+	if (distance >= g->best[0])
+		return false;
+	g->best[0] = distance;
+	for (i = 0; 2 * i + 1 < g->nbest;)
+	{
+		int			child = 2 * i + 1;
+
+		if (child + 1 < g->nbest && g->best[child + 1] > g->best[child])
+			child++;
+		if (g->best[i] >= g->best[child])
+			break;
+		swap_best(g, i, child);
+		i = child;
+	}
+	return true;
+}
+
+static void
+swap_waiting(LaGraph *g, int a, int b)
+{
+	Candidate  *c = g->waiting[a];
+
+	g->waiting[a] = g->waiting[b];
+	g->waiting[b] = c;
+}
+
+static void
+push_waiting(LaGraph *g, Candidate *c)
+{
+	int			i;
+
+	if (g->nwaiting == g->mostwaiting)
+	{
+		g->mostwaiting *= 2;
+		g->waiting = repalloc(g->waiting, g->mostwaiting * sizeof(Candidate *));
+	}
+	i = g->nwaiting++;
+	g->waiting[i] = c;
+	for (; i > 0 && g->waiting[(i - 1) / 2]->distance > c->distance;
+		 i = (i - 1) / 2)
+		swap_waiting(g, i, (i - 1) / 2);
+}
+
+static Candidate *
+pop_waiting(LaGraph *g)
+{
+	Candidate  *first = g->waiting[0];
+
+	g->waiting[0] = g->waiting[--g->nwaiting];
+	for (int i = 0; 2 * i + 1 < g->nwaiting;)
+	{
+		int			child = 2 * i + 1;
+
+		if (child + 1 < g->nwaiting &&
+			g->waiting[child + 1]->distance < g->waiting[child]->distance)
+			child++;
+		if (g->waiting[i]->distance <= g->waiting[child]->distance)
+			break;
+		swap_waiting(g, i, child);
+		i = child;
+	}
+	return first;
+}
+
+/* ------------------------------------------------------------------
+ *		Pages
+ * ------------------------------------------------------------------
+ */
+
+/*
+ * The item at an offset of a page of the graph, and its length; NULL if there is
+ * none.  The page may be changing.
+ */
+static char *
+graph_item(Page page, OffsetNumber offset, Size *length)
+{
+	PageHeader	header = (PageHeader) page;
+	ItemId		id;
+	Size		start;
+
+	if (header->pd_special != BLCKSZ - MAXALIGN(sizeof(Opaque)) ||
+		header->pd_lower > header->pd_special ||
+		((Opaque *) (page + header->pd_special))->page_id != PAGE_ID ||
+		offset < FirstOffsetNumber ||
+		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
+		return NULL;
+	id = PageGetItemId(page, offset);
+	start = ItemIdGetOffset(id);
+	*length = ItemIdGetLength(id);
+	if (start < SizeOfPageHeaderData || start + *length > header->pd_special)
+		return NULL;
+	return page + start;
+}
+
+/* Copy the list of a candidate's neighbors from its page. */
+static void
+copy_neighbors(Candidate *c, Page page)
+{
+	Size		length;
+	Neighbors  *list = (Neighbors *)
+		graph_item(page, ItemPointerGetOffsetNumberNoCheck(&c->at), &length);
+	int			count;
+
+	c->n = 0;
+	if (list == NULL || length < offsetof(Neighbors, elements) ||
+		list->type != NEIGHBORS_TYPE)
+		return;
+	count = Min(list->count, MOST_NEIGHBORS);
+	if (offsetof(Neighbors, elements) + count * sizeof(ItemPointerData) > length)
+		return;
+	memcpy(c->elements, list->elements, count * sizeof(ItemPointerData));
+	for (int i = 0; i < count; i++)
+	{
+		if (ItemPointerIsValid(&c->elements[i]))
+			c->elements[c->n++] = c->elements[i];
+	}
+}
+
+static bool
+is_recent(LaGraph *g, BlockNumber block)
+{
+	BlockNumber *slot = &g->recent[block % RECENT_SLOTS];
+	bool		found = *slot == block;
+
+	*slot = block;
+	return found;
+}
+
+static bool
+advise(LaGraph *g, BlockNumber block)
+{
+	LaScan	   *ls = g->ls;
+	Buffer		recent;
+
+	if (is_recent(g, block) ||
+		!la_issue_exists(ls->real, block, &ls->index_size) ||
+		la_issue_block(ls->real, block, &recent) != LA_ISSUE_STARTED)
+		return false;
+	ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+	return true;
+}
+
+/*
+ * Advise the pages of a candidate's neighbors.  False if the list of them is on
+ * a page that is not cached yet.
+ */
+static bool
+advise_neighbors(LaGraph *g, Candidate *c)
+{
+	if (c->n < 0)
+	{
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&c->at);
+		Buffer		buffer;
+
+		if (!la_issue_is_cached(g->ls->real, block, &buffer))
+		{
+			(void) advise(g, block);
+			return false;
+		}
+		buffer = ReadBuffer(g->ls->real, block);
+		copy_neighbors(c, BufferGetPage(buffer));
+		ReleaseBuffer(buffer);
+	}
+	for (int i = 0; i < c->n; i++)
+		(void) advise(g, ItemPointerGetBlockNumber(&c->elements[i]));
+	return true;
+}
+
+/* ------------------------------------------------------------------
+ *		The search as seen from its distances
+ * ------------------------------------------------------------------
+ */
+
+/*
+ * Has the search waited often enough?
+ */
+static bool
+has_evidence(LaGraph *g)
+{
+	const LaPolicyConfig *config = &g->ls->policy.config;
+	int64		reads = la_issue_blocks_read();
+
+	if (g->armed)
+		return true;
+	if (reads != g->reads)
+	{
+		double		now = la_issue_clock_us();
+
+		/* the first read only starts the clock */
+		if (g->clock_us > 0 && now - g->clock_us >= config->min_read_us)
+			g->waits++;
+		g->reads = reads;
+		g->clock_us = now;
+	}
+	else if (g->clock_us > 0)
+		g->clock_us = la_issue_clock_us();
+	g->armed = config->force || g->waits >= config->miss_threshold;
+	return g->armed;
+}
+
+/*
+ * A distance is asked for of this element: who named it has been expanded.
+ */
+static void
+mark_expanded(LaGraph *g, ItemPointer element)
+{
+	for (int a = 0; a < g->nahead; a++)
+	{
+		for (int i = 0; i < g->ahead[a]->n; i++)
+		{
+			if (!ItemPointerEquals(&g->ahead[a]->elements[i], element))
+				continue;
+			pfree(g->ahead[a]);
+			g->ahead[a] = g->ahead[--g->nahead];
+			g->mostahead = Min(g->mostahead + 1, EXPAND_AHEAD);
+			return;
+		}
+	}
+}
+
+/*
+ * An element of this scan's index, on a page that the caller has locked, lies at
+ * this distance from the query.
+ */
+static void
+see_element(LaGraph *g, const char *vector, double distance)
+{
+	Buffer		buffer = (vector - BufferBlocks) / BLCKSZ + 1;
+	Page		page = BufferGetPage(buffer);
+	Element    *e = (Element *) (vector - offsetof(Element, vector));
+	OffsetNumber noffsets = PageGetMaxOffsetNumber(page);
+	ItemPointerData tid;
+	Candidate  *c;
+
+	if ((char *) e < page + SizeOfPageHeaderData || e->type != ELEMENT_TYPE)
+		return;
+	ItemPointerSetInvalid(&tid);
+	for (OffsetNumber o = FirstOffsetNumber; o <= noffsets; o++)
+	{
+		Size		length;
+
+		if (graph_item(page, o, &length) == (char *) e)
+			ItemPointerSet(&tid, BufferGetBlockNumber(buffer), o);
+	}
+	if (!ItemPointerIsValid(&tid))
+		return;
+	(void) is_recent(g, ItemPointerGetBlockNumber(&tid));
+	mark_expanded(g, &tid);
+
+	if (add_best(g, distance) && g->nwaiting < MOST_CANDIDATES &&
+		ItemPointerIsValid(&e->neighbors))
+	{
+		c = MemoryContextAlloc(g->context, sizeof(Candidate));
+		c->distance = distance;
+		c->at = e->neighbors;
+		c->n = -1;
+		if (ItemPointerGetBlockNumber(&c->at) == ItemPointerGetBlockNumber(&tid))
+			copy_neighbors(c, page);
+		push_waiting(g, c);
+	}
+}
+
+/*
+ * Keep the neighbors of the nearest candidates on their way.
+ */
+static void
+look_ahead(LaGraph *g)
+{
+	/* a nearer one has come: what was advised may never be wanted */
+	if (g->nahead > 0 && g->nahead >= g->mostahead && g->nwaiting > 0)
+	{
+		int			farthest = 0;
+
+		for (int a = 1; a < g->nahead; a++)
+		{
+			if (g->ahead[a]->distance > g->ahead[farthest]->distance)
+				farthest = a;
+		}
+		if (g->waiting[0]->distance < g->ahead[farthest]->distance)
+		{
+			pfree(g->ahead[farthest]);
+			g->ahead[farthest] = g->ahead[--g->nahead];
+			g->mostahead = 1;
+		}
+	}
+	while (g->nahead < g->mostahead && g->nwaiting > 0)
+	{
+		Candidate  *c = pop_waiting(g);
+
+		g->ahead[g->nahead++] = c;
+		(void) advise_neighbors(g, c);
+	}
+	/* lists that were on their way */
+	for (int a = 0; a < g->nahead; a++)
+	{
+		if (g->ahead[a]->n < 0)
+			(void) advise_neighbors(g, g->ahead[a]);
+	}
+}
+
+static Datum
+graph_distance(PG_FUNCTION_ARGS)
+{
+	Datum		result = original(fcinfo);
+	LaGraph    *g = running;
+	const char *vector;
+
+	if (g == NULL || PG_NARGS() < 2)
+		return result;
+	vector = (const char *) PG_GETARG_POINTER(1);
+	if (vector < BufferBlocks || vector >= BufferBlocks + (Size) NBuffers * BLCKSZ)
+		return result;
+	see_element(g, vector, DatumGetFloat8(result));
+	if (has_evidence(g))
+		look_ahead(g);
+	return result;
+}
+
+/* Another search begins. */
+static void
+restart(LaGraph *g)
+{
+	MemoryContextReset(g->context);
+	g->nbest = g->nwaiting = g->nahead = 0;
+	g->reads = la_issue_blocks_read();
+	g->clock_us = 0;
+	g->waits = 0;
+	g->armed = false;
+	g->mostahead = 1;
+}
+
+/*
+ * amgettuple of the real access method, under our eyes.
+ */
+bool
+la_graph_gettuple(LaScan *ls, ScanDirection dir)
+{
+	LaGraph    *g = ls->graph;
+	FmgrInfo   *distance = index_getprocinfo(ls->real, 1, DISTANCE_PROC);
+	LaGraph    *outer = running;
+	PGFunction	outer_original = original;
+	bool		found;
+
+	if (distance->fn_addr == graph_distance)
+		return ls->real->rd_indam->amgettuple(ls->scan, dir);
+	restart(g);
+	running = g;
+	original = distance->fn_addr;
+	distance->fn_addr = graph_distance;
+	PG_TRY();
+	{
+		found = ls->real->rd_indam->amgettuple(ls->scan, dir);
+	}
+	PG_FINALLY();
+	{
+		distance->fn_addr = original;
+		running = outer;
+		original = outer_original;
+	}
+	PG_END_TRY();
+	return found;
+}
+
+/*
+ * Returns NULL if there is nothing to watch, or no memory for it.
+ */
+LaGraph *
+la_graph_create(LaScan *ls)
+{
+	Size		bytes = sizeof(LaGraph) + EF_SEARCH_MOST * sizeof(double) +
+		256 * 1024;
+	const char *ef = GetConfigOption("hnsw.ef_search", true, false);
+	MemoryContext old;
+	LaGraph    *g;
+
+	if (!ls->policy.config.advice_works || la_direct_io() ||
+		RelationUsesLocalBuffers(ls->real) ||
+		!la_budget_has(&ls->budget, bytes))
+		return NULL;
+	old = MemoryContextSwitchTo(ls->context);
+	la_budget_take(&ls->budget, bytes);
+	g = palloc0(sizeof(LaGraph));
+	g->ls = ls;
+	g->ef = ef ? Min(Max(atoi(ef), 1), EF_SEARCH_MOST) : EF_SEARCH_DEFAULT;
+	g->best = palloc(g->ef * sizeof(double));
+	g->mostwaiting = 256;
+	g->waiting = palloc(g->mostwaiting * sizeof(Candidate *));
+	g->context = AllocSetContextCreate(ls->context, "pg_lookahead graph",
+									   ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < RECENT_SLOTS; i++)
+		g->recent[i] = InvalidBlockNumber;
+	MemoryContextSwitchTo(old);
+	return g;
+}

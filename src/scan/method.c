@@ -1,0 +1,370 @@
+/*
+ * method.c
+ *	  What look-ahead knows of index access methods other than btree.
+ *
+ * queue.c runs any access method ahead through amgettuple alone.  What it cannot
+ * do that way is here, for the methods whose scan state we know:
+ *
+ *	hash	An entry's place is currPos.  Dead entries are handed to
+ *			_hash_kill_items in a state of their own.  That function finds them
+ *			by their TIDs, and is right as long as VACUUM has not been in the
+ *			bucket since: stock keeps the primary bucket page pinned for the
+ *			whole scan for that reason (and the old bucket's during a split).
+ *			The scan may end, and drop these pins, while rows are still queued,
+ *			so the queue holds pins of its own.
+ *	GiST	Dead entries are marked by a function that is not exported, which
+ *			gistgettuple calls before it turns to the next page.  So we let it:
+ *			the scan state is set to the page in question, with its LSN and its
+ *			dead entries, at its last row, and with an empty search queue.  The
+ *			call marks the entries, under GiST's own rule that the page's LSN
+ *			must be the same, finds nothing more, and returns false.  Then the
+ *			state is put back.  Entries of a root page that is a leaf are never
+ *			marked, as in stock.
+ *	SP-GiST	marks no entries.
+ *	others	A dead entry is reported to the access method as long as it is the
+ *			one that it returned last; else the report is dropped.  It is a
+ *			hint, and none of the methods known to us uses it.
+ *
+ * Index-only scans.  GiST and SP-GiST hold no pin on the index page whose rows
+ * they return, so a row that VACUUM removes between reading the page and looking
+ * at the visibility map may be returned, in stock too.  We must not make that
+ * window longer: such scans foresee rows of the current page only
+ * (rows_on_page).  Methods whose state we do not know are not run ahead then.
+ *
+ * Index pages to come: hash knows the next overflow page, GiST and SP-GiST keep
+ * the pages they have not visited in a pairing heap.
+ *
+ * src/scan/method.c
+ */
+#include "postgres.h"
+
+#include "access/gist_private.h"
+#include "access/hash.h"
+#include "access/spgist_private.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "commands/defrem.h"
+#include "lib/pairingheap.h"
+#include "storage/bufmgr.h"
+
+#include "scan/method.h"
+#include "window/issue.h"
+
+#define PAGES_AHEAD	16			/* index pages of a search queue */
+#define NODES_AHEAD	64			/* nodes looked at to find them */
+
+/* ------------------------------------------------------------------
+ *		Dead entries
+ * ------------------------------------------------------------------
+ */
+
+void
+la_dead_flush(LaScan *ls, const LaMethod *method, LaDead *dead)
+{
+	if (dead->n == 0)
+		return;
+	ls->counters.c[LA_ENTRIES_KILLED] += dead->n;
+	method->kill(ls, dead);
+	dead->n = 0;
+}
+
+/*
+ * An entry that the access method has left behind is dead.
+ */
+void
+la_dead_add(LaScan *ls, const LaMethod *method, LaDead *dead,
+			const LaEntry *entry)
+{
+	if (method->kill == NULL || entry->page == InvalidBlockNumber)
+		return;
+	if (entry->page != dead->page || entry->lsn != dead->lsn)
+		la_dead_flush(ls, method, dead);
+	if (dead->entries == NULL)
+		dead->entries = MemoryContextAlloc(ls->context,
+										   MaxIndexTuplesPerPage * sizeof(LaEntry));
+	dead->page = entry->page;
+	dead->lsn = entry->lsn;
+	if (dead->n < MaxIndexTuplesPerPage)
+		dead->entries[dead->n++] = *entry;
+}
+
+/* No entry of the queue is left that could be reported dead. */
+void
+la_dead_unpin(LaDead *dead)
+{
+	for (Size i = 0; i < lengthof(dead->pins); i++)
+	{
+		if (BufferIsValid(dead->pins[i]))
+			ReleaseBuffer(dead->pins[i]);
+		dead->pins[i] = InvalidBuffer;
+	}
+}
+
+static void
+issue_page(LaScan *ls, BlockNumber page)
+{
+	Buffer		recent;
+
+	if (la_issue_exists(ls->real, page, &ls->index_size) &&
+		la_issue_block(ls->real, page, &recent) == LA_ISSUE_STARTED)
+		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+}
+
+/* ------------------------------------------------------------------
+ *		hash
+ * ------------------------------------------------------------------
+ */
+
+static void
+hash_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
+{
+	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
+	Buffer		buckets[2] = {so->hashso_bucket_buf, so->hashso_split_bucket_buf};
+
+	entry->page = so->currPos.currPage;
+	entry->offset = so->currPos.items[so->currPos.itemIndex].indexOffset;
+	for (Size i = 0; i < lengthof(buckets); i++)
+	{
+		if (BufferIsValid(buckets[i]) && !BufferIsValid(dead->pins[i]))
+		{
+			IncrBufferRefCount(buckets[i]);
+			dead->pins[i] = buckets[i];
+		}
+	}
+}
+
+static void
+hash_kill(LaScan *ls, LaDead *dead)
+{
+	IndexScanDesc scan = ls->scan;
+	HashScanOpaque so = (HashScanOpaque) scan->opaque;
+	HashScanOpaque ks = dead->work;
+	int			killed[MaxIndexTuplesPerPage];
+
+	if (ks == NULL)
+		ks = dead->work = MemoryContextAllocZero(ls->context,
+												 sizeof(HashScanOpaqueData));
+	HashScanPosInvalidate(ks->currPos);
+	ks->currPos.currPage = dead->page;
+	for (Size i = 0; i < lengthof(dead->pins); i++)
+	{
+		if (BufferIsValid(dead->pins[i]) &&
+			BufferGetBlockNumber(dead->pins[i]) == dead->page)
+			ks->currPos.buf = dead->pins[i];
+	}
+	/* an invalid one would look like that of an unpinned overflow page */
+	ks->hashso_bucket_buf = dead->pins[0];
+	for (int i = 0; i < dead->n; i++)
+	{
+		ks->currPos.items[i].heapTid = dead->entries[i].tid;
+		ks->currPos.items[i].indexOffset = dead->entries[i].offset;
+		killed[i] = i;
+	}
+	ks->currPos.lastItem = dead->n - 1;
+	ks->killedItems = killed;
+	ks->numKilled = dead->n;
+	scan->opaque = ks;
+	scan->indexRelation = ls->real;
+	_hash_kill_items(scan);
+	scan->indexRelation = &ls->shadow;
+	scan->opaque = so;
+}
+
+static void
+hash_issue_pages(LaScan *ls)
+{
+	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
+
+	if (HashScanPosIsValid(so->currPos) &&
+		BlockNumberIsValid(so->currPos.nextPage))
+		issue_page(ls, so->currPos.nextPage);
+}
+
+/* ------------------------------------------------------------------
+ *		GiST
+ * ------------------------------------------------------------------
+ */
+
+static void
+gist_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
+{
+	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+
+	/* ordered scans return rows of many pages mixed, and mark none dead */
+	if (ls->scan->numberOfOrderBys > 0 || so->curPageData == 0)
+		return;
+	entry->page = so->curBlkno;
+	entry->offset = so->pageData[so->curPageData - 1].offnum;
+	entry->lsn = so->curPageLSN;
+}
+
+static void
+gist_kill(LaScan *ls, LaDead *dead)
+{
+	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	pairingheap *queue = so->queue;
+	OffsetNumber *killed = so->killedItems;
+	int			nkilled = so->numKilled;
+	BlockNumber page = so->curBlkno;
+	GistNSN		lsn = so->curPageLSN;
+	OffsetNumber nrows = so->nPageData;
+	OffsetNumber row = so->curPageData;
+	OffsetNumber offsets[MaxIndexTuplesPerPage];
+	pairingheap empty = *queue;
+
+	empty.ph_root = NULL;
+	for (int i = 0; i < dead->n; i++)
+		offsets[i] = dead->entries[i].offset;
+
+	so->queue = &empty;
+	so->killedItems = offsets;
+	so->numKilled = dead->n;
+	so->curBlkno = dead->page;
+	so->curPageLSN = dead->lsn;
+	so->nPageData = so->curPageData = 0;
+
+	ls->scan->kill_prior_tuple = false;
+	if (la_shim_real_gettuple(ls, ForwardScanDirection))
+		elog(ERROR, "GiST scan returned a row from an empty search queue");
+
+	so->queue = queue;
+	so->killedItems = killed;
+	so->numKilled = nkilled;
+	so->curBlkno = page;
+	so->curPageLSN = lsn;
+	so->nPageData = nrows;
+	so->curPageData = row;
+}
+
+static int
+gist_rows_on_page(LaScan *ls)
+{
+	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+
+	return ls->scan->numberOfOrderBys > 0 ? 0 : so->nPageData - so->curPageData;
+}
+
+/* ------------------------------------------------------------------
+ *		Search queues
+ * ------------------------------------------------------------------
+ */
+
+/*
+ * Start the reads of the first index pages of a search queue.  A pairing heap is
+ * in order from each node to its children only, so the nodes next to the root
+ * are near to the front, not exactly the front.
+ */
+static void
+issue_queued_pages(LaScan *ls, pairingheap *heap,
+				   BlockNumber (*page_of) (pairingheap_node *node))
+{
+	pairingheap_node *nodes[NODES_AHEAD];
+	int			nnodes = 0;
+	int			npages = 0;
+	int			wanted = Min(PAGES_AHEAD, 1 + ls->policy.ahead / 8);
+
+	if (heap->ph_root != NULL)
+		nodes[nnodes++] = heap->ph_root;
+	for (int i = 0; i < nnodes && npages < wanted; i++)
+	{
+		BlockNumber page = page_of(nodes[i]);
+
+		if (page != InvalidBlockNumber)
+		{
+			issue_page(ls, page);
+			npages++;
+		}
+		for (pairingheap_node *child = nodes[i]->first_child;
+			 child != NULL && nnodes < NODES_AHEAD; child = child->next_sibling)
+			nodes[nnodes++] = child;
+	}
+}
+
+static BlockNumber
+gist_page_of(pairingheap_node *node)
+{
+	/* rows have InvalidBlockNumber */
+	return pairingheap_container(GISTSearchItem, phNode, node)->blkno;
+}
+
+static void
+gist_issue_pages(LaScan *ls)
+{
+	issue_queued_pages(ls, ((GISTScanOpaque) ls->scan->opaque)->queue,
+					   gist_page_of);
+}
+
+static BlockNumber
+spgist_page_of(pairingheap_node *node)
+{
+	SpGistSearchItem *item = pairingheap_container(SpGistSearchItem, phNode,
+												   node);
+
+	if (item->isLeaf || !ItemPointerIsValid(&item->heapPtr))
+		return InvalidBlockNumber;
+	return ItemPointerGetBlockNumber(&item->heapPtr);
+}
+
+static void
+spgist_issue_pages(LaScan *ls)
+{
+	issue_queued_pages(ls, ((SpGistScanOpaque) ls->scan->opaque)->scanQueue,
+					   spgist_page_of);
+}
+
+static int
+spgist_rows_on_page(LaScan *ls)
+{
+	SpGistScanOpaque so = (SpGistScanOpaque) ls->scan->opaque;
+
+	return so->nPtrs - so->iPtr;
+}
+
+const LaMethod *
+la_method_of(Oid am)
+{
+	static const LaMethod hash = {
+		.locate = hash_locate,
+		.kill = hash_kill,
+		.issue_pages = hash_issue_pages
+	};
+	static const LaMethod gist = {
+		.locate = gist_locate,
+		.kill = gist_kill,
+		.rows_on_page = gist_rows_on_page,
+		.issue_pages = gist_issue_pages,
+		.sets_distances = true
+	};
+	static const LaMethod spgist = {
+		.rows_on_page = spgist_rows_on_page,
+		.issue_pages = spgist_issue_pages,
+		.sets_distances = true
+	};
+	static const LaMethod unknown = {0};
+
+	switch (am)
+	{
+		case HASH_AM_OID:
+			return &hash;
+		case GIST_AM_OID:
+			return &gist;
+		case SPGIST_AM_OID:
+			return &spgist;
+		default:
+			return &unknown;
+	}
+}
+
+/*
+ * Is this pgvector's HNSW?  The pages are looked at closely later (graph.c).
+ */
+bool
+la_method_is_graph(Oid am)
+{
+	char	   *name;
+
+	if (am < FirstNormalObjectId)
+		return false;
+	name = get_am_name(am);
+	return name != NULL && strcmp(name, "hnsw") == 0;
+}
