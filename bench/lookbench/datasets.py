@@ -10,6 +10,16 @@ bench_points   one heap, four keys, so that every distribution is measured on th
                rows.  An index on (key / n) has n rows for each value, in heap order: this
                is what equality on a column with many duplicates looks like.
 bench_limit    Knizhnik's table: 1 kB rows, fillfactor 10, hence one row on a page.
+bench_shapes   points on a grid, each at a random place inside its square of size 1, in an
+               order unrelated to their places: a box of w x h squares holds w * h rows, all on
+               different pages.  p and q are the same point, for indexes of two methods, b the
+               box that is this point; k / n has n rows for each value, as above.
+bench_vectors  vectors of 128 dimensions around CLUSTERS centres, in an order unrelated to
+               them, with payloads of 768 bytes.
+bench_parts    PARTITIONS partitions; in each of them key is a permutation of
+               0..rows/PARTITIONS-1.
+bench_wide     rows of 1 kB whose payload, 6 kB more, is stored out of line and not
+               compressed; key is a random permutation.
 pgbench_*      pgbench's own, made by pgbench -i.
 
 A finished table is noted in bench_done with the number of its rows; without that
@@ -18,14 +28,21 @@ note, or with another number, it is made anew.
 
 from __future__ import annotations
 
+import math
 import subprocess
-from typing import Mapping
+from typing import TYPE_CHECKING, Mapping
 
 import psycopg
 
 from .server import Server, ServerError
 
+if TYPE_CHECKING:  # workloads import this module
+    from .workloads.base import Index
+
 CYCLES = 1000
+PARTITIONS = 1000
+CLUSTERS = 1000
+DIMENSIONS = 128
 PGBENCH_ROWS_PER_SCALE = 100_000
 
 POINTS = """
@@ -45,7 +62,62 @@ select setseed(0.42);
 insert into bench_limit select i, random() * {rows} from generate_series(1, {rows}) i
 """
 
-SCRIPTS: Mapping[str, str] = {"bench_points": POINTS, "bench_limit": LIMIT}
+SHAPES = """
+create table bench_shapes as
+select k, point(x, y) as p, point(x, y) as q, box(point(x, y), point(x, y)) as b, repeat(md5(k::text), 4) as payload
+from (select k, k % {side} + (hashint4extended(k, 1) & 1048575) / 1048576.0 as x,
+             k / {side} + (hashint4extended(k, 2) & 1048575) / 1048576.0 as y
+      from generate_series(0, {rows} - 1) k
+      order by hashint4extended(k, 42)) placed
+"""
+
+# centre() is the same function
+VECTORS = """
+create table bench_vectors (id integer, payload text, v vector({dimensions}));
+insert into bench_vectors
+select id, repeat(md5(id::text), 24),
+       (select array_agg((c * 7919 + j * 104729 + c * j * 31) % 1009 / 1009.0::float8
+                         + ((hashint8extended(id::bigint * {dimensions} + j, 7) & 65535) / 65536.0::float8 - 0.5) * {spread}
+                         order by j)
+        from generate_series(0, {dimensions} - 1) j)::vector({dimensions})
+from (select id, ((hashint4extended(id, 5) & 1048575) % {clusters})::integer as c
+      from generate_series(1, {rows}) id) numbered
+"""
+SPREAD = 0.2
+
+PARTS = """
+create table bench_parts (part integer, key integer, payload text) partition by list (part);
+do $$ begin for i in 0 .. {partitions} - 1 loop execute format('create table bench_parts_%s partition of bench_parts for values in (%s)', i, i); end loop; end $$;
+insert into bench_parts
+select i % {partitions}, i / {partitions}, repeat(md5(i::text), 12)
+from generate_series(0, {rows} - 1) i order by hashint4extended(i, 42)
+"""
+
+WIDE = """
+create table bench_wide (key integer, pad text storage plain, payload text storage external);
+insert into bench_wide
+select i, repeat('x', 1000), repeat(md5(i::text), 192)
+from generate_series(0, {rows} - 1) i order by hashint4extended(i, 42)
+"""
+
+SCRIPTS: Mapping[str, str] = {
+    "bench_points": POINTS,
+    "bench_limit": LIMIT,
+    "bench_shapes": SHAPES,
+    "bench_vectors": VECTORS,
+    "bench_parts": PARTS,
+    "bench_wide": WIDE,
+}
+
+
+def side(rows: int) -> int:
+    """Squares in a row of the grid of bench_shapes."""
+    return math.isqrt(rows)
+
+
+def centre(cluster: int) -> list[float]:
+    """The centre of a cluster of bench_vectors."""
+    return [(cluster * 7919 + j * 104729 + cluster * j * 31) % 1009 / 1009.0 for j in range(DIMENSIONS)]
 
 
 def _is_done(connection: psycopg.Connection, table: str, rows: int) -> bool:
@@ -70,7 +142,11 @@ def ensure_table(server: Server, connection: psycopg.Connection, table: str, row
     else:
         connection.execute(f"drop table if exists {table}")
         connection.execute("set work_mem = '2GB'")
-        for statement in SCRIPTS[table].format(rows=rows, cycles=CYCLES).split(";\n"):
+        script = SCRIPTS[table].format(
+            rows=rows, cycles=CYCLES, side=side(rows), partitions=PARTITIONS,
+            clusters=CLUSTERS, dimensions=DIMENSIONS, spread=SPREAD,
+        )
+        for statement in script.split(";\n"):
             connection.execute(statement)
         connection.execute("reset work_mem")
     _note_done(connection, table, rows)
@@ -86,12 +162,16 @@ def _make_pgbench(server: Server, scale: int) -> None:
         raise ServerError(f"pgbench -i failed: {(done.stdout.strip().splitlines() or [''])[-1]}")
 
 
-def ensure_index(connection: psycopg.Connection, table: str, name: str, expression: str) -> None:
+def ensure_index(connection: psycopg.Connection, index: Index) -> None:
     """Make the index, unless it is there; the table's statistics must know expressions."""
     found = connection.execute(
-        "select 1 from pg_index where indexrelid = to_regclass(%s) and indisvalid", (name,)
+        "select 1 from pg_index where indexrelid = to_regclass(%s) and indisvalid", (index.name,)
     )
     if found.fetchone() is None:
-        connection.execute(f"create index {name} on {table} ({expression})")
-        connection.execute(f"analyze {table}")
+        connection.execute("set maintenance_work_mem = '1GB'")
+        connection.execute(
+            f"create index {index.name} on {index.table} using {index.method} ({index.expression}) {index.options}"
+        )
+        connection.execute("reset maintenance_work_mem")
+        connection.execute(f"analyze {index.table}")
         connection.execute("checkpoint")

@@ -23,6 +23,7 @@ import psycopg
 
 from .datasets import ensure_index, ensure_table
 from .machine import ROOT
+from .relations import blocks_read, prewarm, storage, total_size
 from .residency import Resident
 from .server import Server, ServerError
 from .variants import Variant
@@ -52,16 +53,6 @@ class Result:
     settings: dict[str, str]
 
 
-def blocks_read(connection: psycopg.Connection, table: str) -> int:
-    """Blocks of the table and its indexes that had to be read into shared_buffers."""
-    connection.execute("select pg_stat_force_next_flush()")
-    row = connection.execute(
-        "select heap_blks_read + coalesce(idx_blks_read, 0) from pg_statio_user_tables where relname = %s",
-        (table,),
-    ).fetchone()
-    return int(row[0]) if row else 0
-
-
 def told_settings(connection: psycopg.Connection) -> dict[str, str]:
     """All settings that are not at their default, in the measured session."""
     rows = connection.execute(
@@ -88,38 +79,39 @@ class Bench:
         """Tables and indexes that these cells need; afterwards the server is stopped."""
         self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
         with closing(self.server.connect()) as connection:
-            connection.execute("create extension if not exists pg_prewarm")
+            for extension in ("pg_prewarm", *workload.extensions):
+                connection.execute(f"create extension if not exists {extension}")
             ensure_table(self.server, connection, workload.table, workload.table_rows)
             for index in {index for cell in cells if (index := workload.index(cell))}:
-                ensure_index(connection, index.table, index.name, index.expression)
+                ensure_index(connection, index)
         self.server.stop()
 
     def heap_file(self, table: str) -> Path:
         """The largest piece of the table; what fio may read."""
         self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
         with closing(self.server.connect()) as connection:
-            return self.server.relation_files(connection, [table])[0]
+            return self.server.relation_files(connection, storage(connection, [table])[:1])[0]
 
     def cached_buffers(self, table: str) -> str:
         """shared_buffers that hold a table and all its indexes."""
         self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
         with closing(self.server.connect()) as connection:
-            row = connection.execute("select pg_total_relation_size(%s::regclass)", (table,)).fetchone()
-        assert row is not None
-        return f"{int(row[0] * 1.03 / 2**20) + 256}MB"
+            return f"{int(total_size(connection, table) * 1.03 / 2**20) + 256}MB"
 
     # ---- states -----------------------------------------------------------
 
-    def _server_settings(self, cell: Cell, variant: Variant, cached_buffers: str) -> dict[str, str]:
+    def _server_settings(
+        self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: str
+    ) -> dict[str, str]:
         buffers = {COLD: COLD_BUFFERS, CACHED: cached_buffers, OS_CACHED: SMALL_BUFFERS}[cell.state]
         chosen = dict(variant.server)
         if cell.state == CACHED:
             # nothing is read: how it would be read must not force a restart
             chosen = {k: v for k, v in chosen.items() if k == "shared_preload_libraries"}
-        return chosen | {"shared_buffers": buffers}
+        return chosen | {"shared_buffers": buffers} | dict(workload.server(cell))
 
     def _enter(self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: str) -> None:
-        settings = self._server_settings(cell, variant, cached_buffers)
+        settings = self._server_settings(workload, cell, variant, cached_buffers)
         if cell.state != OS_CACHED:
             self.release()
         if cell.state == COLD:
@@ -141,9 +133,8 @@ class Bench:
         if not wanted:
             return
         with closing(self.server.connect()) as connection:
-            for name in wanted:
-                connection.execute("select pg_prewarm(%s::regclass, 'buffer')", (name,))
-                self._warm.add(name)
+            prewarm(connection, wanted)
+        self._warm.update(wanted)
 
     def _hold(self, workload: Workload, cell: Cell) -> None:
         """Lock table and index in the page cache, if it is not these already."""
@@ -151,7 +142,7 @@ class Bench:
         if self._resident_for != names:
             self.release()
             with closing(self.server.connect()) as connection:
-                self._resident = Resident(self.server.relation_files(connection, names))
+                self._resident = Resident(self.server.relation_files(connection, storage(connection, names)))
             self._resident.__enter__()
             self._resident_for = names
         assert self._resident is not None

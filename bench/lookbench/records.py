@@ -46,6 +46,7 @@ class Sample:
         return self.ms / self.executions
 
 
+_PLAN_LINES = 40
 _HEADER = [field.name for field in fields(Sample)]
 
 
@@ -109,6 +110,9 @@ class Records:
             return
         self._plans.add(head)
         short = re.sub(r"\{[^}]{80,}\}", "{...}", plan)
+        lines = short.splitlines()
+        if len(lines) > _PLAN_LINES:
+            short = "\n".join([*lines[:_PLAN_LINES], f"... {len(lines) - _PLAN_LINES} more lines"])
         with (self.directory / "plans.txt").open("a") as file:
             file.write(f"{head}\n{short}\n")
 

@@ -85,16 +85,23 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def plan_steps(options: argparse.Namespace, variants: list[Variant]) -> list[Step]:
-    """All cells that are wanted, state by state and table by table."""
+def make_workloads(options: argparse.Namespace) -> list[Workload]:
     scope = Scope(
         rows=options.rows,
         limit_rows=options.limit_rows,
         pgbench_rows=1_000_000 if options.quick else 5_000_000,
+        shape_rows=500_000 if options.quick else 3_000_000,
+        vector_rows=50_000 if options.quick else 300_000,
+        part_rows=500_000 if options.quick else 2_000_000,
+        wide_rows=20_000 if options.quick else 100_000,
         quick=options.quick,
         seconds=options.seconds,
     )
-    workloads = [kind(scope) for kind in WORKLOADS]
+    return [kind(scope) for kind in WORKLOADS]
+
+
+def plan_steps(options: argparse.Namespace, workloads: list[Workload], variants: list[Variant]) -> list[Step]:
+    """All cells that are wanted, state by state and table by table."""
     steps = []
     for state in STATES:
         for workload in workloads:
@@ -110,6 +117,8 @@ def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Va
     if cell.state != COLD:
         # they differ in how blocks are read, and nothing (much) is read
         bitmaps = bitmaps[:1]
+    settings = workload.server(cell)
+    variants = [v for v in variants if all(settings.get(k, value) == value for k, value in v.server.items())]
     return [v for v in variants if not v.is_bitmap or v in bitmaps]
 
 
@@ -146,7 +155,15 @@ class Runner:
         uring = self.server.major >= 18 and self.server.starts_with({"io_method": "io_uring"})
         names = self.options.variants.split(",")
         library = "lookahead" in names or bool(self.options.variant)
-        return plan_steps(self.options, make_variants(names, self.options.variant, self.server, library, uring))
+        variants = make_variants(names, self.options.variant, self.server, library, uring)
+        workloads = []
+        for workload in make_workloads(self.options):
+            obstacle = workload.obstacle(self.server, uring)
+            if obstacle:
+                self.console.print(f"{workload.name} is left out: {obstacle}")
+            else:
+                workloads.append(workload)
+        return plan_steps(self.options, workloads, variants)
 
     def make_tables(self, steps: list[Step]) -> None:
         for workload in {id(step.workload): step.workload for step in steps}.values():

@@ -90,6 +90,11 @@ class Server:
             raise ServerError(f"{Path(command[0]).name} failed: {last}")
         return done.stdout
 
+    def has_extension(self, name: str) -> bool:
+        """Whether CREATE EXTENSION could find it."""
+        share = self._run([str(self.bindir / "pg_config"), "--sharedir"]).strip()
+        return (Path(share) / "extension" / f"{name}.control").exists()
+
     # ---- the data directory -----------------------------------------------
 
     def exists(self) -> bool:

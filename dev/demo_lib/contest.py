@@ -18,7 +18,7 @@ from typing import Callable, Sequence
 
 import psycopg
 
-from lookbench.measure import blocks_read
+from lookbench.relations import blocks_read
 from lookbench.server import Server
 from lookbench.variants import Variant
 

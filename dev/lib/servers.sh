@@ -7,6 +7,7 @@
 #   15          for an ordinary user: built from source  .cache/pg/15/inst
 #   17, 18      built from Debian's source packages      .cache/pg/NAME/inst
 #   18-assert   18 with --enable-cassert, -O1 -g         .cache/pg/18-assert/inst
+#   18-valgrind 18 with USE_VALGRIND, for dev/valgrind   .cache/pg/18-valgrind/inst
 #
 # Every server is one whose own directories we may install the extension into:
 # PostgreSQL before 18 finds control files nowhere else.  That is the rule that
@@ -91,6 +92,7 @@ build_flags()
 	esac
 	case $1 in
 		*-assert) printf '%s\n' --enable-cassert 'CFLAGS=-O1 -g' ;;
+		*-valgrind) printf '%s\n' 'CFLAGS=-O1 -g' 'CPPFLAGS=-DUSE_VALGRIND' ;;
 		*) echo 'CFLAGS=-O2' ;;
 	esac
 }

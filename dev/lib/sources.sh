@@ -2,7 +2,7 @@
 #
 # dev/lib/sources.sh - PostgreSQL's sources, from Debian's source packages.
 #
-# fetch_source MAJOR leaves an unpacked tree and prints its path:
+# fetch_source MAJOR leaves an unpacked tree, fetch_package one of any other package:
 #
 #   .cache/apt/            a private apt configuration: own source list, own
 #                          package lists, own cache; the system's is only read
@@ -113,23 +113,24 @@ private_apt()
 	touch "$APT/stamp"
 }
 
-# source_versions MAJOR: what the suites offer, newest first
+# source_versions PACKAGE: what the suites offer, newest first
 source_versions()
 {
-	apt-cache madison "postgresql-$1" 2>/dev/null |
+	apt-cache madison "$1" 2>/dev/null |
 		awk -F'|' '/Sources/ {gsub(/ /, "", $2); print $2}' |
 		sort -Vru
 }
 
-# fetch_source MAJOR [WANTED]: unpack into .cache/src/MAJOR; WANTED is the minor
-# to prefer, such as 15.20.  A mirror may list a version and no longer have its
-# files: then the next one is taken.
-fetch_source()
+# fetch_package PACKAGE DIR [WANTED]: unpack a source package's upstream tarball
+# into .cache/src/DIR; WANTED is the upstream version to prefer, such as 15.20.  A
+# mirror may list a version and no longer have its files: then the next one is
+# taken.  Only the tarball is asked for: Debian's own files are not wanted.
+fetch_package()
 {
-	local major=$1 wanted=${2:-} dir=$CACHE/src/$1 log=$LOGS/sources.log
+	local package=$1 name=$2 wanted=${3:-} dir=$CACHE/src/$2 log=$LOGS/sources.log
 	local version tarball got
 
-	# a tree at hand is good; another minor than wanted was the best to be had
+	# a tree at hand is good; another version than wanted was the best to be had
 	[ -e "$dir/.version" ] && return 0
 	(
 		# two scripts may want the same tree
@@ -140,27 +141,34 @@ fetch_source()
 		mkdir -p "$dir.new" "$CACHE/src/tarballs"
 		cd "$CACHE/src/tarballs" || exit 1
 		for version in $({
-			[ -n "$wanted" ] && source_versions "$major" | grep "^${wanted//./\\.}-"
-			source_versions "$major"
+			[ -n "$wanted" ] && source_versions "$package" | grep "^${wanted//./\\.}-"
+			source_versions "$package"
 		} | awk '!seen[$0]++'); do
-			say "fetching the source of PostgreSQL $major: $version"
-			if apt-get source --download-only -q "postgresql-$major=$version" \
+			say "fetching the source of $package: $version"
+			if apt-get source --download-only --tar-only -q "$package=$version" \
 				>>"$log" 2>&1 </dev/null; then
-				got=${version%%-*}
+				got=${version%-*}
 				break
 			fi
 			say "  $version cannot be had from the mirror"
 		done
 		[ -n "${got:-}" ] ||
-			die "no source package postgresql-$major to be had; see $log and $APT/sources.list"
-		tarball=$(find . -name "postgresql-${major}_$got.orig.tar.*" ! -name '*.asc')
+			die "no source package $package to be had; see $log and $APT/sources.list"
+		tarball=$(find . -name "${package}_$got.orig.tar.*" ! -name '*.asc')
 		tar -xf "$tarball" -C "$dir.new" --strip-components=1 --no-same-owner ||
 			die "cannot unpack $tarball"
 		printf '%s\n' "$got" >"$dir.new/.version"
 		mv "$dir.new" "$dir"
-	) 9>"$CACHE/src.$major.lock"
+	) 9>"$CACHE/src.$name.lock"
 }
 
+# fetch_source MAJOR [WANTED]: PostgreSQL itself
+fetch_source()
+{
+	fetch_package "postgresql-$1" "$1" "${2:-}"
+}
+
+# source_version DIR: what .cache/src/DIR holds
 source_version()
 {
 	cat "$CACHE/src/$1/.version"

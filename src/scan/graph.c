@@ -28,7 +28,7 @@
  * the algorithm), the advice is worse, nothing else.
  *
  * Evidence: nothing happens until the search itself has waited for
- * miss_threshold pages.  Reads cannot be timed one by one from here: a wait is
+ * miss_threshold pages; candidates seen before that are forgone.  Reads cannot be timed one by one from here: a wait is
  * the time between two distances between which pages were read.
  *
  * Exactness.  The function's pointer in the relcache entry (that is where
@@ -480,9 +480,11 @@ graph_distance(PG_FUNCTION_ARGS)
 	vector = (const char *) PG_GETARG_POINTER(1);
 	if (vector < BufferBlocks || vector >= BufferBlocks + (Size) NBuffers * BLCKSZ)
 		return result;
-	see_element(g, vector, DatumGetFloat8(result));
 	if (has_evidence(g))
+	{
+		see_element(g, vector, DatumGetFloat8(result));
 		look_ahead(g);
+	}
 	return result;
 }
 
@@ -529,6 +531,21 @@ la_graph_gettuple(LaScan *ls, ScanDirection dir)
 	}
 	PG_END_TRY();
 	return found;
+}
+
+/*
+ * May the access method be run ahead to the row after nrows ones?  An iterative
+ * scan searches again when its rows are used up.  Stock would do that only if
+ * more were wanted, and it is expensive; the first search returns ef_search rows
+ * at least, but for elements being deleted.
+ */
+bool
+la_graph_may_run_ahead(const LaGraph *g, uint64 nrows)
+{
+	const char *iterative = GetConfigOption("hnsw.iterative_scan", true, false);
+
+	return iterative == NULL || strcmp(iterative, "off") == 0 ||
+		nrows < (uint64) g->ef;
 }
 
 /*

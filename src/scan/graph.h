@@ -12,6 +12,7 @@
 typedef struct LaGraph LaGraph;
 
 extern LaGraph *la_graph_create(LaScan *ls);
+extern bool la_graph_may_run_ahead(const LaGraph *g, uint64 nrows);
 extern bool la_graph_gettuple(LaScan *ls, ScanDirection dir);
 
 #endif							/* LA_GRAPH_H */

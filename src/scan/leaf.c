@@ -82,6 +82,7 @@ struct LaLeaves
 {
 	LaScan	   *ls;
 	LaWindow   *window;
+	Size		bytes;			/* taken from the scan's budget */
 	LaBatches	batches;
 	ScanDirection dir;
 	bool		read_to_end;	/* nbtree has no more pages */
@@ -351,7 +352,8 @@ create(LaScan *ls)
 	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
 	lv->window = la_window_create(ls->scan->heapRelation, producer,
 								  &ls->policy, &ls->counters);
-	la_budget_take(&ls->budget, own_bytes(ls));
+	lv->bytes = own_bytes(ls);
+	la_budget_take(&ls->budget, lv->bytes);
 	MemoryContextSwitchTo(old);
 	return lv;
 }
@@ -369,10 +371,10 @@ release(LaScan *ls)
 	la_batch_free_spare(&lv->batches);
 	if (lv->elements)
 		la_elements_free(ls, lv->elements);
+	la_budget_return(&ls->budget, lv->bytes);
 	la_window_free(lv->window);
 	pfree(lv->ring);
 	pfree(lv);
-	la_budget_return(&ls->budget, own_bytes(ls));
 	ls->leaves = NULL;
 }
 

@@ -19,7 +19,10 @@
  *			call marks the entries, under GiST's own rule that the page's LSN
  *			must be the same, finds nothing more, and returns false.  Then the
  *			state is put back.  Entries of a root page that is a leaf are never
- *			marked, as in stock.
+ *			marked, as in stock.  Marking entries may change the page's LSN (a
+ *			full-page image, with checksums), so those that GiST has noted
+ *			for the current page are taken over when look-ahead begins, and
+ *			given back when it ends on that page.
  *	SP-GiST	marks no entries.
  *	others	A dead entry is reported to the access method as long as it is the
  *			one that it returned last; else the report is dropped.  It is a
@@ -52,6 +55,8 @@
 
 #define PAGES_AHEAD	16			/* index pages of a search queue */
 #define NODES_AHEAD	64			/* nodes looked at to find them */
+
+static const LaMethod gist_method;
 
 /* ------------------------------------------------------------------
  *		Dead entries
@@ -121,6 +126,8 @@ hash_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
 	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
 	Buffer		buckets[2] = {so->hashso_bucket_buf, so->hashso_split_bucket_buf};
 
+	if (!HashScanPosIsValid(so->currPos))
+		return;
 	entry->page = so->currPos.currPage;
 	entry->offset = so->currPos.items[so->currPos.itemIndex].indexOffset;
 	for (Size i = 0; i < lengthof(buckets); i++)
@@ -236,6 +243,37 @@ gist_kill(LaScan *ls, LaDead *dead)
 	so->curPageData = row;
 }
 
+static void
+gist_take_dead(LaScan *ls, LaDead *dead)
+{
+	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	LaEntry		entry = {.page = so->curBlkno,.lsn = so->curPageLSN};
+
+	for (int i = 0; i < so->numKilled; i++)
+	{
+		entry.offset = so->killedItems[i];
+		la_dead_add(ls, &gist_method, dead, &entry);
+	}
+	so->numKilled = 0;
+}
+
+static bool
+gist_give_dead(LaScan *ls, LaDead *dead)
+{
+	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+
+	if (dead->page != so->curBlkno || dead->lsn != so->curPageLSN ||
+		so->numKilled > 0)
+		return false;
+	if (so->killedItems == NULL)
+		so->killedItems = MemoryContextAlloc(so->giststate->scanCxt,
+											 MaxIndexTuplesPerPage * sizeof(OffsetNumber));
+	for (int i = 0; i < dead->n; i++)
+		so->killedItems[so->numKilled++] = dead->entries[i].offset;
+	dead->n = 0;
+	return true;
+}
+
 static int
 gist_rows_on_page(LaScan *ls)
 {
@@ -320,6 +358,16 @@ spgist_rows_on_page(LaScan *ls)
 	return so->nPtrs - so->iPtr;
 }
 
+static const LaMethod gist_method = {
+	.locate = gist_locate,
+	.kill = gist_kill,
+	.take_dead = gist_take_dead,
+	.give_dead = gist_give_dead,
+	.rows_on_page = gist_rows_on_page,
+	.issue_pages = gist_issue_pages,
+	.sets_distances = true
+};
+
 const LaMethod *
 la_method_of(Oid am)
 {
@@ -327,13 +375,6 @@ la_method_of(Oid am)
 		.locate = hash_locate,
 		.kill = hash_kill,
 		.issue_pages = hash_issue_pages
-	};
-	static const LaMethod gist = {
-		.locate = gist_locate,
-		.kill = gist_kill,
-		.rows_on_page = gist_rows_on_page,
-		.issue_pages = gist_issue_pages,
-		.sets_distances = true
 	};
 	static const LaMethod spgist = {
 		.rows_on_page = spgist_rows_on_page,
@@ -347,7 +388,7 @@ la_method_of(Oid am)
 		case HASH_AM_OID:
 			return &hash;
 		case GIST_AM_OID:
-			return &gist;
+			return &gist_method;
 		case SPGIST_AM_OID:
 			return &spgist;
 		default:

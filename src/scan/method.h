@@ -49,6 +49,14 @@ typedef struct LaMethod
 	/* mark the collected entries dead, as the access method would */
 	void		(*kill) (LaScan *ls, LaDead *dead);
 
+	/*
+	 * Move entries of the current page that were reported dead from the
+	 * access method's own list, and back to it.  Where marking entries may
+	 * change the page's LSN, those of one page must be marked at once.
+	 */
+	void		(*take_dead) (LaScan *ls, LaDead *dead);
+	bool		(*give_dead) (LaScan *ls, LaDead *dead);
+
 	/* how many more rows of the current index page will it return? */
 	int			(*rows_on_page) (LaScan *ls);
 

@@ -17,9 +17,10 @@
  * Behaviours:
  *	A. Begin: the access method stands on the row returned last, the queue is
  *	   empty.  Nothing has to move.
- *	B. Dead entries: a report about the row on which the access method stands is
- *	   passed on.  Others are collected for each index page and handed over when
- *	   the consumer leaves that page, and at the end (method.c).
+ *	B. Dead entries are collected for each index page and handed over when the
+ *	   consumer leaves that page, and at the end (method.c).  To methods that we
+ *	   do not know, a report is passed on as long as it is about the row on which
+ *	   they stand.
  *	C. End: only when the queue is empty, so there is no position to give back.
  *	   Disarmed by the policy, rows are used up and none is read ahead.  A scan
  *	   that starts over or ends early drops the queue.
@@ -46,6 +47,7 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
+#include "scan/graph.h"
 #include "scan/method.h"
 #include "scan/shim.h"
 #include "window/issue.h"
@@ -82,8 +84,10 @@ struct LaQueue
 	LaScan	   *ls;
 	LaWindow   *window;
 	const LaMethod *method;
+	Size		bytes;			/* taken from the scan's budget */
 	LaDead		dead;
 
+	uint64		rows_before;	/* visits, and so at most rows, before that */
 	uint64		head;			/* next row to be returned */
 	uint64		tail;			/* next row to be read */
 	Row			current;		/* returned last */
@@ -251,6 +255,8 @@ may_read_ahead(LaQueue *q)
 
 	if (q->read_to_end || q->tail - q->head >= q->nslots)
 		return false;
+	if (ls->graph && !la_graph_may_run_ahead(ls->graph, q->rows_before + q->tail))
+		return false;
 	/* H */
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
 		q->method->rows_on_page(ls) > 0;
@@ -323,7 +329,8 @@ create(LaScan *ls)
 										  ALLOCSET_DEFAULT_SIZES);
 	q->window = la_window_create(ls->scan->heapRelation, producer,
 								 &ls->policy, &ls->counters);
-	la_budget_take(&ls->budget, own_bytes(ls));
+	q->bytes = own_bytes(ls);
+	la_budget_take(&ls->budget, q->bytes);
 	MemoryContextSwitchTo(old);
 	return q;
 }
@@ -335,6 +342,7 @@ release(LaScan *ls)
 	LaQueue    *q = ls->queue;
 
 	Assert(!ls->active);
+	la_budget_return(&ls->budget, q->bytes);
 	if (q->tuples)
 		MemoryContextDelete(q->tuples);
 	if (q->norderbys > 0)
@@ -348,7 +356,6 @@ release(LaScan *ls)
 		pfree(q->dead.work);
 	la_window_free(q->window);
 	pfree(q);
-	la_budget_return(&ls->budget, own_bytes(ls));
 	ls->queue = NULL;
 }
 
@@ -363,11 +370,18 @@ la_queue_begin(LaScan *ls, ScanDirection dir)
 
 	if (q == NULL)
 		q = ls->queue = create(ls);
+	q->rows_before = ls->policy.total - ls->policy.scan_start;
 	q->head = q->tail = 0;
 	q->read_to_end = false;
+	q->current.entry.tid = ls->scan->xs_heaptid;
 	q->current.entry.page = InvalidBlockNumber;
+	q->current.entry.lsn = InvalidXLogRecPtr;
 	q->current.returned.itup = NULL;
 	q->current.returned.hitup = NULL;
+	if (ls->last_dir != NoMovementScanDirection && q->method->locate)
+		q->method->locate(ls, &q->dead, &q->current.entry);
+	if (ls->last_dir != NoMovementScanDirection && q->method->take_dead)
+		q->method->take_dead(ls, &q->dead);
 	q->heap_block = BufferIsValid(hscan->xs_cbuf) ?
 		BufferGetBlockNumber(hscan->xs_cbuf) : InvalidBlockNumber;
 	/* before the first row, nobody has set it */
@@ -511,6 +525,8 @@ hand_over(LaQueue *q)
 
 	restore_returned(q, &q->left, q->nslots);
 	free_tuples(&q->current.returned);
+	if (!q->read_to_end && q->method->give_dead)
+		(void) q->method->give_dead(ls, &q->dead);
 	end_active(q);
 	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;
 }
@@ -525,9 +541,9 @@ la_queue_gettuple(LaScan *ls, ScanDirection dir)
 		elog(ERROR, "index scan that looks ahead cannot turn");
 
 	ls->scan->kill_prior_tuple = false;
-	if (dead && (q->head < q->tail || q->read_to_end))
+	if (dead && (q->method->kill || q->head < q->tail || q->read_to_end))
 	{
-		/* B: the access method has left that row */
+		/* B */
 		la_dead_add(ls, q->method, &q->dead, &q->current.entry);
 		dead = false;
 	}

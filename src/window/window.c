@@ -253,6 +253,10 @@ issue(LaWindow *w, Visit *v)
 	int			slot;
 	LaIssueResult result;
 
+	/* no reads are to be started: only look where the block is */
+	if (!w->policy->config.advice_works && !RelationUsesLocalBuffers(w->heap))
+		return la_issue_is_cached(w->heap, v->block, &v->recent) ?
+			LA_ISSUE_CACHED : LA_ISSUE_NOTHING;
 	if (w->aio == NULL)
 		return la_issue_block(w->heap, v->block, &v->recent);
 	result = la_aio_start(w->aio, v->block, &slot, &v->recent);

@@ -77,6 +77,7 @@ class Fuzz:
 
     def setup(self):
         s = Session(self.server)
+        schema.have_btree_gist = bool(s.must("select from pg_available_extensions where name = 'btree_gist'"))
         rng = random.Random(f"{self.args.seed}/schema")
         for sql in schema.create_all(rng, self.args.seed):
             s.must(sql)
@@ -390,6 +391,23 @@ class Fuzz:
                 if s.must(f"{digest} from ({inner} offset 0) s") != heap:
                     bad.append(f"{table} by {key}")
             s.must("reset all")
+        # hash, GiST and SP-GiST
+        s.must("set pg_lookahead.enable = off")
+        s.must("set enable_bitmapscan = off")
+        for table in ("copy1", "copy2"):
+            heap = s.must(f"{digest} from {table}")
+            for where in ("p <@ box(point(-9999, -9999), point(9999, 9999))",
+                          "r && int4range(-9999, 9999)"):
+                s.must("set enable_seqscan = off")
+                if s.must(f"{digest} from (select * from {table} where {where} offset 0) s") != heap:
+                    bad.append(f"{table} by {where}")
+            s.must("set enable_hashjoin = off")
+            s.must("set enable_mergejoin = off")
+            if s.must(f"{digest} from (select t.* from generate_series(0, 49) g join {table} t "
+                      "on t.id % 50 = g offset 0) s") != heap:
+                bad.append(f"{table} by hash")
+            s.must("set enable_seqscan = on")
+        s.must("reset all")
         return bad
 
     def pins(self):

@@ -84,8 +84,23 @@ INDEXES = [
 ]
 # Access methods other than btree: whatever look-ahead does with them must be exact.
 # Their order is their own affair, so only tables that nobody writes to have some.
-OTHER_INDEXES = ["using gist (p)", "using gist (r)", "using spgist (t)", "using hash (a)"]
+OTHER_INDEXES = [
+    "using gist (p)", "using gist (r)", "using spgist (t)", "using hash (a)", "using hash (b)",
+    "using hash (t)", "using spgist (p)", "using spgist (r)", "using gist (r, p)",
+    "using gist (p) include (id, a)", "using spgist (p kd_point_ops)",
+]
 OTHER_TABLES = ("vis", "dups", "frag")
+# On the copies they serve statements of their own, whose rows are compared as a set.
+COPY_INDEXES = ["using gist (p)", "using gist (r)", "using spgist (p)", "using hash ((id % 50))"]
+
+# Is contrib there?  Then these are made, too.
+have_btree_gist = False
+BTREE_GIST_INDEXES = ["using gist (a, r)", "using gist (ts, p)", "using gist (a)"]
+
+
+def other_indexes():
+    return OTHER_INDEXES + (BTREE_GIST_INDEXES if have_btree_gist else [])
+
 
 FUNCTIONS = """
 create function rnd(i bigint, salt int, n int) returns int
@@ -178,9 +193,12 @@ def index_statements(rng, table, choose):
         where = f"where {tail[1]}" if len(tail) > 1 else ""
         out.append(f"create {unique} index {table}_i{i} on {table} {cols} "
                    f"{tail[0]} {storage} {where}")
-    for i, how in enumerate(OTHER_INDEXES):
-        if table in OTHER_TABLES and rng.random() < 0.7:
-            out.append(f"create index {table}_o{i} on {table} {how}")
+    if table in OTHER_TABLES:
+        # not all of them: the planner is to find uses for each
+        out += [f"create index {table}_o{i} on {table} {how}"
+                for i, how in enumerate(other_indexes()) if rng.random() < 0.6]
+    if table in ("copy1", "copy2"):
+        out += [f"create index {table}_o{i} on {table} {how}" for i, how in enumerate(COPY_INDEXES)]
     return out
 
 
@@ -234,6 +252,8 @@ def wear(table):
 def create_all(rng, seed):
     """Statements that make the permanent tables, in order."""
     out = ["create extension if not exists amcheck"]
+    if have_btree_gist:
+        out.append("create extension if not exists btree_gist")
     out += [s for s in FUNCTIONS.split("\n\n") if s.strip()]
     for table in TABLES:
         if table == "tmp":
@@ -265,7 +285,7 @@ def create_all(rng, seed):
 def before_writers(indexes):
     """Statements for tables that will be written to; indexes are their btree indexes."""
     return [f"drop index if exists {t}_o{i}" for t in OTHER_TABLES
-            for i in range(len(OTHER_INDEXES))] + [f"alter index {i} set (deduplicate_items = off)" for i in indexes] + [
+            for i in range(len(other_indexes()))] + [f"alter index {i} set (deduplicate_items = off)" for i in indexes] + [
         f"reindex index {i}" for i in indexes]
 
 

@@ -70,56 +70,6 @@ sub failing
 	return "1 / (id - $id)";
 }
 
-sub open_session
-{
-	my ($settings) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-
-	ask($session, $settings);
-	return $session;
-}
-
-# What psql prints for statements, errors last.
-sub ask
-{
-	my ($session, $sql) = @_;
-	my $out = $session->query($sql);
-	my $err = $session->{stderr};
-
-	$session->{stderr} = '';
-	$err =~ s/^psql:<stdin>:\d+: //mg;
-	$err =~ s/^background_psql: .*\n//mg;
-	chomp($err);
-	return join("\n", grep { $_ ne '' } $out, $err);
-}
-
-sub pid_of
-{
-	my ($session) = @_;
-
-	return ask($session, 'SELECT pg_backend_pid()');
-}
-
-# Start a statement that will wait in mid-scan, and come back when it does.
-sub start_waiting
-{
-	my ($session, $pid, $sql) = @_;
-
-	$session->query_until(qr/started/, "\\echo started\n$sql;\n");
-	$node->poll_query_until('postgres',
-		"SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $pid")
-	  or die 'the scan does not wait';
-	return;
-}
-
-sub nothing_pinned
-{
-	my ($name) = @_;
-
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(pinned_relations($node), '', "$name: nothing is pinned");
-}
-
 sub memory
 {
 	my ($session) = @_;
@@ -127,7 +77,7 @@ sub memory
 	return ask($session, 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts');
 }
 
-my $holder = open_session('SELECT pg_advisory_lock(1)');
+my $holder = open_session($node, 'SELECT pg_advisory_lock(1)');
 my ($out, $session, $pid);
 
 # ---- cancel, timeout, termination --------------------------------------------
@@ -143,34 +93,34 @@ for my $table (qw(t u))
 		{
 			my $name = "$table, $kind, ring $ring";
 
-			$session = open_session(forced(ring => $ring));
+			$session = open_session($node, forced(ring => $ring));
 			$pid = pid_of($session);
 
-			start_waiting($session, $pid, $query{$kind});
+			start_waiting($node, $session, $pid, $query{$kind});
 			cmp_ok(pinned($node), '>=', 1, "$name: caught in mid-scan");
 			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 			is(ask($session, 'SELECT 1'), "1\nERROR:  canceling statement due to user request", "$name: canceled");
-			nothing_pinned("$name: canceled");
+			nothing_pinned($node, "$name: canceled");
 
 			like(ask($session, "SET statement_timeout = '200ms';\n$query{$kind}"),
 				qr/^ERROR:  canceling statement due to statement timeout$/, "$name: timeout");
-			nothing_pinned("$name: timeout");
+			nothing_pinned($node, "$name: timeout");
 			ask($session, 'RESET statement_timeout');
 
 			# a cursor, in a transaction that goes on
 			ask($session, "BEGIN; SAVEPOINT a; DECLARE c CURSOR FOR $query{$kind}");
-			start_waiting($session, $pid, 'FETCH c');
+			start_waiting($node, $session, $pid, 'FETCH c');
 			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 			is(ask($session, 'ROLLBACK TO a'), 'ERROR:  canceling statement due to user request', "$name: cursor canceled");
-			nothing_pinned("$name: cursor canceled");
+			nothing_pinned($node, "$name: cursor canceled");
 			is(ask($session, $plain{$kind}), $node->safe_psql('postgres', stock() . $plain{$kind}),
 				"$name: the session goes on");
 			ask($session, 'COMMIT');
 
-			start_waiting($session, $pid, $query{$kind});
+			start_waiting($node, $session, $pid, $query{$kind});
 			$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 			$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid");
-			nothing_pinned("$name: terminated");
+			nothing_pinned($node, "$name: terminated");
 			{
 				local $SIG{PIPE} = 'IGNORE';		# psql may be gone by now
 				eval { $session->quit };
@@ -180,7 +130,7 @@ for my $table (qw(t u))
 }
 
 # Timeouts that strike anywhere: the right answer or an error, and nothing left.
-$session = open_session(forced());
+$session = open_session($node, forced());
 {
 	my %plain = queries('t', 0);
 
@@ -193,7 +143,7 @@ $session = open_session(forced());
 
 		is("@strange", '', "$kind with short timeouts");
 		ask($session, 'RESET statement_timeout');
-		nothing_pinned("$kind with short timeouts");
+		nothing_pinned($node, "$kind with short timeouts");
 	}
 }
 $session->quit;
@@ -222,7 +172,7 @@ $failing{'index scan backward'} =~ s/id - $soon/id - $soon_backward/;
 my %growth;
 for my $mode ('off', 'ring 2', 'ring 64')
 {
-	$session = open_session($mode eq 'off' ? stock() : forced(ring => (split / /, $mode)[1]));
+	$session = open_session($node, $mode eq 'off' ? stock() : forced(ring => (split / /, $mode)[1]));
 	$pid = pid_of($session);
 	for my $kind (sort keys %failing)
 	{
@@ -231,12 +181,12 @@ for my $mode ('off', 'ring 2', 'ring 64')
 		my $often = "SELECT fail(\$\$$failing{$kind}\$\$, 2000)";
 
 		is(ask($session, $failing{$kind}), 'ERROR:  division by zero', "$name: an error in mid-scan");
-		nothing_pinned("$name: after an error");
+		nothing_pinned($node, "$name: after an error");
 
 		# exception blocks
 		ask($session, 'BEGIN');
 		is(ask($session, $once), 100, "$name: errors in exception blocks");
-		nothing_pinned("$name: after exception blocks, in the transaction");
+		nothing_pinned($node, "$name: after exception blocks, in the transaction");
 		my ($memory, $fds) = (memory($session), backend_fds($pid));
 		is(ask($session, $often), 2000, "$name: 2000 errors in exception blocks");
 		$growth{$kind}{$mode} = memory($session) - $memory;
@@ -260,7 +210,7 @@ for my $mode ('off', 'ring 2', 'ring 64')
 			skip 'no /proc', 1 unless defined $fds;
 			cmp_ok(backend_fds($pid), '<=', $fds + 2, "$name: no more open files");
 		}
-		nothing_pinned("$name: after all that");
+		nothing_pinned($node, "$name: after all that");
 	}
 	$session->quit;
 }
@@ -297,7 +247,7 @@ $node->safe_psql(
 
 	for my $ring (2, 64)
 	{
-		$session = open_session(forced(ring => $ring));
+		$session = open_session($node, forced(ring => $ring));
 		like(ask($session, "EXPLAIN $query"), qr/Index Scan using odd_k/, 'a scan with comparisons of our own');
 		is(ask($session, $query), $answer, "... has the right answer, ring $ring");
 		ask($session, 'BEGIN; SAVEPOINT a');
@@ -307,7 +257,7 @@ $node->safe_psql(
 
 			like($got, qr/^ERROR:  cannot compare $id$|^\Q$answer\E$/m, "a comparison fails, ring $ring");
 			ask($session, 'ROLLBACK TO a');
-			nothing_pinned("a comparison failed, ring $ring");
+			nothing_pinned($node, "a comparison failed, ring $ring");
 		}
 		is(ask($session, $query), $answer, 'the transaction goes on');
 		ask($session, 'COMMIT');
@@ -446,7 +396,7 @@ for my $name (sort keys %scenario)
 		my @transcript;
 		my $left = '';
 
-		$session = open_session($settings);
+		$session = open_session($node, $settings);
 		for my $step (@{ $scenario{$name} })
 		{
 			if ($step eq $clean)
@@ -504,7 +454,7 @@ for my $kind ('index scan', 'index-only scan')
 		"SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name IN ('holder', 'victim')")
 	  or die 'the server does not come back';
 	is($node->safe_psql('postgres', forced() . $plain{$kind}), $answer{$kind}, "$kind after a crash in mid-scan");
-	nothing_pinned("$kind after a crash");
+	nothing_pinned($node, "$kind after a crash");
 	is(check_indexes($node), '', 'indexes are sound');
 }
 is($node->safe_psql('postgres', forced() . 'SELECT count(*) FROM u WHERE a >= 0'), 0, 'the unlogged table is empty');

@@ -79,26 +79,6 @@ sub leaf_pages
 		SELECT blkno, live_items - (btpo_next <> 0)::int FROM leaf ORDER BY n));
 }
 
-sub path_of
-{
-	my ($relation) = @_;
-
-	return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
-}
-
-# Change bytes in the middle of a block.
-sub damage
-{
-	my ($path, $block) = @_;
-
-	open my $file, '+<', $path or die "$path: $!";
-	binmode $file;
-	seek $file, $block * $block_size + $block_size / 2 - 64, 0 or die "$path: $!";
-	print $file "\xa5" x 128;
-	close $file or die "$path: $!";
-	return;
-}
-
 # What psql prints for a script in each mode, errors included: mode => text.
 sub transcripts
 {
@@ -171,25 +151,7 @@ sub nothing_left
 	return;
 }
 
-$node->safe_psql(
-	'postgres', q(
-	CREATE FUNCTION walk(query text, most int) RETURNS text LANGUAGE plpgsql AS $$
-	DECLARE
-		c refcursor;
-		r record;
-		n int := 0;
-	BEGIN
-		OPEN c FOR EXECUTE query;
-		WHILE most IS NULL OR n < most LOOP
-			FETCH c INTO r;
-			EXIT WHEN NOT FOUND;
-			n := n + 1;
-		END LOOP;
-		CLOSE c;
-		RETURN n || ' rows';
-	EXCEPTION WHEN OTHERS THEN
-		RETURN n || ' rows, ' || SQLSTATE || ': ' || SQLERRM;
-	END $$));
+create_walk($node);
 
 # ---- the damage -------------------------------------------------------------
 
@@ -219,7 +181,7 @@ $before += $_->[1] for @leaves[ 0 .. 8 ];
 my $behind = $rows - $before - $leaves[9][1];
 my $keep = $cut_index[9][0];
 
-my %path = map { $_ => path_of($_) } qw(damaged damaged_a visible short leaf_a second_a cut_index_a);
+my %path = map { $_ => path_of($node, $_) } qw(damaged damaged_a visible short leaf_a second_a cut_index_a);
 my %file = map { $_ => $path{$_} =~ m{(base/.*)$} } keys %path;
 
 $node->stop;
@@ -400,7 +362,7 @@ nothing_left('index file too short');
 my $segment = 1024 * 1024 * 1024;
 
 make_table('far');
-my $far = path_of('far');
+my $far = path_of($node, 'far');
 $node->stop;
 truncate $far, $segment or die $!;
 my $sparse = (stat $far)[12] * 512 < $segment / 2;

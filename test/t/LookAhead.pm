@@ -15,7 +15,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
-  check_indexes armed backend_fds);
+  check_indexes armed backend_fds open_session ask pid_of start_waiting nothing_pinned
+  path_of damage create_walk);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -116,6 +117,58 @@ sub pinned
 	return $sum;
 }
 
+sub nothing_pinned
+{
+	my ($node, $name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(pinned_relations($node), '', "$name: nothing is pinned");
+}
+
+# A psql that stays, and goes on after errors.
+sub open_session
+{
+	my ($node, $settings) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+
+	ask($session, $settings);
+	return $session;
+}
+
+# What psql prints for statements, errors last.
+sub ask
+{
+	my ($session, $sql) = @_;
+	my $out = $session->query($sql);
+	my $err = $session->{stderr};
+
+	$session->{stderr} = '';
+	$err =~ s/^psql:<stdin>:\d+: //mg;
+	$err =~ s/^background_psql: .*\n//mg;
+	chomp($err);
+	return join("\n", grep { $_ ne '' } $out, $err);
+}
+
+sub pid_of
+{
+	my ($session) = @_;
+
+	return ask($session, 'SELECT pg_backend_pid()');
+}
+
+# Start a statement that will wait for an advisory lock in mid-scan, and come back when it
+# does.
+sub start_waiting
+{
+	my ($node, $session, $pid, $sql) = @_;
+
+	$session->query_until(qr/started/, "\\echo started\n$sql;\n");
+	$node->poll_query_until('postgres',
+		"SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $pid")
+	  or die 'the scan does not wait';
+	return;
+}
+
 # amcheck of every btree index of user tables; returns the complaints.
 sub check_indexes
 {
@@ -129,6 +182,54 @@ sub check_indexes
 		WHERE c.relkind = 'i' AND am.amname = 'btree' AND c.relnamespace >= 2200
 			AND c.relpersistence <> 't' ORDER BY c.relname));
 	return $err;
+}
+
+sub path_of
+{
+	my ($node, $relation) = @_;
+
+	return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
+}
+
+# Change bytes in the middle of a block.
+sub damage
+{
+	my ($path, $block) = @_;
+	my $block_size = 8192;
+
+	open my $file, '+<', $path or die "$path: $!";
+	binmode $file;
+	seek $file, $block * $block_size + $block_size / 2 - 64, 0 or die "$path: $!";
+	print $file "\xa5" x 128;
+	close $file or die "$path: $!";
+	return;
+}
+
+# walk(query, most): how many rows a cursor returns, and which error then comes.
+sub create_walk
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q(
+		CREATE FUNCTION walk(query text, most int) RETURNS text LANGUAGE plpgsql AS $$
+		DECLARE
+			c refcursor;
+			r record;
+			n int := 0;
+		BEGIN
+			OPEN c FOR EXECUTE query;
+			WHILE most IS NULL OR n < most LOOP
+				FETCH c INTO r;
+				EXIT WHEN NOT FOUND;
+				n := n + 1;
+			END LOOP;
+			CLOSE c;
+			RETURN n || ' rows';
+		EXCEPTION WHEN OTHERS THEN
+			RETURN n || ' rows, ' || SQLSTATE || ': ' || SQLERRM;
+		END $$));
+	return;
 }
 
 # Scans that have begun to look ahead since the last reset.

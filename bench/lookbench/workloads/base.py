@@ -15,7 +15,9 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Iterator, Sequence
+from typing import Iterator, Mapping, Sequence
+
+from ..server import Server
 
 COLD = "cold"
 CACHED = "cached"
@@ -29,6 +31,10 @@ class Scope:
     rows: int  # of bench_points
     limit_rows: int  # of bench_limit
     pgbench_rows: int  # of pgbench_accounts
+    shape_rows: int  # of bench_shapes
+    vector_rows: int  # of bench_vectors
+    part_rows: int  # of bench_parts
+    wide_rows: int  # of bench_wide
     quick: bool
     seconds: int  # of one pgbench run
 
@@ -51,12 +57,15 @@ class Index:
     table: str
     name: str
     expression: str
+    method: str = "btree"
+    options: str = ""  # as in WITH (...)
 
 
 class Workload(ABC):
     name: str
     source: str  # where the workload comes from
     table: str
+    extensions: Sequence[str] = ()  # that its table or indexes need
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -76,6 +85,15 @@ class Workload(ABC):
     def index_name(self, cell: Cell) -> str:
         index = self.index(cell)
         return index.name if index else f"{self.table}_pkey"
+
+    def obstacle(self, server: Server, uring: bool) -> str | None:
+        """Why it cannot be measured on that server; uring: whether io_uring works."""
+        missing = [name for name in self.extensions if not server.has_extension(name)]
+        return f"{', '.join(missing)} is not installed" if missing else None
+
+    def server(self, cell: Cell) -> Mapping[str, str]:
+        """Server settings of all variants; a variant that contradicts them is left out."""
+        return {}
 
     def setup(self, cell: Cell) -> Sequence[str]:
         """Executed in the session before anything is measured."""

@@ -1,0 +1,60 @@
+"""What a table consists of, for those who warm, count or place its blocks.
+
+A root is a table or an index by name; partitioned ones stand for all of their
+partitions, and a table brings its TOAST table and that one's index along.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import psycopg
+
+# pg_partition_tree has no rows for what is not partitioned
+_TREE = """
+    with roots as (select to_regclass(name)::oid as oid from unnest(%s::text[]) name),
+         tree as (select oid from roots
+                  union select relid from roots, pg_partition_tree(roots.oid))
+"""
+
+_STORAGE = _TREE + """,
+         parts as (select oid from tree
+                   union select reltoastrelid from pg_class join tree using (oid)
+                   union select indexrelid from pg_class c join tree using (oid) join pg_index i on indrelid = reltoastrelid)
+    select oid::regclass::text from pg_class join parts using (oid)
+    where relkind in ('r', 'i', 't') order by pg_relation_size(oid) desc, oid
+"""
+
+_READS = _TREE + """
+    select coalesce(sum(heap_blks_read + coalesce(idx_blks_read, 0)
+                        + coalesce(toast_blks_read, 0) + coalesce(tidx_blks_read, 0)), 0)
+    from pg_statio_user_tables join tree on oid = relid
+"""
+
+_SIZE = _TREE + "select sum(pg_total_relation_size(oid)) from tree"
+
+
+def storage(connection: psycopg.Connection, roots: Sequence[str]) -> list[str]:
+    """The relations that have blocks, largest first."""
+    return [row[0] for row in connection.execute(_STORAGE, (list(roots),))]
+
+
+def total_size(connection: psycopg.Connection, table: str) -> int:
+    """Bytes of a table with everything that belongs to it."""
+    row = connection.execute(_SIZE, ([table],)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def blocks_read(connection: psycopg.Connection, table: str) -> int:
+    """Blocks of the table and its indexes that had to be read into shared_buffers."""
+    connection.execute("select pg_stat_force_next_flush()")
+    row = connection.execute(_READS, ([table],)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def prewarm(connection: psycopg.Connection, roots: Sequence[str]) -> None:
+    """Load them into shared_buffers."""
+    connection.execute(
+        "select sum(pg_prewarm(name::regclass, 'buffer')) from unnest(%s::text[]) name", (storage(connection, roots),)
+    )
