@@ -92,7 +92,8 @@ struct LaWindow
 	uint64		head;			/* next visit to be consumed */
 	uint64		tail;			/* next visit to be foreseen */
 	uint64		page_touched;	/* visits before this had their first touch */
-	int			in_flight;		/* issued, not consumed */
+	int			in_flight;		/* issued, not consumed, not landed */
+	int			landed;			/* issued, known to be done, not consumed */
 	BlockNumber last_foreseen;
 	int			run;			/* visits that were to the next block */
 	int			near_run;		/* visits that were to a near block */
@@ -182,8 +183,8 @@ la_window_clear(LaWindow *w)
 		if (v->slot >= 0)
 			la_aio_cancel(w->aio, v->slot);
 	}
-	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight;
-	w->in_flight = 0;
+	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight + w->landed;
+	w->in_flight = w->landed = 0;
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = InvalidBlockNumber;
 	w->run = w->near_run = 0;
@@ -199,20 +200,36 @@ la_window_free(LaWindow *w)
 }
 
 /*
- * Asynchronous reads that are done keep no pin.
+ * Asynchronous reads that are done keep no pin, and make room for others.  They
+ * are looked at in order up to the first that is not done; all of them where
+ * there is no room otherwise.
  */
 static void
 settle(LaWindow *w)
 {
+	bool		in_order = true;
+
 	if (w->settled < w->head)
 		w->settled = w->head;
-	for (; w->settled < w->tail; w->settled++)
+	for (uint64 n = w->settled; n < w->tail; n++)
 	{
-		Visit	   *v = &w->ring[w->settled & w->mask];
+		Visit	   *v = &w->ring[n & w->mask];
 
-		if (v->slot >= 0 && !la_aio_settle(w->aio, v->slot, &v->recent))
-			return;
-		v->slot = -1;
+		if (v->slot >= 0)
+		{
+			if (la_aio_settle(w->aio, v->slot, &v->recent))
+			{
+				v->slot = -1;
+				w->in_flight--;
+				w->landed++;
+			}
+			else if (w->in_flight < w->policy->config.max_distance)
+				return;
+			else
+				in_order = false;
+		}
+		if (in_order)
+			w->settled = n + 1;
 	}
 }
 
@@ -413,7 +430,9 @@ la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
 	{
 		v = w->ring[w->head & w->mask];
 		w->head++;
-		if (v.state == VISIT_ISSUED)
+		if (v.state == VISIT_ISSUED && w->aio != NULL && v.slot < 0)
+			w->landed--;
+		else if (v.state == VISIT_ISSUED)
 			w->in_flight--;
 	}
 	else
