@@ -69,6 +69,7 @@
 #define RECENT_SLOTS		2048	/* a power of 2 */
 #define EF_SEARCH_DEFAULT	40
 #define EF_SEARCH_MOST		1000
+#define ARMED_BYTES			(256 * 1024)	/* roughly, of a search that waits */
 
 typedef struct Opaque
 {
@@ -130,7 +131,7 @@ struct LaGraph
 	int			mostahead;		/* 1 ... EXPAND_AHEAD */
 	Candidate  *ahead[EXPAND_AHEAD];
 
-	BlockNumber recent[RECENT_SLOTS];	/* pages advised or visited */
+	BlockNumber *recent;		/* pages advised or visited */
 	MemoryContext context;		/* of the candidates */
 };
 
@@ -342,6 +343,31 @@ advise_neighbors(LaGraph *g, Candidate *c)
  */
 
 /*
+ * What a search that waits needs; others do without.
+ */
+static void
+arm(LaGraph *g)
+{
+	LaScan	   *ls = g->ls;
+	MemoryContext old;
+
+	g->armed = true;
+	if (g->best != NULL)
+		return;
+	old = MemoryContextSwitchTo(ls->context);
+	g->best = palloc(g->ef * sizeof(double));
+	g->mostwaiting = 256;
+	g->waiting = palloc(g->mostwaiting * sizeof(Candidate *));
+	g->context = AllocSetContextCreate(ls->context, "pg_lookahead graph",
+									   ALLOCSET_DEFAULT_SIZES);
+	g->recent = palloc(RECENT_SLOTS * sizeof(BlockNumber));
+	for (int i = 0; i < RECENT_SLOTS; i++)
+		g->recent[i] = InvalidBlockNumber;
+	la_budget_take(&ls->budget, ARMED_BYTES);
+	MemoryContextSwitchTo(old);
+}
+
+/*
  * Has the search waited often enough?
  */
 static bool
@@ -364,7 +390,12 @@ has_evidence(LaGraph *g)
 	}
 	else if (g->clock_us > 0)
 		g->clock_us = la_issue_clock_us();
-	g->armed = config->force || g->waits >= config->miss_threshold;
+	if (config->force || g->waits >= config->miss_threshold)
+	{
+		if (g->best == NULL && !la_budget_has(&g->ls->budget, ARMED_BYTES))
+			return false;
+		arm(g);
+	}
 	return g->armed;
 }
 
@@ -477,10 +508,10 @@ graph_distance(PG_FUNCTION_ARGS)
 
 	if (g == NULL || PG_NARGS() < 2)
 		return result;
-	vector = (const char *) PG_GETARG_POINTER(1);
-	if (vector < BufferBlocks || vector >= BufferBlocks + (Size) NBuffers * BLCKSZ)
+	if (!has_evidence(g))
 		return result;
-	if (has_evidence(g))
+	vector = (const char *) PG_GETARG_POINTER(1);
+	if (vector >= BufferBlocks && vector < BufferBlocks + (Size) NBuffers * BLCKSZ)
 	{
 		see_element(g, vector, DatumGetFloat8(result));
 		look_ahead(g);
@@ -492,7 +523,8 @@ graph_distance(PG_FUNCTION_ARGS)
 static void
 restart(LaGraph *g)
 {
-	MemoryContextReset(g->context);
+	if (g->context != NULL && g->armed)
+		MemoryContextReset(g->context);
 	g->nbest = g->nwaiting = g->nahead = 0;
 	g->reads = la_issue_blocks_read();
 	g->clock_us = 0;
@@ -549,33 +581,20 @@ la_graph_may_run_ahead(const LaGraph *g, uint64 nrows)
 }
 
 /*
- * Returns NULL if there is nothing to watch, or no memory for it.
+ * Returns NULL if there is nothing to watch.
  */
 LaGraph *
 la_graph_create(LaScan *ls)
 {
-	Size		bytes = sizeof(LaGraph) + EF_SEARCH_MOST * sizeof(double) +
-		256 * 1024;
-	const char *ef = GetConfigOption("hnsw.ef_search", true, false);
-	MemoryContext old;
+	const char *ef;
 	LaGraph    *g;
 
 	if (!ls->policy.config.advice_works || la_direct_io() ||
-		RelationUsesLocalBuffers(ls->real) ||
-		!la_budget_has(&ls->budget, bytes))
+		RelationUsesLocalBuffers(ls->real))
 		return NULL;
-	old = MemoryContextSwitchTo(ls->context);
-	la_budget_take(&ls->budget, bytes);
-	g = palloc0(sizeof(LaGraph));
+	g = MemoryContextAllocZero(ls->context, sizeof(LaGraph));
 	g->ls = ls;
+	ef = GetConfigOption("hnsw.ef_search", true, false);
 	g->ef = ef ? Min(Max(atoi(ef), 1), EF_SEARCH_MOST) : EF_SEARCH_DEFAULT;
-	g->best = palloc(g->ef * sizeof(double));
-	g->mostwaiting = 256;
-	g->waiting = palloc(g->mostwaiting * sizeof(Candidate *));
-	g->context = AllocSetContextCreate(ls->context, "pg_lookahead graph",
-									   ALLOCSET_DEFAULT_SIZES);
-	for (int i = 0; i < RECENT_SLOTS; i++)
-		g->recent[i] = InvalidBlockNumber;
-	MemoryContextSwitchTo(old);
 	return g;
 }

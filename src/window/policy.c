@@ -38,6 +38,8 @@
  *	E. Once blocks are issued, their reads are fast whether or not they would
  *	   have been waits.  So now and then one block, a control, is left alone
  *	   and timed.  Controls get rarer while they confirm that reads are slow.
+ *	   An issued block that is waited for confirms it as well, for free: a
+ *	   control costs the latency of a full queue.
  *	F. A rescan keeps what was learnt, and learns how long scans are.  Scans that
  *	   visit one block each, such as the inner side of a nested loop over a
  *	   primary key, cannot look ahead within themselves and stay in PASS.  Where
@@ -269,6 +271,16 @@ la_policy_leave_near(LaPolicy *p)
 	return p->leave_near;
 }
 
+/* Behaviour E: reads are slow, as it seems.  Controls get rarer. */
+static void
+confirm_slow(LaPolicy *p)
+{
+	p->fast_controls = 0;
+	p->control_interval = min_int(p->control_interval * 2, CONTROL_LAST);
+	p->until_control = p->control_interval;
+	p->holdoff_length = HOLDOFF_FIRST;
+}
+
 static void
 on_hit(LaPolicy *p)
 {
@@ -295,6 +307,8 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 				set_phase(p, LA_MEMORY_IDLE, 0);
 			}
 			p->hit_run = 0;
+			if (slow && p->until_control <= p->control_interval / 2)
+				confirm_slow(p);
 			if (p->ahead < FORESEE_FACTOR * p->config.max_distance)
 				p->ahead = min_int(p->ahead * 2,
 								   FORESEE_FACTOR * p->config.max_distance);
@@ -311,13 +325,7 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 					p->until_control = 0;
 			}
 			else
-			{
-				p->fast_controls = 0;
-				p->control_interval = min_int(p->control_interval * 2,
-											  CONTROL_LAST);
-				p->until_control = p->control_interval;
-				p->holdoff_length = HOLDOFF_FIRST;
-			}
+				confirm_slow(p);
 			break;
 
 		case LA_VISIT_MISS:
