@@ -28,8 +28,6 @@ static Size backend_used = 0;
 bool
 la_budget_has(LaBudget *budget, Size bytes)
 {
-	if (budget->limit == 0)
-		budget->limit = (Size) la_scan_memory * 1024;
 	return budget->used + bytes <= budget->limit &&
 		backend_used + bytes <= (Size) la_backend_memory * 1024;
 }

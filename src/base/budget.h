@@ -7,10 +7,10 @@
 #ifndef LA_BUDGET_H
 #define LA_BUDGET_H
 
-/* One for each scan, zeroed at first. */
+/* One for each scan, with nothing used at first. */
 typedef struct LaBudget
 {
-	Size		limit;			/* bytes, 0: not yet read from the setting */
+	Size		limit;			/* bytes */
 	Size		used;
 } LaBudget;
 

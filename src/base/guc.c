@@ -49,10 +49,10 @@ define_bool(const char *name, const char *brief, const char *detail,
 
 static void
 define_int(const char *name, const char *brief, const char *detail,
-		   int *variable, int boot, int min, int max)
+		   int *variable, int boot, int min, int max, int flags)
 {
 	DefineCustomIntVariable(name, brief, detail, variable, boot, min, max,
-							PGC_USERSET, 0, NULL, NULL, NULL);
+							PGC_USERSET, flags, NULL, NULL, NULL);
 }
 
 static bool
@@ -95,14 +95,6 @@ la_am_is_excluded(Oid am)
 	return found;
 }
 
-static void
-define_memory(const char *name, const char *brief, const char *detail,
-			  int *variable, int boot, int min, int max)
-{
-	DefineCustomIntVariable(name, brief, detail, variable, boot, min, max,
-							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
-}
-
 void
 la_guc_init(void)
 {
@@ -125,11 +117,11 @@ la_guc_init(void)
 	define_int("pg_lookahead.max_distance",
 			   "Sets the maximum number of blocks that a scan reads ahead.",
 			   "The scan ramps up to it while it finds blocks that are not cached.",
-			   &la_max_distance, 64, 1, 1024);
+			   &la_max_distance, 64, 1, 1024, 0);
 	define_int("pg_lookahead.miss_threshold",
 			   "Sets the number of slow reads a scan must wait for before it looks ahead.",
 			   "A read is slow when it takes at least pg_lookahead.min_read_time.",
-			   &la_miss_threshold, 2, 0, 1000);
+			   &la_miss_threshold, 2, 0, 1000, 0);
 	DefineCustomRealVariable("pg_lookahead.min_read_time",
 							 "Sets the time from which a read counts as a wait worth avoiding.",
 							 "Faster reads are taken to come from the operating system's cache. "
@@ -139,23 +131,23 @@ la_guc_init(void)
 	define_int("pg_lookahead.memory_threshold",
 			   "Sets the number of cached heap blocks a scan visits before it looks ahead in memory.",
 			   "-1 disables look-ahead in scans whose blocks are all cached.",
-			   &la_memory_threshold, 64, -1, 1000000);
+			   &la_memory_threshold, 64, -1, 1000000, 0);
 	define_int("pg_lookahead.memory_distance",
 			   "Sets the number of cached heap blocks that a scan touches ahead.",
 			   NULL,
-			   &la_memory_distance, 32, 1, 64);
+			   &la_memory_distance, 32, 1, 64, 0);
 	define_int("pg_lookahead.max_leaf_batches",
 			   "Sets the maximum number of index leaf pages that a scan keeps read ahead.",
 			   "Each one takes up to about 22 kB of memory, or 30 kB in an index-only scan.",
-			   &la_max_leaf_batches, 64, 2, 256);
-	define_memory("pg_lookahead.scan_memory",
-				  "Sets the memory that one scan may use to look ahead.",
-				  "A scan that has no room for another index page looks less far ahead.",
-				  &la_scan_memory, 2048, 64, MAX_KILOBYTES);
-	define_memory("pg_lookahead.backend_memory",
-				  "Sets the memory that all scans of a backend together may use to look ahead.",
-				  "Scans that find no room run as if look-ahead were off.",
-				  &la_backend_memory, 32768, 0, MAX_KILOBYTES);
+			   &la_max_leaf_batches, 64, 2, 256, 0);
+	define_int("pg_lookahead.scan_memory",
+			   "Sets the memory that one scan may use to look ahead.",
+			   "A scan that has no room for another index page looks less far ahead.",
+			   &la_scan_memory, 2048, 64, MAX_KILOBYTES, GUC_UNIT_KB);
+	define_int("pg_lookahead.backend_memory",
+			   "Sets the memory that all scans of a backend together may use to look ahead.",
+			   "Scans that find no room run as if look-ahead were off.",
+			   &la_backend_memory, 32768, 0, MAX_KILOBYTES, GUC_UNIT_KB);
 	DefineCustomStringVariable("pg_lookahead.excluded_access_methods",
 							   "Lists index access methods whose scans never look ahead.",
 							   "For access methods of other extensions that cannot be run ahead of the executor.",

@@ -11,11 +11,6 @@
 
 #include "scan/shim.h"
 
-/* The outcome of our look at the visibility map, for index-only scans. */
-#define HEAP_UNKNOWN	0
-#define HEAP_NEEDED		1
-#define HEAP_NOT_NEEDED 2
-
 typedef struct LaBatch
 {
 	BTScanPos	pos;			/* copy of currPos, used items only */

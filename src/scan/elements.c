@@ -223,15 +223,10 @@ find_downlink(Relation index, BTScanInsert key, Page page)
 static void
 issue_leaf(LaElements *el, BlockNumber leaf)
 {
-	LaScan	   *ls = el->ls;
-	Buffer		recent;
-
 	if (leaf == el->last_leaf)
 		return;
 	el->last_leaf = leaf;
-	if (la_issue_exists(ls->real, leaf, &ls->index_size) &&
-		la_issue_block(ls->real, leaf, &recent) == LA_ISSUE_STARTED)
-		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+	(void) la_shim_issue_index_page(el->ls, leaf);
 }
 
 /*

@@ -28,8 +28,9 @@
  * the algorithm), the advice is worse, nothing else.
  *
  * Evidence: nothing happens until the search itself has waited for
- * miss_threshold pages; candidates seen before that are forgone.  Reads cannot be timed one by one from here: a wait is
- * the time between two distances between which pages were read.
+ * miss_threshold pages; candidates seen before that are forgone.  Reads cannot be
+ * timed one by one from here: a wait is the time between two distances between
+ * which pages were read.
  *
  * Exactness.  The function's pointer in the relcache entry (that is where
  * pgvector keeps using it from) is replaced during the call of amgettuple only,
@@ -48,6 +49,7 @@
 
 #include "access/genam.h"
 #include "fmgr.h"
+#include "lib/binaryheap.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/guc.h"
@@ -116,15 +118,11 @@ struct LaGraph
 	int			waits;
 	bool		armed;
 
-	/* distances of the ef nearest elements: a heap, the farthest first */
-	int			ef;
-	int			nbest;
-	double	   *best;
-
-	/* candidates whose neighbors were not advised: a heap, the nearest first */
-	int			nwaiting;
-	int			mostwaiting;
-	Candidate **waiting;
+	int			ef;				/* hnsw.ef_search */
+	bool		iterative;		/* hnsw.iterative_scan */
+	binaryheap *best;			/* distances of the ef nearest elements; NULL
+								 * until first armed */
+	binaryheap *waiting;		/* candidates whose neighbors were not advised */
 
 	/* candidates whose neighbors were advised, not yet expanded */
 	int			nahead;
@@ -144,13 +142,24 @@ static PGFunction original = NULL;
  * ------------------------------------------------------------------
  */
 
-static void
-swap_best(LaGraph *g, int a, int b)
+/* The farthest first. */
+static int
+compare_best(Datum a, Datum b, void *arg)
 {
-	double		d = g->best[a];
+	double		da = DatumGetFloat8(a);
+	double		db = DatumGetFloat8(b);
 
-	g->best[a] = g->best[b];
-	g->best[b] = d;
+	return da < db ? -1 : da > db;
+}
+
+/* The nearest first. */
+static int
+compare_waiting(Datum a, Datum b, void *arg)
+{
+	double		da = ((Candidate *) DatumGetPointer(a))->distance;
+	double		db = ((Candidate *) DatumGetPointer(b))->distance;
+
+	return da > db ? -1 : da < db;
 }
 
 /*
@@ -159,78 +168,19 @@ swap_best(LaGraph *g, int a, int b)
 static bool
 add_best(LaGraph *g, double distance)
 {
-	int			i;
-
-	if (g->nbest < g->ef)
-	{
-		i = g->nbest++;
-		g->best[i] = distance;
-		for (; i > 0 && g->best[(i - 1) / 2] < g->best[i]; i = (i - 1) / 2)
-			swap_best(g, i, (i - 1) / 2);
-		return true;
-	}
-	if (distance >= g->best[0])
+	if (g->best->bh_size < g->ef)
+		binaryheap_add(g->best, Float8GetDatum(distance));
+	else if (distance < DatumGetFloat8(binaryheap_first(g->best)))
+		binaryheap_replace_first(g->best, Float8GetDatum(distance));
+	else
 		return false;
-	g->best[0] = distance;
-	for (i = 0; 2 * i + 1 < g->nbest;)
-	{
-		int			child = 2 * i + 1;
-
-		if (child + 1 < g->nbest && g->best[child + 1] > g->best[child])
-			child++;
-		if (g->best[i] >= g->best[child])
-			break;
-		swap_best(g, i, child);
-		i = child;
-	}
 	return true;
 }
 
-static void
-swap_waiting(LaGraph *g, int a, int b)
-{
-	Candidate  *c = g->waiting[a];
-
-	g->waiting[a] = g->waiting[b];
-	g->waiting[b] = c;
-}
-
-static void
-push_waiting(LaGraph *g, Candidate *c)
-{
-	int			i;
-
-	if (g->nwaiting == g->mostwaiting)
-	{
-		g->mostwaiting *= 2;
-		g->waiting = repalloc(g->waiting, g->mostwaiting * sizeof(Candidate *));
-	}
-	i = g->nwaiting++;
-	g->waiting[i] = c;
-	for (; i > 0 && g->waiting[(i - 1) / 2]->distance > c->distance;
-		 i = (i - 1) / 2)
-		swap_waiting(g, i, (i - 1) / 2);
-}
-
 static Candidate *
-pop_waiting(LaGraph *g)
+nearest_waiting(LaGraph *g)
 {
-	Candidate  *first = g->waiting[0];
-
-	g->waiting[0] = g->waiting[--g->nwaiting];
-	for (int i = 0; 2 * i + 1 < g->nwaiting;)
-	{
-		int			child = 2 * i + 1;
-
-		if (child + 1 < g->nwaiting &&
-			g->waiting[child + 1]->distance < g->waiting[child]->distance)
-			child++;
-		if (g->waiting[i]->distance <= g->waiting[child]->distance)
-			break;
-		swap_waiting(g, i, child);
-		i = child;
-	}
-	return first;
+	return (Candidate *) DatumGetPointer(binaryheap_first(g->waiting));
 }
 
 /* ------------------------------------------------------------------
@@ -297,25 +247,18 @@ is_recent(LaGraph *g, BlockNumber block)
 	return found;
 }
 
-static bool
+static void
 advise(LaGraph *g, BlockNumber block)
 {
-	LaScan	   *ls = g->ls;
-	Buffer		recent;
-
-	if (is_recent(g, block) ||
-		!la_issue_exists(ls->real, block, &ls->index_size) ||
-		la_issue_block(ls->real, block, &recent) != LA_ISSUE_STARTED)
-		return false;
-	ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
-	return true;
+	if (!is_recent(g, block))
+		(void) la_shim_issue_index_page(g->ls, block);
 }
 
 /*
- * Advise the pages of a candidate's neighbors.  False if the list of them is on
- * a page that is not cached yet.
+ * Advise the pages of a candidate's neighbors; or the page with the list of them,
+ * if that is not cached yet.
  */
-static bool
+static void
 advise_neighbors(LaGraph *g, Candidate *c)
 {
 	if (c->n < 0)
@@ -325,16 +268,15 @@ advise_neighbors(LaGraph *g, Candidate *c)
 
 		if (!la_issue_is_cached(g->ls->real, block, &buffer))
 		{
-			(void) advise(g, block);
-			return false;
+			advise(g, block);
+			return;
 		}
 		buffer = ReadBuffer(g->ls->real, block);
 		copy_neighbors(c, BufferGetPage(buffer));
 		ReleaseBuffer(buffer);
 	}
 	for (int i = 0; i < c->n; i++)
-		(void) advise(g, ItemPointerGetBlockNumber(&c->elements[i]));
-	return true;
+		advise(g, ItemPointerGetBlockNumber(&c->elements[i]));
 }
 
 /* ------------------------------------------------------------------
@@ -355,9 +297,8 @@ arm(LaGraph *g)
 	if (g->best != NULL)
 		return;
 	old = MemoryContextSwitchTo(ls->context);
-	g->best = palloc(g->ef * sizeof(double));
-	g->mostwaiting = 256;
-	g->waiting = palloc(g->mostwaiting * sizeof(Candidate *));
+	g->best = binaryheap_allocate(g->ef, compare_best, NULL);
+	g->waiting = binaryheap_allocate(MOST_CANDIDATES, compare_waiting, NULL);
 	g->context = AllocSetContextCreate(ls->context, "pg_lookahead graph",
 									   ALLOCSET_DEFAULT_SIZES);
 	g->recent = palloc(RECENT_SLOTS * sizeof(BlockNumber));
@@ -448,7 +389,7 @@ see_element(LaGraph *g, const char *vector, double distance)
 	(void) is_recent(g, ItemPointerGetBlockNumber(&tid));
 	mark_expanded(g, &tid);
 
-	if (add_best(g, distance) && g->nwaiting < MOST_CANDIDATES &&
+	if (add_best(g, distance) && g->waiting->bh_size < MOST_CANDIDATES &&
 		ItemPointerIsValid(&e->neighbors))
 	{
 		c = MemoryContextAlloc(g->context, sizeof(Candidate));
@@ -457,7 +398,7 @@ see_element(LaGraph *g, const char *vector, double distance)
 		c->n = -1;
 		if (ItemPointerGetBlockNumber(&c->at) == ItemPointerGetBlockNumber(&tid))
 			copy_neighbors(c, page);
-		push_waiting(g, c);
+		binaryheap_add(g->waiting, PointerGetDatum(c));
 	}
 }
 
@@ -468,7 +409,8 @@ static void
 look_ahead(LaGraph *g)
 {
 	/* a nearer one has come: what was advised may never be wanted */
-	if (g->nahead > 0 && g->nahead >= g->mostahead && g->nwaiting > 0)
+	if (g->nahead > 0 && g->nahead >= g->mostahead &&
+		!binaryheap_empty(g->waiting))
 	{
 		int			farthest = 0;
 
@@ -477,25 +419,26 @@ look_ahead(LaGraph *g)
 			if (g->ahead[a]->distance > g->ahead[farthest]->distance)
 				farthest = a;
 		}
-		if (g->waiting[0]->distance < g->ahead[farthest]->distance)
+		if (nearest_waiting(g)->distance < g->ahead[farthest]->distance)
 		{
 			pfree(g->ahead[farthest]);
 			g->ahead[farthest] = g->ahead[--g->nahead];
 			g->mostahead = 1;
 		}
 	}
-	while (g->nahead < g->mostahead && g->nwaiting > 0)
-	{
-		Candidate  *c = pop_waiting(g);
-
-		g->ahead[g->nahead++] = c;
-		(void) advise_neighbors(g, c);
-	}
-	/* lists that were on their way */
+	/* lists of neighbors that were on their way */
 	for (int a = 0; a < g->nahead; a++)
 	{
 		if (g->ahead[a]->n < 0)
-			(void) advise_neighbors(g, g->ahead[a]);
+			advise_neighbors(g, g->ahead[a]);
+	}
+	while (g->nahead < g->mostahead && !binaryheap_empty(g->waiting))
+	{
+		Candidate  *c = nearest_waiting(g);
+
+		(void) binaryheap_remove_first(g->waiting);
+		g->ahead[g->nahead++] = c;
+		advise_neighbors(g, c);
 	}
 }
 
@@ -506,9 +449,7 @@ graph_distance(PG_FUNCTION_ARGS)
 	LaGraph    *g = running;
 	const char *vector;
 
-	if (g == NULL || PG_NARGS() < 2)
-		return result;
-	if (!has_evidence(g))
+	if (g == NULL || PG_NARGS() < 2 || !has_evidence(g))
 		return result;
 	vector = (const char *) PG_GETARG_POINTER(1);
 	if (vector >= BufferBlocks && vector < BufferBlocks + (Size) NBuffers * BLCKSZ)
@@ -523,9 +464,13 @@ graph_distance(PG_FUNCTION_ARGS)
 static void
 restart(LaGraph *g)
 {
-	if (g->context != NULL && g->armed)
+	if (g->armed)
+	{
 		MemoryContextReset(g->context);
-	g->nbest = g->nwaiting = g->nahead = 0;
+		binaryheap_reset(g->best);
+		binaryheap_reset(g->waiting);
+	}
+	g->nahead = 0;
 	g->reads = la_issue_blocks_read();
 	g->clock_us = 0;
 	g->waits = 0;
@@ -574,10 +519,7 @@ la_graph_gettuple(LaScan *ls, ScanDirection dir)
 bool
 la_graph_may_run_ahead(const LaGraph *g, uint64 nrows)
 {
-	const char *iterative = GetConfigOption("hnsw.iterative_scan", true, false);
-
-	return iterative == NULL || strcmp(iterative, "off") == 0 ||
-		nrows < (uint64) g->ef;
+	return !g->iterative || nrows < (uint64) g->ef;
 }
 
 /*
@@ -586,7 +528,8 @@ la_graph_may_run_ahead(const LaGraph *g, uint64 nrows)
 LaGraph *
 la_graph_create(LaScan *ls)
 {
-	const char *ef;
+	const char *ef = GetConfigOption("hnsw.ef_search", true, false);
+	const char *iterative = GetConfigOption("hnsw.iterative_scan", true, false);
 	LaGraph    *g;
 
 	if (!ls->policy.config.advice_works || la_direct_io() ||
@@ -594,7 +537,7 @@ la_graph_create(LaScan *ls)
 		return NULL;
 	g = MemoryContextAllocZero(ls->context, sizeof(LaGraph));
 	g->ls = ls;
-	ef = GetConfigOption("hnsw.ef_search", true, false);
+	g->iterative = iterative != NULL && strcmp(iterative, "off") != 0;
 	g->ef = ef ? Min(Max(atoi(ef), 1), EF_SEARCH_MOST) : EF_SEARCH_DEFAULT;
 	return g;
 }

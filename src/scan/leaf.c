@@ -160,7 +160,6 @@ issue_next_leaf(LaLeaves *lv)
 	LaScan	   *ls = lv->ls;
 	BTScanOpaque so = la_bt_opaque(ls);
 	BlockNumber next;
-	Buffer		recent;
 
 #ifdef LA_BT_ARRAYS_IN_SCAN
 	if (so->needPrimScan)
@@ -171,11 +170,9 @@ issue_next_leaf(LaLeaves *lv)
 	else
 		next = so->currPos.moreLeft ? la_bt_prev_page(&so->currPos) : P_NONE;
 	if (next == P_NONE || next == InvalidBlockNumber ||
-		(next == so->currPos.currPage + 1 && !ls->policy.config.force) ||
-		!la_issue_exists(ls->real, next, &ls->index_size))
+		(next == so->currPos.currPage + 1 && !ls->policy.config.force))
 		return;
-	if (la_issue_block(ls->real, next, &recent) == LA_ISSUE_STARTED)
-		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+	(void) la_shim_issue_index_page(ls, next);
 }
 
 /*
@@ -444,16 +441,13 @@ la_leaf_drop(LaScan *ls)
  * ------------------------------------------------------------------
  */
 
+/* Index scans that are not index-only need every heap row. */
 static bool
 heap_needed(LaLeaves *lv, LaBatch *b, int item)
 {
-	if (b->heap == NULL)
-		return true;
-	if (b->heap[item] == HEAP_UNKNOWN)
-		b->heap[item] = la_shim_heap_needed(lv->ls,
-											&b->pos->items[item].heapTid) ?
-			HEAP_NEEDED : HEAP_NOT_NEEDED;
-	return b->heap[item] == HEAP_NEEDED;
+	return b->heap == NULL ||
+		la_shim_heap_needed(lv->ls, &b->pos->items[item].heapTid,
+							&b->heap[item]);
 }
 
 static bool
@@ -551,14 +545,7 @@ return_item(LaLeaves *lv)
 	if (block != lv->heap_block && heap_needed(lv, b, lv->item))
 	{
 		lv->heap_block = block;
-		if (ls->policy.state == LA_ARMED)
-			la_window_visit(lv->window, block, &la_heap_fetch(ls)->xs_cbuf);
-		else
-		{
-			/* behaviour F; what is still in the window is not waited for */
-			la_window_clear(lv->window);
-			la_shim_visit(ls, block);
-		}
+		la_shim_turn_to(ls, lv->window, block);
 	}
 
 	scan->xs_heaptid = item->heapTid;

@@ -56,20 +56,18 @@
 #define PAGES_AHEAD	16			/* index pages of a search queue */
 #define NODES_AHEAD	64			/* nodes looked at to find them */
 
-static const LaMethod gist_method;
-
 /* ------------------------------------------------------------------
  *		Dead entries
  * ------------------------------------------------------------------
  */
 
 void
-la_dead_flush(LaScan *ls, const LaMethod *method, LaDead *dead)
+la_dead_flush(LaScan *ls, LaDead *dead)
 {
 	if (dead->n == 0)
 		return;
 	ls->counters.c[LA_ENTRIES_KILLED] += dead->n;
-	method->kill(ls, dead);
+	ls->method->kill(ls, dead);
 	dead->n = 0;
 }
 
@@ -77,13 +75,12 @@ la_dead_flush(LaScan *ls, const LaMethod *method, LaDead *dead)
  * An entry that the access method has left behind is dead.
  */
 void
-la_dead_add(LaScan *ls, const LaMethod *method, LaDead *dead,
-			const LaEntry *entry)
+la_dead_add(LaScan *ls, LaDead *dead, const LaEntry *entry)
 {
-	if (method->kill == NULL || entry->page == InvalidBlockNumber)
+	if (ls->method->kill == NULL || entry->page == InvalidBlockNumber)
 		return;
 	if (entry->page != dead->page || entry->lsn != dead->lsn)
-		la_dead_flush(ls, method, dead);
+		la_dead_flush(ls, dead);
 	if (dead->entries == NULL)
 		dead->entries = MemoryContextAlloc(ls->context,
 										   MaxIndexTuplesPerPage * sizeof(LaEntry));
@@ -103,16 +100,6 @@ la_dead_unpin(LaDead *dead)
 			ReleaseBuffer(dead->pins[i]);
 		dead->pins[i] = InvalidBuffer;
 	}
-}
-
-static void
-issue_page(LaScan *ls, BlockNumber page)
-{
-	Buffer		recent;
-
-	if (la_issue_exists(ls->real, page, &ls->index_size) &&
-		la_issue_block(ls->real, page, &recent) == LA_ISSUE_STARTED)
-		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
 }
 
 /* ------------------------------------------------------------------
@@ -184,7 +171,7 @@ hash_issue_pages(LaScan *ls)
 
 	if (HashScanPosIsValid(so->currPos) &&
 		BlockNumberIsValid(so->currPos.nextPage))
-		issue_page(ls, so->currPos.nextPage);
+		(void) la_shim_issue_index_page(ls, so->currPos.nextPage);
 }
 
 /* ------------------------------------------------------------------
@@ -252,7 +239,7 @@ gist_take_dead(LaScan *ls, LaDead *dead)
 	for (int i = 0; i < so->numKilled; i++)
 	{
 		entry.offset = so->killedItems[i];
-		la_dead_add(ls, &gist_method, dead, &entry);
+		la_dead_add(ls, dead, &entry);
 	}
 	so->numKilled = 0;
 }
@@ -309,7 +296,7 @@ issue_queued_pages(LaScan *ls, pairingheap *heap,
 
 		if (page != InvalidBlockNumber)
 		{
-			issue_page(ls, page);
+			(void) la_shim_issue_index_page(ls, page);
 			npages++;
 		}
 		for (pairingheap_node *child = nodes[i]->first_child;
@@ -358,16 +345,6 @@ spgist_rows_on_page(LaScan *ls)
 	return so->nPtrs - so->iPtr;
 }
 
-static const LaMethod gist_method = {
-	.locate = gist_locate,
-	.kill = gist_kill,
-	.take_dead = gist_take_dead,
-	.give_dead = gist_give_dead,
-	.rows_on_page = gist_rows_on_page,
-	.issue_pages = gist_issue_pages,
-	.sets_distances = true
-};
-
 const LaMethod *
 la_method_of(Oid am)
 {
@@ -375,6 +352,15 @@ la_method_of(Oid am)
 		.locate = hash_locate,
 		.kill = hash_kill,
 		.issue_pages = hash_issue_pages
+	};
+	static const LaMethod gist = {
+		.locate = gist_locate,
+		.kill = gist_kill,
+		.take_dead = gist_take_dead,
+		.give_dead = gist_give_dead,
+		.rows_on_page = gist_rows_on_page,
+		.issue_pages = gist_issue_pages,
+		.sets_distances = true
 	};
 	static const LaMethod spgist = {
 		.rows_on_page = spgist_rows_on_page,
@@ -388,7 +374,7 @@ la_method_of(Oid am)
 		case HASH_AM_OID:
 			return &hash;
 		case GIST_AM_OID:
-			return &gist_method;
+			return &gist;
 		case SPGIST_AM_OID:
 			return &spgist;
 		default:

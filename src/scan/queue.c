@@ -55,13 +55,6 @@
 
 #define ROWS_PER_VISIT	16		/* queue slots per block of max_distance */
 
-typedef enum HeapNeed
-{
-	HEAP_UNKNOWN,
-	HEAP_NEEDED,
-	HEAP_NOT_NEEDED
-} HeapNeed;
-
 /* What amgettuple returns, but for the distances. */
 typedef struct Returned
 {
@@ -76,14 +69,13 @@ typedef struct Row
 {
 	Returned	returned;
 	LaEntry		entry;
-	uint8		heap;			/* a HeapNeed */
+	uint8		heap;			/* HEAP_xxx */
 } Row;
 
 struct LaQueue
 {
 	LaScan	   *ls;
 	LaWindow   *window;
-	const LaMethod *method;
 	Size		bytes;			/* taken from the scan's budget */
 	LaDead		dead;
 
@@ -126,7 +118,7 @@ static void foresee_restart(void *arg);
 static bool
 has_distances(LaQueue *q, const Returned *r)
 {
-	return q->norderbys > 0 && (q->method->sets_distances || r->recheckorderby);
+	return q->norderbys > 0 && (q->ls->method->sets_distances || r->recheckorderby);
 }
 
 static void
@@ -235,16 +227,16 @@ read_row(LaQueue *q, bool dead)
 	row->entry.tid = row->returned.tid;
 	row->entry.page = InvalidBlockNumber;
 	row->entry.lsn = InvalidXLogRecPtr;
-	if (q->method->locate)
-		q->method->locate(ls, &q->dead, &row->entry);
+	if (ls->method->locate)
+		ls->method->locate(ls, &q->dead, &row->entry);
 	q->tail++;
 
 	/* it has turned to another index page: which ones are next? */
-	if (q->method->issue_pages && buffers != la_issue_buffers_used() &&
+	if (ls->method->issue_pages && buffers != la_issue_buffers_used() &&
 		ls->policy.state == LA_ARMED &&
 		la_shim_rows_wanted(ls, ForwardScanDirection) >
 		(int64) (q->tail - q->head))
-		q->method->issue_pages(ls);
+		ls->method->issue_pages(ls);
 	return true;
 }
 
@@ -259,16 +251,13 @@ may_read_ahead(LaQueue *q)
 		return false;
 	/* H */
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
-		q->method->rows_on_page(ls) > 0;
+		ls->method->rows_on_page(ls) > 0;
 }
 
 static bool
 heap_needed(LaQueue *q, Row *row)
 {
-	if (row->heap == HEAP_UNKNOWN)
-		row->heap = la_shim_heap_needed(q->ls, &row->returned.tid) ?
-			HEAP_NEEDED : HEAP_NOT_NEEDED;
-	return row->heap == HEAP_NEEDED;
+	return la_shim_heap_needed(q->ls, &row->returned.tid, &row->heap);
 }
 
 /* ------------------------------------------------------------------
@@ -317,7 +306,6 @@ create(LaScan *ls)
 	memset(q, 0, offsetof(LaQueue, rows));
 	q->ls = ls;
 	q->nslots = nslots;
-	q->method = ls->method;
 	q->norderbys = ls->scan->numberOfOrderBys;
 	if (q->norderbys > 0)
 	{
@@ -378,10 +366,10 @@ la_queue_begin(LaScan *ls, ScanDirection dir)
 	q->current.entry.lsn = InvalidXLogRecPtr;
 	q->current.returned.itup = NULL;
 	q->current.returned.hitup = NULL;
-	if (ls->last_dir != NoMovementScanDirection && q->method->locate)
-		q->method->locate(ls, &q->dead, &q->current.entry);
-	if (ls->last_dir != NoMovementScanDirection && q->method->take_dead)
-		q->method->take_dead(ls, &q->dead);
+	if (ls->last_dir != NoMovementScanDirection && ls->method->locate)
+		ls->method->locate(ls, &q->dead, &q->current.entry);
+	if (ls->last_dir != NoMovementScanDirection && ls->method->take_dead)
+		ls->method->take_dead(ls, &q->dead);
 	q->heap_block = BufferIsValid(hscan->xs_cbuf) ?
 		BufferGetBlockNumber(hscan->xs_cbuf) : InvalidBlockNumber;
 	/* before the first row, nobody has set it */
@@ -402,7 +390,7 @@ end_active(LaQueue *q)
 	la_window_clear(q->window);
 	for (; q->head < q->tail; q->head++)
 		free_tuples(&row_of(q, q->head)->returned);
-	la_dead_flush(q->ls, q->method, &q->dead);
+	la_dead_flush(q->ls, &q->dead);
 	la_dead_unpin(&q->dead);
 	q->ls->active = false;
 }
@@ -491,18 +479,12 @@ return_row(LaQueue *q)
 
 	/* B */
 	if (row->entry.page != q->current.entry.page)
-		la_dead_flush(ls, q->method, &q->dead);
+		la_dead_flush(ls, &q->dead);
 
 	if (block != q->heap_block && heap_needed(q, row))
 	{
 		q->heap_block = block;
-		if (ls->policy.state == LA_ARMED)
-			la_window_visit(q->window, block, &la_heap_fetch(ls)->xs_cbuf);
-		else
-		{
-			la_window_clear(q->window);
-			la_shim_visit(ls, block);
-		}
+		la_shim_turn_to(ls, q->window, block);
 	}
 
 	restore_returned(q, &row->returned, slot_of(q, q->head));
@@ -525,8 +507,8 @@ hand_over(LaQueue *q)
 
 	restore_returned(q, &q->left, q->nslots);
 	free_tuples(&q->current.returned);
-	if (!q->read_to_end && q->method->give_dead)
-		(void) q->method->give_dead(ls, &q->dead);
+	if (!q->read_to_end && ls->method->give_dead)
+		(void) ls->method->give_dead(ls, &q->dead);
 	end_active(q);
 	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;
 }
@@ -541,10 +523,10 @@ la_queue_gettuple(LaScan *ls, ScanDirection dir)
 		elog(ERROR, "index scan that looks ahead cannot turn");
 
 	ls->scan->kill_prior_tuple = false;
-	if (dead && (q->method->kill || q->head < q->tail || q->read_to_end))
+	if (dead && (ls->method->kill || q->head < q->tail || q->read_to_end))
 	{
 		/* B */
-		la_dead_add(ls, q->method, &q->dead, &q->current.entry);
+		la_dead_add(ls, &q->dead, &q->current.entry);
 		dead = false;
 	}
 	if (q->head < q->tail)

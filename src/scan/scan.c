@@ -130,25 +130,6 @@ at_most_one_row(Relation index, ScanKey keys, int nkeys)
 	return fixed == (uint32) (((uint64) 1 << ncolumns) - 1);
 }
 
-static bool
-eligible(PlanState *ps, Relation heap, Relation index)
-{
-	return la_enable && la_enable_index_scan &&
-		ps->state->es_epq_active == NULL &&
-		index != NULL &&
-		index->rd_indam->amgettuple != NULL &&
-		heap->rd_tableam == GetHeapamTableAmRoutine() &&
-		IsMVCCSnapshot(ps->state->es_snapshot) &&
-		!la_early_reads_may_fail() &&
-		!la_am_is_excluded(index->rd_rel->relam);
-}
-
-static bool
-eligible_btree(Relation index, ScanKey keys, int nkeys)
-{
-	return la_force || !at_most_one_row(index, keys, nkeys);
-}
-
 /* An access method that is run ahead by queue.c. */
 static bool
 eligible_other(PlanState *ps, Relation index)
@@ -171,17 +152,31 @@ eligible_other(PlanState *ps, Relation index)
 	return true;
 }
 
+static bool
+eligible(PlanState *ps, Relation heap, Relation index, ScanKey keys, int nkeys)
+{
+	if (!la_enable || !la_enable_index_scan ||
+		ps->state->es_epq_active != NULL ||
+		index == NULL ||
+		index->rd_indam->amgettuple == NULL ||
+		heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		!IsMVCCSnapshot(ps->state->es_snapshot) ||
+		la_early_reads_may_fail() ||
+		la_am_is_excluded(index->rd_rel->relam))
+		return false;
+	if (index->rd_rel->relam == BTREE_AM_OID)
+		return la_force || !at_most_one_row(index, keys, nkeys);
+	return eligible_other(ps, index);
+}
+
 static TupleTableSlot *
 first_index_scan(PlanState *ps)
 {
 	IndexScanState *node = castNode(IndexScanState, ps);
 
 	restore_exec(ps, exec_index_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc) &&
-		(node->iss_RelationDesc->rd_rel->relam == BTREE_AM_OID ?
-		 eligible_btree(node->iss_RelationDesc, node->iss_ScanKeys,
-						node->iss_NumScanKeys) :
-		 eligible_other(ps, node->iss_RelationDesc)))
+	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc,
+				 node->iss_ScanKeys, node->iss_NumScanKeys))
 	{
 		if (node->iss_ScanDesc == NULL)
 		{
@@ -209,11 +204,8 @@ first_index_only_scan(PlanState *ps)
 	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
 
 	restore_exec(ps, exec_index_only_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc) &&
-		(node->ioss_RelationDesc->rd_rel->relam == BTREE_AM_OID ?
-		 eligible_btree(node->ioss_RelationDesc, node->ioss_ScanKeys,
-						node->ioss_NumScanKeys) :
-		 eligible_other(ps, node->ioss_RelationDesc)))
+	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc,
+				 node->ioss_ScanKeys, node->ioss_NumScanKeys))
 	{
 		if (node->ioss_ScanDesc == NULL)
 		{

@@ -95,18 +95,42 @@ la_shim_real_gettuple(LaScan *ls, ScanDirection dir)
 	return found;
 }
 
-/*
- * Will the executor fetch the heap row of this entry?  In an index-only scan it
- * does so unless the page is all-visible.  The executor looks for itself; ours
- * only decides what to foresee.
- */
-bool
-la_shim_heap_needed(LaScan *ls, ItemPointer tid)
+static bool
+heap_needed(LaScan *ls, ItemPointer tid)
 {
 	if (ls->kind != LA_KIND_INDEX_ONLY_SCAN)
 		return true;
 	return !VM_ALL_VISIBLE(ls->scan->heapRelation,
 						   ItemPointerGetBlockNumber(tid), &ls->vmbuf);
+}
+
+/*
+ * Will the executor fetch the heap row of this entry?  In an index-only scan it
+ * does so unless the page is all-visible.  The executor looks for itself; ours
+ * only decides what to foresee.  *known remembers the answer, so that foreseeing
+ * a row and returning it never disagree.
+ */
+bool
+la_shim_heap_needed(LaScan *ls, ItemPointer tid, uint8 *known)
+{
+	if (*known == HEAP_UNKNOWN)
+		*known = heap_needed(ls, tid) ? HEAP_NEEDED : HEAP_NOT_NEEDED;
+	return *known == HEAP_NEEDED;
+}
+
+/*
+ * Start the read of an index page, if it is not cached.
+ */
+bool
+la_shim_issue_index_page(LaScan *ls, BlockNumber page)
+{
+	Buffer		recent;
+
+	if (!la_issue_exists(ls->real, page, &ls->index_size) ||
+		la_issue_block(ls->real, page, &recent) != LA_ISSUE_STARTED)
+		return false;
+	ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+	return true;
 }
 
 /* How many rows the Limit above may still take after the current one. */
@@ -154,14 +178,21 @@ observe(LaScan *ls, BlockNumber block)
 }
 
 /*
- * leaf.c returns a row of another block while the policy is not armed.  What
- * was read since the last time is the previous block, if it was not cached.
+ * leaf.c or queue.c returns a row of another block.  While the policy is not
+ * armed, what is still in the window is not waited for; and what was read since
+ * the last time is the previous block, if it was not cached.
  */
 void
-la_shim_visit(LaScan *ls, BlockNumber block)
+la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)
 {
 	int64		reads = la_issue_blocks_read();
 
+	if (ls->policy.state == LA_ARMED)
+	{
+		la_window_visit(window, block, &la_heap_fetch(ls)->xs_cbuf);
+		return;
+	}
+	la_window_clear(window);
 	if (ls->policy.state == LA_PASS)
 		pass_visit(ls, reads != ls->seen_reads);
 	if (ls->policy.state == LA_OBSERVE)
@@ -242,7 +273,7 @@ attend(LaScan *ls, ScanDirection dir)
 	found = next_row(ls, dir);
 	ls->ended = !found;
 	if (ls->policy.state == LA_OBSERVE && found &&
-		la_shim_heap_needed(ls, &scan->xs_heaptid))
+		heap_needed(ls, &scan->xs_heaptid))
 		observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
 	ls->seen_reads = la_issue_blocks_read();
 	return found;
@@ -418,6 +449,7 @@ read_settings(LaScan *ls)
 
 	la_policy_init(&ls->policy, &config);
 	ls->max_leaf_batches = la_max_leaf_batches;
+	ls->budget.limit = (Size) la_scan_memory * 1024;
 }
 
 /*

@@ -17,6 +17,12 @@
 #include "base/budget.h"
 #include "base/stats.h"
 #include "window/policy.h"
+#include "window/window.h"
+
+/* What is known of an entry: will the executor fetch its heap row? */
+#define HEAP_UNKNOWN	0
+#define HEAP_NEEDED		1
+#define HEAP_NOT_NEEDED 2
 
 typedef struct LaLeaves LaLeaves;
 typedef struct LaQueue LaQueue;
@@ -70,8 +76,9 @@ extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind,
 							   LimitState *limit, MemoryContext context);
 extern LaScan *la_shim_of(IndexScanDesc scan);
 extern bool la_shim_real_gettuple(LaScan *ls, ScanDirection dir);
-extern bool la_shim_heap_needed(LaScan *ls, ItemPointer tid);
-extern void la_shim_visit(LaScan *ls, BlockNumber block);
+extern bool la_shim_heap_needed(LaScan *ls, ItemPointer tid, uint8 *known);
+extern bool la_shim_issue_index_page(LaScan *ls, BlockNumber page);
+extern void la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block);
 extern int64 la_shim_rows_wanted(LaScan *ls, ScanDirection dir);
 
 /* leaf.c */

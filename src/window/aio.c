@@ -45,7 +45,6 @@ typedef struct Slot
 {
 	ReadBuffersOperation op;
 	Buffer		buffer;
-	bool		started;		/* there is a read to wait for */
 } Slot;
 
 struct LaAio
@@ -53,7 +52,6 @@ struct LaAio
 	Relation	rel;
 	int			nfree;
 	int		   *free;
-	int			nslots;
 	Slot		slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -76,7 +74,6 @@ la_aio_create(Relation rel, int slots)
 	LaAio	   *aio = palloc0(la_aio_size(slots));
 
 	aio->rel = rel;
-	aio->nslots = slots;
 	aio->free = (int *) &aio->slots[slots];
 	for (int i = 0; i < slots; i++)
 		aio->free[aio->nfree++] = i;
@@ -109,8 +106,7 @@ la_aio_start(LaAio *aio, BlockNumber block, int *slot, Buffer *recent)
 	s->op.smgr = RelationGetSmgr(aio->rel);
 	s->op.persistence = aio->rel->rd_rel->relpersistence;
 	s->op.forknum = MAIN_FORKNUM;
-	s->started = StartReadBuffer(&s->op, &s->buffer, block, 0);
-	if (!s->started)
+	if (!StartReadBuffer(&s->op, &s->buffer, block, 0))
 	{
 		/* someone else has read it in this moment */
 		*recent = s->buffer;

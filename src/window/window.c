@@ -122,14 +122,18 @@ aio_slots(const LaPolicy *policy)
 	return policy->config.max_distance + 1;
 }
 
-/*
- * Can reads be started at all?  Advice has no effect on files opened with
- * O_DIRECT.
- */
+/* Advice has no effect on files opened with O_DIRECT. */
+static bool
+uses_aio(Relation heap)
+{
+	return la_direct_io() && la_aio_works(heap);
+}
+
+/* Can reads be started at all? */
 bool
 la_window_can_issue(Relation heap)
 {
-	return !la_direct_io() || la_aio_works(heap);
+	return !la_direct_io() || uses_aio(heap);
 }
 
 /* Bytes that a window takes. */
@@ -139,7 +143,7 @@ la_window_size(Relation heap, const LaPolicy *policy)
 	Size		size = offsetof(LaWindow, ring) +
 		slots_of(policy) * sizeof(Visit);
 
-	if (la_direct_io() && la_aio_works(heap))
+	if (uses_aio(heap))
 		size += la_aio_size(aio_slots(policy));
 	return size;
 }
@@ -162,7 +166,7 @@ la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
 	w->heap_size = InvalidBlockNumber;
 	for (int i = 0; i < RECENT_SLOTS; i++)
 		w->recent[i].block = InvalidBlockNumber;
-	if (la_direct_io() && la_aio_works(heap))
+	if (uses_aio(heap))
 		w->aio = la_aio_create(heap, aio_slots(policy));
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
 	return w;

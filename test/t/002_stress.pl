@@ -19,7 +19,6 @@ use warnings;
 
 use FindBin;
 use lib $FindBin::RealBin;
-use IPC::Run;
 use LookAhead;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -309,39 +308,15 @@ my @queries = script('queries', qq($settings
 # ---- all at once -------------------------------------------------------------------
 
 my $force = '-c pg_lookahead.force=on';
-my @running;
 
-sub start_pgbench
-{
-	my ($name, $options, $clients, @files) = @_;
-	my $run = { name => $name, out => '', err => '' };
+my @running = (
+	start_pgbench($node, $seconds, 'writers', '', 3, @move, @sweep, @back, @transfer, @transfer, @replace, @replace),
+	start_pgbench($node, $seconds, 'writers that look ahead', $force, 3, @move, @sweep, @back, @transfer, @replace),
+	start_pgbench($node, $seconds, 'vacuum', '', 1, @vacuum),
+	start_pgbench($node, $seconds, 'readers with a snapshot', $force, 6, @snapshots),
+	start_pgbench($node, $seconds, 'readers without', $force, 3, @queries));
 
-	local $ENV{PGOPTIONS} = $options;
-	local $ENV{PGHOST} = $node->host;
-	local $ENV{PGPORT} = $node->port;
-	$run->{handle} = IPC::Run::start(
-		[ 'pgbench', '-n', '-T', $seconds, '-c', $clients, @files, 'postgres' ],
-		'<' => \undef, '>' => \$run->{out}, '2>' => \$run->{err},
-		IPC::Run::timeout($seconds + $PostgreSQL::Test::Utils::timeout_default));
-	push @running, $run;
-	return;
-}
-
-start_pgbench('writers', '', 3, @move, @sweep, @back, @transfer, @transfer, @replace, @replace);
-start_pgbench('writers that look ahead', $force, 3, @move, @sweep, @back, @transfer, @replace);
-start_pgbench('vacuum', '', 1, @vacuum);
-start_pgbench('readers with a snapshot', $force, 6, @snapshots);
-start_pgbench('readers without', $force, 3, @queries);
-
-for my $run (@running)
-{
-	my $finished = $run->{handle}->finish;
-	my ($count) = $run->{out} =~ /number of transactions actually processed: (\d+)/;
-
-	ok($finished, "$run->{name}: no error") or diag($run->{err});
-	cmp_ok($count // 0, '>', 0, "$run->{name}: transactions") or diag($run->{out});
-	note("$run->{name}: $count transactions") if defined $count;
-}
+check_pgbench($_) for @running;
 
 # ---- in the end ---------------------------------------------------------------------
 

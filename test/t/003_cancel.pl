@@ -96,23 +96,10 @@ for my $table (qw(t u))
 			$session = open_session($node, forced(ring => $ring));
 			$pid = pid_of($session);
 
-			start_waiting($node, $session, $pid, $query{$kind});
-			cmp_ok(pinned($node), '>=', 1, "$name: caught in mid-scan");
-			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-			is(ask($session, 'SELECT 1'), "1\nERROR:  canceling statement due to user request", "$name: canceled");
-			nothing_pinned($node, "$name: canceled");
-
-			like(ask($session, "SET statement_timeout = '200ms';\n$query{$kind}"),
-				qr/^ERROR:  canceling statement due to statement timeout$/, "$name: timeout");
-			nothing_pinned($node, "$name: timeout");
-			ask($session, 'RESET statement_timeout');
-
-			# a cursor, in a transaction that goes on
-			ask($session, "BEGIN; SAVEPOINT a; DECLARE c CURSOR FOR $query{$kind}");
-			start_waiting($node, $session, $pid, 'FETCH c');
-			$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-			is(ask($session, 'ROLLBACK TO a'), 'ERROR:  canceling statement due to user request', "$name: cursor canceled");
-			nothing_pinned($node, "$name: cursor canceled");
+			check_cancel($node, $session, $pid, $name, $query{$kind},
+				timeout => '200ms',
+				cursor => 'CURSOR',
+				meanwhile => sub { cmp_ok(pinned($node), '>=', 1, "$name: caught in mid-scan") });
 			is(ask($session, $plain{$kind}), $node->safe_psql('postgres', stock() . $plain{$kind}),
 				"$name: the session goes on");
 			ask($session, 'COMMIT');
@@ -150,22 +137,7 @@ $session->quit;
 
 # ---- errors in the middle -------------------------------------------------------
 
-$node->safe_psql(
-	'postgres', q(
-	CREATE FUNCTION fail(query text, times int) RETURNS int LANGUAGE plpgsql AS $$
-	DECLARE
-		n int := 0;
-		r record;
-	BEGIN
-		FOR i IN 1 .. times LOOP
-			BEGIN
-				EXECUTE query INTO r;
-			EXCEPTION WHEN division_by_zero THEN
-				n := n + 1;
-			END;
-		END LOOP;
-		RETURN n;
-	END $$));
+create_fail($node);
 
 my %failing = queries('t', failing($soon));
 $failing{'index scan backward'} =~ s/id - $soon/id - $soon_backward/;

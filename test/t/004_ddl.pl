@@ -35,29 +35,6 @@ my %scan = (
 
 # ---- helpers ---------------------------------------------------------------
 
-sub open_session
-{
-	my ($settings) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-
-	ask($session, $settings);
-	return $session;
-}
-
-# What psql prints for statements, errors last.
-sub ask
-{
-	my ($session, $sql) = @_;
-	my $out = $session->query($sql);
-	my $err = $session->{stderr};
-
-	$session->{stderr} = '';
-	$err =~ s/^psql:<stdin>:\d+: //mg;
-	$err =~ s/^background_psql: .*\n//mg;
-	chomp($err);
-	return join("\n", grep { $_ ne '' } $out, $err);
-}
-
 # Start statements; come back when they are done or wait for somebody.
 sub start_statement
 {
@@ -256,7 +233,7 @@ my @others = (
 	"UPDATE d SET a = 15000 - a;\nVACUUM (INDEX_CLEANUP ON) d",
 	"INSERT INTO d SELECT 10000 + i, i, 1, NULL FROM generate_series(1, 15000, 5) i;\nANALYZE d");
 
-my $other = open_session('');
+my $other = open_session($node, '');
 my $other_pid = ask($other, 'SELECT pg_backend_pid()');
 
 for my $kind (sort keys %scan)
@@ -267,7 +244,7 @@ for my $kind (sort keys %scan)
 
 		$node->safe_psql('postgres', "DROP TABLE IF EXISTS d; $_") for $table;
 		my @expected = split /\n/, $node->safe_psql('postgres', stock() . $scan{$kind});
-		my $reader = open_session($modes{'ring 64'});
+		my $reader = open_session($node, $modes{'ring 64'});
 
 		ask($reader, 'BEGIN');
 		ask($reader, "DECLARE c CURSOR FOR $scan{$kind}");
@@ -305,7 +282,7 @@ for my $case (
 	[ 'unlogged, index-only scan', 'a, id', 'u', 12 ])
 {
 	my ($kind, $columns, $from, $most) = @$case;
-	my $reader = open_session(forced(ring => 256, distance => 1024));
+	my $reader = open_session($node, forced(ring => 256, distance => 1024));
 	my $begin = "BEGIN; DECLARE c SCROLL CURSOR FOR SELECT $columns FROM $from WHERE a >= 0 ORDER BY a, id";
 
 	ask($reader, $begin);
@@ -344,7 +321,7 @@ SKIP:
 	for my $kind (sort keys %cursor)
 	{
 		my @expected = split /\n/, $node->safe_psql('postgres', stock() . $cursor{$kind});
-		my $reader = open_session($modes{'ring 64'});
+		my $reader = open_session($node, $modes{'ring 64'});
 
 		ask($reader, "BEGIN; DECLARE c SCROLL CURSOR FOR $cursor{$kind}");
 		my @got = split /\n/, ask($reader, 'FETCH 10 FROM c');
@@ -371,7 +348,7 @@ for my $kind (sort keys %scan)
 	for my $mode (sort keys %modes)
 	{
 		$node->safe_psql('postgres', "DROP TABLE d; $table");
-		my $reader = open_session($modes{$mode});
+		my $reader = open_session($node, $modes{$mode});
 
 		ask($reader, "BEGIN; DECLARE c CURSOR FOR $scan{$kind}");
 		ask($reader, 'MOVE 300 FROM c');

@@ -359,21 +359,7 @@ sub query
 }
 
 my $holder = open_session($node, 'SELECT pg_advisory_lock(1)');
-$node->safe_psql('postgres', q(
-	CREATE FUNCTION fail(query text, times int) RETURNS int LANGUAGE plpgsql AS $$
-	DECLARE
-		n int := 0;
-		r record;
-	BEGIN
-		FOR i IN 1 .. times LOOP
-			BEGIN
-				EXECUTE query INTO r;
-			EXCEPTION WHEN division_by_zero THEN
-				n := n + 1;
-			END;
-		END LOOP;
-		RETURN n;
-	END $$));
+create_fail($node);
 
 for my $name (sort keys %scans)
 {
@@ -389,22 +375,8 @@ for my $name (sort keys %scans)
 		my $session = open_session($node, $settings{$mode});
 		my $pid = pid_of($session);
 
-		start_waiting($node, $session, $pid, $waiting);
-		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-		is(ask($session, 'SELECT 1'), "1\nERROR:  canceling statement due to user request", "$name, $mode: canceled");
-		nothing_pinned($node, "$name, $mode: canceled");
-
-		like(ask($session, "SET statement_timeout = '100ms';\n$waiting"),
-			qr/^ERROR:  canceling statement due to statement timeout$/, "$name, $mode: timeout");
-		nothing_pinned($node, "$name, $mode: timeout");
-		ask($session, 'RESET statement_timeout');
-
-		# a cursor, in a transaction that goes on
-		ask($session, "BEGIN; SAVEPOINT a; DECLARE c NO SCROLL CURSOR FOR $waiting");
-		start_waiting($node, $session, $pid, 'FETCH c');
-		$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-		is(ask($session, 'ROLLBACK TO a'), 'ERROR:  canceling statement due to user request', "$name, $mode: cursor canceled");
-		nothing_pinned($node, "$name, $mode: cursor canceled");
+		check_cancel($node, $session, $pid, "$name, $mode", $waiting,
+			timeout => '100ms', cursor => 'NO SCROLL CURSOR');
 		is(ask($session, $plain), $answer, "$name, $mode: the session goes on");
 		ask($session, 'COMMIT');
 
@@ -641,40 +613,16 @@ my @queries = script('queries', qq($ways
 	SELECT verify(:mode, false);
 	COMMIT;));
 
-my @running;
-
-sub start_pgbench
-{
-	my ($name, $options, $clients, @files) = @_;
-	my $run = { name => $name, out => '', err => '' };
-
-	local $ENV{PGOPTIONS} = $options;
-	local $ENV{PGHOST} = $node->host;
-	local $ENV{PGPORT} = $node->port;
-	$run->{handle} = IPC::Run::start(
-		[ 'pgbench', '-n', '-T', $seconds, '-c', $clients, @files, 'postgres' ],
-		'<' => \undef, '>' => \$run->{out}, '2>' => \$run->{err},
-		IPC::Run::timeout($seconds + $PostgreSQL::Test::Utils::timeout_default));
-	push @running, $run;
-	return;
-}
-
 my $log_size = -s $node->logfile;
 my $force = '-c pg_lookahead.force=on';
-start_pgbench('writers', '', 2, @move, @ranges, @replace);
-start_pgbench('writers that look ahead', $force, 2, @move, @ranges, @replace);
-start_pgbench('vacuum', '', 1, @vacuum);
-start_pgbench('readers with a snapshot', $force, 4, @snapshots);
-start_pgbench('readers without', $force, 2, @queries);
-for my $run (@running)
-{
-	my $finished = $run->{handle}->finish;
-	my ($count) = $run->{out} =~ /number of transactions actually processed: (\d+)/;
+my @running = (
+	start_pgbench($node, $seconds, 'writers', '', 2, @move, @ranges, @replace),
+	start_pgbench($node, $seconds, 'writers that look ahead', $force, 2, @move, @ranges, @replace),
+	start_pgbench($node, $seconds, 'vacuum', '', 1, @vacuum),
+	start_pgbench($node, $seconds, 'readers with a snapshot', $force, 4, @snapshots),
+	start_pgbench($node, $seconds, 'readers without', $force, 2, @queries));
 
-	ok($finished, "$run->{name}: no error") or diag($run->{err});
-	cmp_ok($count // 0, '>', 0, "$run->{name}: transactions") or diag($run->{out});
-	note("$run->{name}: $count transactions") if defined $count;
-}
+check_pgbench($_) for @running;
 for my $mode (0 .. 7)
 {
 	is($node->safe_psql('postgres', "SET pg_lookahead.force = on; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT verify($mode, true);"),

@@ -114,21 +114,7 @@ make_table('t', '');
 make_table('u', 'UNLOGGED');
 make_table($_, '') for qw(damaged short);
 create_walk($node);
-$node->safe_psql('postgres', q(
-	CREATE FUNCTION fail(query text, times int) RETURNS int LANGUAGE plpgsql AS $$
-	DECLARE
-		n int := 0;
-		r record;
-	BEGIN
-		FOR i IN 1 .. times LOOP
-			BEGIN
-				EXECUTE query INTO r;
-			EXCEPTION WHEN division_by_zero THEN
-				n := n + 1;
-			END;
-		END LOOP;
-		RETURN n;
-	END $$));
+create_fail($node);
 
 my $bad = 436;					# key of the row on the bad block: as many come before it
 my $cut = 1400;					# blocks that the short file keeps

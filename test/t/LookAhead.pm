@@ -10,13 +10,14 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
   check_indexes armed backend_fds open_session ask pid_of start_waiting nothing_pinned
-  path_of damage create_walk);
+  path_of damage create_walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -169,6 +170,62 @@ sub start_waiting
 	return;
 }
 
+# Cancel a statement that waits in mid-scan, let it run into a timeout, and cancel it in a
+# cursor of a transaction, which is left open behind the savepoint.  Parameters: timeout,
+# cursor (kind of it), meanwhile (sub called while the first statement waits).
+sub check_cancel
+{
+	my ($node, $session, $pid, $name, $waiting, %p) = @_;
+	my $canceled = 'ERROR:  canceling statement due to user request';
+
+	start_waiting($node, $session, $pid, $waiting);
+	$p{meanwhile}->() if $p{meanwhile};
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	is(ask($session, 'SELECT 1'), "1\n$canceled", "$name: canceled");
+	nothing_pinned($node, "$name: canceled");
+
+	like(ask($session, "SET statement_timeout = '$p{timeout}';\n$waiting"),
+		qr/^ERROR:  canceling statement due to statement timeout$/, "$name: timeout");
+	nothing_pinned($node, "$name: timeout");
+	ask($session, 'RESET statement_timeout');
+
+	# a cursor, in a transaction that goes on
+	ask($session, "BEGIN; SAVEPOINT a; DECLARE c $p{cursor} FOR $waiting");
+	start_waiting($node, $session, $pid, 'FETCH c');
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	is(ask($session, 'ROLLBACK TO a'), $canceled, "$name: cursor canceled");
+	nothing_pinned($node, "$name: cursor canceled");
+	return;
+}
+
+# Start pgbench on some files; check_pgbench() waits for it.
+sub start_pgbench
+{
+	my ($node, $seconds, $name, $options, $clients, @files) = @_;
+	my $run = { name => $name, out => '', err => '' };
+
+	local $ENV{PGOPTIONS} = $options;
+	local $ENV{PGHOST} = $node->host;
+	local $ENV{PGPORT} = $node->port;
+	$run->{handle} = IPC::Run::start(
+		[ 'pgbench', '-n', '-T', $seconds, '-c', $clients, @files, 'postgres' ],
+		'<' => \undef, '>' => \$run->{out}, '2>' => \$run->{err},
+		IPC::Run::timeout($seconds + $PostgreSQL::Test::Utils::timeout_default));
+	return $run;
+}
+
+sub check_pgbench
+{
+	my ($run) = @_;
+	my $finished = $run->{handle}->finish;
+	my ($count) = $run->{out} =~ /number of transactions actually processed: (\d+)/;
+
+	ok($finished, "$run->{name}: no error") or diag($run->{err});
+	cmp_ok($count // 0, '>', 0, "$run->{name}: transactions") or diag($run->{out});
+	note("$run->{name}: $count transactions") if defined $count;
+	return;
+}
+
 # amcheck of every btree index of user tables; returns the complaints.
 sub check_indexes
 {
@@ -228,6 +285,30 @@ sub create_walk
 			RETURN n || ' rows';
 		EXCEPTION WHEN OTHERS THEN
 			RETURN n || ' rows, ' || SQLSTATE || ': ' || SQLERRM;
+		END $$));
+	return;
+}
+
+# fail(query, times): how often a query ended in a division by zero, each caught.
+sub create_fail
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q(
+		CREATE FUNCTION fail(query text, times int) RETURNS int LANGUAGE plpgsql AS $$
+		DECLARE
+			n int := 0;
+			r record;
+		BEGIN
+			FOR i IN 1 .. times LOOP
+				BEGIN
+					EXECUTE query INTO r;
+				EXCEPTION WHEN division_by_zero THEN
+					n := n + 1;
+				END;
+			END LOOP;
+			RETURN n;
 		END $$));
 	return;
 }
