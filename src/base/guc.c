@@ -28,6 +28,7 @@ bool		la_enable = true;
 bool		la_enable_index_scan = true;
 bool		la_force = false;
 bool		la_explain = true;
+int			la_attach_delay = 8;
 int			la_max_distance = 64;
 int			la_miss_threshold = 2;
 double		la_min_read_time = 0.025;
@@ -114,6 +115,11 @@ la_guc_init(void)
 				"Prints look-ahead under a scan node in EXPLAIN (ANALYZE).",
 				"Has an effect on PostgreSQL 18 and later only.",
 				&la_explain, true, 0);
+	define_int("pg_lookahead.attach_delay",
+			   "Sets the number of cached rows that a short scan returns before it is attached.",
+			   "Applies to btree scans without filter and LIMIT; "
+			   "a scan that has to read a block is attached at once.",
+			   &la_attach_delay, 8, 0, 1000, 0);
 	define_int("pg_lookahead.max_distance",
 			   "Sets the maximum number of blocks that a scan reads ahead.",
 			   "The scan ramps up to it while it finds blocks that are not cached.",

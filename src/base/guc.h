@@ -13,6 +13,7 @@ extern bool la_enable;
 extern bool la_enable_index_scan;
 extern bool la_force;
 extern bool la_explain;
+extern int	la_attach_delay;
 extern int	la_max_distance;
 extern int	la_miss_threshold;
 extern double la_min_read_time;

@@ -27,6 +27,21 @@
 #include "base/compat.h"
 #include "scan/batch.h"
 
+/*
+ * How many items of its current leaf page has a scan taken, before or without a
+ * shim?
+ */
+int
+la_batch_items_taken(IndexScanDesc scan, ScanDirection dir)
+{
+	BTScanPos	pos = &((BTScanOpaque) scan->opaque)->currPos;
+
+	if (!BTScanPosIsValid(*pos))
+		return 0;
+	return 1 + (ScanDirectionIsBackward(dir) ? pos->lastItem - pos->itemIndex :
+				pos->itemIndex - pos->firstItem);
+}
+
 /* Bytes that a batch may take. */
 Size
 la_batch_most_bytes(const LaBatches *bs)

@@ -38,6 +38,7 @@ typedef struct LaBatches
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
+extern int	la_batch_items_taken(IndexScanDesc scan, ScanDirection dir);
 extern Size la_batch_most_bytes(const LaBatches *bs);
 extern LaBatch *la_batch_copy(LaBatches *bs, BTScanPos pos,
 							  const char *tuples);

@@ -5,11 +5,11 @@
  *
  * The node stays stock.  attach/ shows us each IndexScanState and
  * IndexOnlyScanState after ExecutorStart; we put a function of our own in place
- * of its ExecProcNodeReal.  That function runs once, at the node's first
- * execution: it makes sure that the node's scan descriptor exists (the node
- * would create it at that very moment; a parallel scan already has one), lets
- * shim.c install itself in the descriptor, restores the node's own function and
- * calls it.  A node that is never executed is never touched.
+ * of its ExecProcNodeReal.  At the node's first execution that function makes
+ * sure that the node's scan descriptor exists (the node would create it at that
+ * very moment; a parallel scan already has one), lets shim.c install itself in
+ * the descriptor, restores the node's own function and calls it.  A node that is
+ * never executed is never touched.
  *
  * Eligible is a scan
  *	- of an index of any access method that returns rows one by one
@@ -24,6 +24,22 @@
  *	  index visits one heap block and is not even observed;
  *	- whose ExecProcNodeReal is still the server's: where another extension has
  *	  replaced it for some nodes, those stay as they are.
+ *
+ * Small scans of cached blocks are not touched either, since even the shim's
+ * installation would show in a query over a thousand partitions that takes five
+ * rows of each.  A btree scan without a filter (each call returns one row) and
+ * without a Limit above it (which might end at the first of many dead rows) is
+ * attached late: by the call after the first one that had to read a block, or
+ * when it has taken attach_delay items of a leaf page.
+ *
+ *		first execution -> deferred -> deferred -> attach -> stock node + shim
+ *								(a block was read,	^
+ *								 or attach_delay) --+
+ *
+ * That needs no state of ours: nbtree's position tells how many items were
+ * taken.  Installing the shim between two rows is no different from installing
+ * it before the first, because a passive shim leaves position, mark and kills to
+ * the access method.
  *
  * src/scan/scan.c
  */
@@ -40,8 +56,10 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
+#include "scan/batch.h"
 #include "scan/scan.h"
 #include "scan/shim.h"
+#include "window/issue.h"
 
 /*
  * Limits found by the walk wait here for the first execution of their scans.
@@ -153,7 +171,7 @@ eligible_other(PlanState *ps, Relation index)
 }
 
 static bool
-eligible(PlanState *ps, Relation heap, Relation index, ScanKey keys, int nkeys)
+eligible(PlanState *ps, Relation heap, Relation index)
 {
 	if (!la_enable || !la_enable_index_scan ||
 		ps->state->es_epq_active != NULL ||
@@ -164,95 +182,167 @@ eligible(PlanState *ps, Relation heap, Relation index, ScanKey keys, int nkeys)
 		la_early_reads_may_fail() ||
 		la_am_is_excluded(index->rd_rel->relam))
 		return false;
-	if (index->rd_rel->relam == BTREE_AM_OID)
-		return la_force || !at_most_one_row(index, keys, nkeys);
-	return eligible_other(ps, index);
+	return index->rd_rel->relam == BTREE_AM_OID || eligible_other(ps, index);
+}
+
+/* Install the shim; a read before it counts as the scan's first miss. */
+static void
+install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
+{
+	LaScan	   *ls = la_shim_install(scan, kind, limit_of(ps),
+									 ps->state->es_query_cxt);
+
+	if (missed)
+		la_policy_on_pass(&ls->policy, true);
+}
+
+static void
+attach_to_index_scan(IndexScanState *node, bool missed)
+{
+	PlanState  *ps = &node->ss.ps;
+
+	restore_exec(ps, exec_index_scan);
+	if (!eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
+		return;
+	if (node->iss_ScanDesc == NULL)
+	{
+		node->iss_ScanDesc =
+			la_index_beginscan(node->ss.ss_currentRelation,
+							   node->iss_RelationDesc,
+							   ps->state->es_snapshot,
+							   la_iss_instrument(node),
+							   node->iss_NumScanKeys,
+							   node->iss_NumOrderByKeys);
+		if (node->iss_NumRuntimeKeys == 0 || node->iss_RuntimeKeysReady)
+			index_rescan(node->iss_ScanDesc,
+						 node->iss_ScanKeys, node->iss_NumScanKeys,
+						 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
+	}
+	install(ps, node->iss_ScanDesc, LA_KIND_INDEX_SCAN, missed);
+}
+
+static void
+attach_to_index_only_scan(IndexOnlyScanState *node, bool missed)
+{
+	PlanState  *ps = &node->ss.ps;
+
+	restore_exec(ps, exec_index_only_scan);
+	if (!eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
+		return;
+	if (node->ioss_ScanDesc == NULL)
+	{
+		node->ioss_ScanDesc =
+			la_index_beginscan(node->ss.ss_currentRelation,
+							   node->ioss_RelationDesc,
+							   ps->state->es_snapshot,
+							   la_ioss_instrument(node),
+							   node->ioss_NumScanKeys,
+							   node->ioss_NumOrderByKeys);
+		node->ioss_ScanDesc->xs_want_itup = true;
+		node->ioss_VMBuffer = InvalidBuffer;
+		if (node->ioss_NumRuntimeKeys == 0 || node->ioss_RuntimeKeysReady)
+			index_rescan(node->ioss_ScanDesc,
+						 node->ioss_ScanKeys, node->ioss_NumScanKeys,
+						 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
+	}
+	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, missed);
 }
 
 static TupleTableSlot *
 first_index_scan(PlanState *ps)
 {
-	IndexScanState *node = castNode(IndexScanState, ps);
-
-	restore_exec(ps, exec_index_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc,
-				 node->iss_ScanKeys, node->iss_NumScanKeys))
-	{
-		if (node->iss_ScanDesc == NULL)
-		{
-			node->iss_ScanDesc =
-				la_index_beginscan(node->ss.ss_currentRelation,
-								   node->iss_RelationDesc,
-								   ps->state->es_snapshot,
-								   la_iss_instrument(node),
-								   node->iss_NumScanKeys,
-								   node->iss_NumOrderByKeys);
-			if (node->iss_NumRuntimeKeys == 0 || node->iss_RuntimeKeysReady)
-				index_rescan(node->iss_ScanDesc,
-							 node->iss_ScanKeys, node->iss_NumScanKeys,
-							 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
-		}
-		la_shim_install(node->iss_ScanDesc, LA_KIND_INDEX_SCAN,
-						limit_of(ps), ps->state->es_query_cxt);
-	}
+	attach_to_index_scan(castNode(IndexScanState, ps), false);
 	return exec_index_scan(ps);
 }
 
 static TupleTableSlot *
 first_index_only_scan(PlanState *ps)
 {
-	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
-
-	restore_exec(ps, exec_index_only_scan);
-	if (eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc,
-				 node->ioss_ScanKeys, node->ioss_NumScanKeys))
-	{
-		if (node->ioss_ScanDesc == NULL)
-		{
-			node->ioss_ScanDesc =
-				la_index_beginscan(node->ss.ss_currentRelation,
-								   node->ioss_RelationDesc,
-								   ps->state->es_snapshot,
-								   la_ioss_instrument(node),
-								   node->ioss_NumScanKeys,
-								   node->ioss_NumOrderByKeys);
-			node->ioss_ScanDesc->xs_want_itup = true;
-			node->ioss_VMBuffer = InvalidBuffer;
-			if (node->ioss_NumRuntimeKeys == 0 || node->ioss_RuntimeKeysReady)
-				index_rescan(node->ioss_ScanDesc,
-							 node->ioss_ScanKeys, node->ioss_NumScanKeys,
-							 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
-		}
-		la_shim_install(node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN,
-						limit_of(ps), ps->state->es_query_cxt);
-	}
+	attach_to_index_only_scan(castNode(IndexOnlyScanState, ps), false);
 	return exec_index_only_scan(ps);
 }
 
-static void
-attach_node(PlanState *ps, const LaAttachContext *context,
-			ExecProcNodeMtd *original, ExecProcNodeMtd first)
+static inline bool
+enough_taken(IndexScanDesc scan, ScanDirection dir)
 {
+	return scan != NULL && la_batch_items_taken(scan, dir) >= la_attach_delay;
+}
+
+static TupleTableSlot *
+deferred_index_scan(PlanState *ps)
+{
+	IndexScanState *node = castNode(IndexScanState, ps);
+	IndexScan  *plan = (IndexScan *) ps->plan;
+	int64		reads = la_issue_blocks_read();
+	TupleTableSlot *slot;
+
+	if (enough_taken(node->iss_ScanDesc,
+					 ps->state->es_direction * plan->indexorderdir))
+		return first_index_scan(ps);
+	slot = exec_index_scan(ps);
+	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
+		attach_to_index_scan(node, true);
+	return slot;
+}
+
+static TupleTableSlot *
+deferred_index_only_scan(PlanState *ps)
+{
+	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
+	IndexOnlyScan *plan = (IndexOnlyScan *) ps->plan;
+	int64		reads = la_issue_blocks_read();
+	TupleTableSlot *slot;
+
+	if (enough_taken(node->ioss_ScanDesc,
+					 ps->state->es_direction * plan->indexorderdir))
+		return first_index_only_scan(ps);
+	slot = exec_index_only_scan(ps);
+	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
+		attach_to_index_only_scan(node, true);
+	return slot;
+}
+
+/*
+ * Put a function of ours in front of the node's own, for now.
+ */
+static void
+attach_node(PlanState *ps, const LaAttachContext *context, Relation index,
+			ScanKey keys, int nkeys, ExecProcNodeMtd *original,
+			ExecProcNodeMtd first, ExecProcNodeMtd deferred)
+{
+	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
+
 	if (!la_enable_index_scan)
 		return;
 	if (*original == NULL)
 		*original = ps->ExecProcNodeReal;
 	if (ps->ExecProcNodeReal != *original)
 		return;
-	ps->ExecProcNodeReal = first;
+	if (btree && !la_force && at_most_one_row(index, keys, nkeys))
+		return;
+	ps->ExecProcNodeReal = btree && !la_force && la_attach_delay > 0 &&
+		ps->qual == NULL && context->limit == NULL ? deferred : first;
 	remember_limit(ps, context->limit);
 }
 
 static void
 attach_index_scan(PlanState *ps, const LaAttachContext *context)
 {
-	attach_node(ps, context, &exec_index_scan, first_index_scan);
+	IndexScanState *node = castNode(IndexScanState, ps);
+
+	attach_node(ps, context, node->iss_RelationDesc, node->iss_ScanKeys,
+				node->iss_NumScanKeys, &exec_index_scan, first_index_scan,
+				deferred_index_scan);
 }
 
 static void
 attach_index_only_scan(PlanState *ps, const LaAttachContext *context)
 {
-	attach_node(ps, context, &exec_index_only_scan, first_index_only_scan);
+	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
+
+	attach_node(ps, context, node->ioss_RelationDesc, node->ioss_ScanKeys,
+				node->ioss_NumScanKeys, &exec_index_only_scan,
+				first_index_only_scan, deferred_index_only_scan);
 }
 
 static const LaCounters *

@@ -398,13 +398,14 @@ class Gen(Others):
         r = self.rng
         s = {"max_leaf_batches": r.choice([2, 3, 8, 64]),
              "max_distance": r.choice([1, 2, 7, 64, 512])}
-        if self.chance(0.8):
+        if self.chance(0.7):
             s["force"] = "on"
         else:
             # arms at once or after a few visits; a read is never (or always) too fast to
             # have been a wait, so that scans also disarm and arm again
             s.update(force="off", miss_threshold=r.choice([0, 0, 1]),
-                     min_read_time=r.choice([0, 0, 1000]), memory_threshold=r.choice([0, 0, 3, -1]))
+                     min_read_time=r.choice([0, 0, 1000]), memory_threshold=r.choice([0, 0, 3, -1]),
+                     attach_delay=r.choice([0, 1, 2, 8, 30]))
         return s
 
     # ---- kinds ------------------------------------------------------------

@@ -38,7 +38,7 @@ begin
     for line in execute format('explain (analyze, costs off, timing off, summary off, buffers off%s) %s', options, q) loop
         stock := stock || string_to_array(regexp_replace(line, '\d+(\.\d+)?', 'N', 'g'), E'\n');
     end loop;
-    perform pg_temp.set_ahead((true, 64, 64, 0));
+    perform pg_temp.set_ahead((true, 64, 64, 0, 0));
     for line in execute format('explain (analyze, costs off, timing off, summary off, buffers off%s) %s', options, q) loop
         ours := ours || string_to_array(regexp_replace(line, '\d+(\.\d+)?', 'N', 'g'), E'\n');
     end loop;

@@ -31,7 +31,7 @@ language plpgsql as $$
 declare line text; found int[] := '{}'; n int; before bigint := pg_temp.armed();
 begin
     for k in 0 .. 2 loop
-        perform pg_temp.set_ahead(case when k = 2 then (true, 3, 64, 0)::pg_temp.ahead end);
+        perform pg_temp.set_ahead(case when k = 2 then (true, 3, 64, 0, 0)::pg_temp.ahead end);
         n := 0;
         for line in execute 'explain (analyze, costs off, timing off, summary off) ' || q loop
             n := n + coalesce(substring(line from 'Heap Fetches: (\d+)')::int, 0);

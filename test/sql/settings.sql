@@ -9,6 +9,7 @@ show pg_lookahead.enable;
 show pg_lookahead.enable_index_scan;
 show pg_lookahead.force;
 show pg_lookahead.explain;
+show pg_lookahead.attach_delay;
 show pg_lookahead.max_distance;
 show pg_lookahead.miss_threshold;
 show pg_lookahead.min_read_time;
@@ -19,7 +20,8 @@ show pg_lookahead.max_leaf_batches;
 select name, context, vartype, setting = reset_val as default, short_desc like 'Sets %' or short_desc like 'Enables %' or
     short_desc like 'Makes %' or short_desc like 'Prints %' as described
     from pg_settings where name in ('pg_lookahead.enable', 'pg_lookahead.enable_index_scan',
-        'pg_lookahead.force', 'pg_lookahead.explain', 'pg_lookahead.max_distance',
+        'pg_lookahead.force', 'pg_lookahead.explain', 'pg_lookahead.attach_delay',
+        'pg_lookahead.max_distance',
         'pg_lookahead.miss_threshold', 'pg_lookahead.min_read_time',
         'pg_lookahead.memory_threshold', 'pg_lookahead.max_leaf_batches')
     order by name collate "C";
@@ -41,6 +43,10 @@ reset pg_lookahead.max_leaf_batches;
 set pg_lookahead.miss_threshold = 0;
 set pg_lookahead.miss_threshold = -1;
 reset pg_lookahead.miss_threshold;
+set pg_lookahead.attach_delay = 0;
+set pg_lookahead.attach_delay = -1;
+set pg_lookahead.attach_delay = 1001;
+reset pg_lookahead.attach_delay;
 set pg_lookahead.memory_threshold = -1;
 reset pg_lookahead.memory_threshold;
 set pg_lookahead.enable = perhaps;

@@ -85,11 +85,42 @@ select count(w) from (select w from t where a between 1000 and 3000 order by a o
 reset pg_lookahead.enable;
 select scans_attached, scans_armed from pg_stat_lookahead order by kind;
 
--- unforced, a short scan is attached and stays as it is
+-- unforced, a short scan stays as it is
 reset pg_lookahead.force;
 select pg_stat_lookahead_reset();
 select w = repeat('w', 100) as found from t where a = 4711;
 select scans_armed, blocks_foreseen, blocks_issued from pg_stat_lookahead order by kind;
+
+-- and is attached when it has taken attach_delay rows of a leaf page (the look-up table's
+-- pages are cached, so nothing is read), or at once below a Limit, with a filter, or forced
+create table small as select * from t where a between 100 and 140;
+create index on small (a);
+vacuum analyze small;
+create function pg_temp.attached(q text) returns bigint language plpgsql as $$
+declare r record;
+begin
+    perform count(*) from small;
+    perform max(w) from small where a > 0;
+    perform pg_stat_lookahead_reset();
+    for r in execute q loop end loop;
+    return (select sum(scans_attached) from pg_stat_lookahead);
+end $$;
+set pg_lookahead.attach_delay = 5;
+select pg_temp.attached('select w from small where a between 101 and 104') as four,
+       pg_temp.attached('select w from small where a between 101 and 105 order by a desc') as five_backward,
+       pg_temp.attached('select w from small where a between 101 and 105') as five,
+       pg_temp.attached('select w from small where a between 101 and 106') as six,
+       pg_temp.attached('select a from small where a between 101 and 104') as only_four,
+       pg_temp.attached('select a from small where a between 101 and 106') as only_six;
+select pg_temp.attached('select w from small where a = 101 limit 1') as with_limit,
+       pg_temp.attached('select w from small where a = 101 and id >= 0') as with_filter,
+       pg_temp.attached('select n.x, s.w from (values (101), (102), (103)) n(x), lateral (select w from small where a = n.x offset 0) s') as rescans;
+set pg_lookahead.attach_delay = 0;
+select pg_temp.attached('select w from small where a = 101') as no_delay;
+reset pg_lookahead.attach_delay;
+set pg_lookahead.force = on;
+select pg_temp.attached('select w from small where a = 101') as forced;
+reset pg_lookahead.force;
 
 -- privileges: everybody may look, nobody else may reset
 create role regress_la_reader;

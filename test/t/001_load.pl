@@ -136,7 +136,7 @@ is( $node->safe_psql(
 # counters of scans that never looked ahead arrive with the end of the session at the latest
 # (a look-up by a whole unique key would not even be attached)
 $node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
-$node->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT w FROM t WHERE id <= 1;" x 3);
+$node->safe_psql('postgres', "SET pg_lookahead.attach_delay = 0; SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT w FROM t WHERE id <= 1;" x 3);
 $node->poll_query_until('postgres', 'SELECT sum(scans_attached) >= 3 FROM pg_stat_lookahead')
   or diag('scans that did not look ahead are not counted');
 is($node->safe_psql('postgres', 'SELECT sum(scans_attached), sum(scans_armed) FROM pg_stat_lookahead'),
