@@ -94,7 +94,8 @@ from generate_series(0, {rows} - 1) i order by hashint4extended(i, 42)
 """
 
 WIDE = """
-create table bench_wide (key integer, pad text storage plain, payload text storage external);
+create table bench_wide (key integer, pad text, payload text);
+alter table bench_wide alter pad set storage plain, alter payload set storage external;
 insert into bench_wide
 select i, repeat('x', 1000), repeat(md5(i::text), 192)
 from generate_series(0, {rows} - 1) i order by hashint4extended(i, 42)

@@ -5,7 +5,8 @@ run as root), listens on a Unix socket only and reads its settings from
 postgresql.conf plus `variant.conf`, which `start(settings)` writes: a repetition may
 thus run under other server settings than the one before it.
 
-Cold means: server stopped, dirty pages written, page cache dropped, server started.
+Cold means: server stopped and started, shared_buffers filled with pages of something
+else, dirty pages written, page cache dropped.
 Dropping takes /proc/sys/vm/drop_caches when we may write to it, and otherwise
 POSIX_FADV_DONTNEED on every file of the data directory.
 """
@@ -16,10 +17,13 @@ import os
 import pwd
 import re
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Mapping, Sequence
 
 import psycopg
+
+from .relations import occupy_buffers
 
 SUPERUSER = "postgres"
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
@@ -152,6 +156,8 @@ class Server:
         """Nothing of the tables in shared_buffers or in the page cache afterwards."""
         self.stop()
         self.start(settings)
+        with closing(self.connect()) as connection:
+            occupy_buffers(connection)
         drop_page_cache(self.data)
 
     def starts_with(self, settings: Mapping[str, str]) -> bool:

@@ -32,7 +32,7 @@ int			la_attach_delay = 8;
 int			la_max_distance = 64;
 int			la_miss_threshold = 2;
 double		la_min_read_time = 0.025;
-int			la_memory_threshold = 64;
+int			la_memory_threshold = 256;
 int			la_memory_distance = 32;
 int			la_max_leaf_batches = 64;
 int			la_scan_memory = 2048;
@@ -137,7 +137,7 @@ la_guc_init(void)
 	define_int("pg_lookahead.memory_threshold",
 			   "Sets the number of cached heap blocks a scan visits before it looks ahead in memory.",
 			   "-1 disables look-ahead in scans whose blocks are all cached.",
-			   &la_memory_threshold, 64, -1, 1000000, 0);
+			   &la_memory_threshold, 256, -1, 1000000, 0);
 	define_int("pg_lookahead.memory_distance",
 			   "Sets the number of cached heap blocks that a scan touches ahead.",
 			   NULL,

@@ -54,7 +54,8 @@ struct LaElements
 	int64		put_off[PUT_OFF];
 	uint64		first_put_off;
 	uint64		nput_off;		/* ever put off */
-	BlockNumber last_leaf;
+	BlockNumber last_leaf;		/* issued last: neighbours often share it */
+	BlockNumber last_inner;
 
 	BTScanInsertData key;
 };
@@ -152,7 +153,7 @@ la_elements_create(LaScan *ls)
 	}
 	_bt_metaversion(ls->real, &el->key.heapkeyspace, &el->key.allequalimage);
 	el->key.keysz = column;
-	el->last_leaf = InvalidBlockNumber;
+	el->last_leaf = el->last_inner = InvalidBlockNumber;
 	return el;
 }
 
@@ -269,7 +270,9 @@ look_up(LaElements *el, bool may_wait)
 			!RelationUsesLocalBuffers(index))
 		{
 			_bt_relbuf(index, buf);
-			(void) la_issue_block(index, next, &recent);
+			if (next != el->last_inner)
+				(void) la_issue_block(index, next, &recent);
+			el->last_inner = next;
 			return false;
 		}
 		buf = _bt_relandgetbuf(index, buf, next, BT_READ);

@@ -3,6 +3,9 @@
 Source: our own, the query of "matching" on random data.  All variants run with direct
 I/O and io_method = io_uring, so asynchronous reads are the only way to look ahead.  It
 needs PostgreSQL 18 and a kernel that allows io_uring, and is left out elsewhere.
+
+  small   shared_buffers of 128 MB: what falls out of them is read again from the disk
+  large   1 GB, as there is no other cache
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from .base import COLD, Cell, Index, Workload, scan
 
 SIZES = (1_000, 10_000, 100_000)
 QUICK_SIZES = (1_000, 10_000)
-SETTINGS = {"debug_io_direct": "data", "io_method": "io_uring", "shared_buffers": "128MB"}
+SETTINGS = {"debug_io_direct": "data", "io_method": "io_uring"}
+BUFFERS = {"small": "128MB", "large": "1GB"}
 
 
 class Direct(Workload):
@@ -30,11 +34,12 @@ class Direct(Workload):
         return None if uring else "it needs PostgreSQL 18 with io_method = io_uring"
 
     def server(self, cell: Cell) -> Mapping[str, str]:
-        return SETTINGS
+        return SETTINGS | {"shared_buffers": BUFFERS[cell.shape]}
 
     def cells(self) -> Iterator[Cell]:
-        for size in QUICK_SIZES if self.scope.quick else SIZES:
-            yield Cell(self.name, "random", "range", size, COLD)
+        for shape in BUFFERS:
+            for size in QUICK_SIZES if self.scope.quick else SIZES:
+                yield Cell(self.name, "random", shape, size, COLD)
 
     def index(self, cell: Cell) -> Index:
         return Index(self.table, "bench_points_rnd", "rnd")
