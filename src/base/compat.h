@@ -78,6 +78,20 @@
 #endif
 
 /*
+ * 18 dropped execute_once (commit 3eea7a0c97e9).
+ */
+#if PG_VERSION_NUM >= 180000
+#define LA_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count
+#else
+#define LA_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count, \
+	bool execute_once
+#define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
+#endif
+
+/*
  * old_snapshot_threshold was removed in 17 (commit f691f5b80a85).  While it
  * exists, reading a leaf page early could raise "snapshot too old" early.
  */

@@ -187,9 +187,11 @@ eligible(PlanState *ps, Relation heap, Relation index)
 
 /* Install the shim; a read before it counts as the scan's first miss. */
 static void
-install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
+install(PlanState *ps, IndexScanDesc scan, LaKind kind, LaDemand demand,
+		bool missed)
 {
 	LaScan	   *ls = la_shim_install(scan, kind, limit_of(ps),
+									 la_attach_is_all(demand),
 									 ps->state->es_query_cxt);
 
 	if (missed)
@@ -197,7 +199,7 @@ install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
 }
 
 static void
-attach_to_index_scan(IndexScanState *node, bool missed)
+attach_to_index_scan(IndexScanState *node, LaDemand demand, bool missed)
 {
 	PlanState  *ps = &node->ss.ps;
 
@@ -218,11 +220,11 @@ attach_to_index_scan(IndexScanState *node, bool missed)
 						 node->iss_ScanKeys, node->iss_NumScanKeys,
 						 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
 	}
-	install(ps, node->iss_ScanDesc, LA_KIND_INDEX_SCAN, missed);
+	install(ps, node->iss_ScanDesc, LA_KIND_INDEX_SCAN, demand, missed);
 }
 
 static void
-attach_to_index_only_scan(IndexOnlyScanState *node, bool missed)
+attach_to_index_only_scan(IndexOnlyScanState *node, LaDemand demand, bool missed)
 {
 	PlanState  *ps = &node->ss.ps;
 
@@ -245,21 +247,7 @@ attach_to_index_only_scan(IndexOnlyScanState *node, bool missed)
 						 node->ioss_ScanKeys, node->ioss_NumScanKeys,
 						 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
 	}
-	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, missed);
-}
-
-static TupleTableSlot *
-first_index_scan(PlanState *ps)
-{
-	attach_to_index_scan(castNode(IndexScanState, ps), false);
-	return exec_index_scan(ps);
-}
-
-static TupleTableSlot *
-first_index_only_scan(PlanState *ps)
-{
-	attach_to_index_only_scan(castNode(IndexOnlyScanState, ps), false);
-	return exec_index_only_scan(ps);
+	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, demand, missed);
 }
 
 static inline bool
@@ -268,8 +256,15 @@ enough_taken(IndexScanDesc scan, ScanDirection dir)
 	return scan != NULL && la_batch_items_taken(scan, dir) >= la_attach_delay;
 }
 
-static TupleTableSlot *
-deferred_index_scan(PlanState *ps)
+static inline TupleTableSlot *
+first_index_scan(PlanState *ps, LaDemand demand)
+{
+	attach_to_index_scan(castNode(IndexScanState, ps), demand, false);
+	return exec_index_scan(ps);
+}
+
+static inline TupleTableSlot *
+deferred_index_scan(PlanState *ps, LaDemand demand)
 {
 	IndexScanState *node = castNode(IndexScanState, ps);
 	IndexScan  *plan = (IndexScan *) ps->plan;
@@ -278,15 +273,22 @@ deferred_index_scan(PlanState *ps)
 
 	if (enough_taken(node->iss_ScanDesc,
 					 ps->state->es_direction * plan->indexorderdir))
-		return first_index_scan(ps);
+		return first_index_scan(ps, demand);
 	slot = exec_index_scan(ps);
 	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-		attach_to_index_scan(node, true);
+		attach_to_index_scan(node, demand, true);
 	return slot;
 }
 
-static TupleTableSlot *
-deferred_index_only_scan(PlanState *ps)
+static inline TupleTableSlot *
+first_index_only_scan(PlanState *ps, LaDemand demand)
+{
+	attach_to_index_only_scan(castNode(IndexOnlyScanState, ps), demand, false);
+	return exec_index_only_scan(ps);
+}
+
+static inline TupleTableSlot *
+deferred_index_only_scan(PlanState *ps, LaDemand demand)
 {
 	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
 	IndexOnlyScan *plan = (IndexOnlyScan *) ps->plan;
@@ -295,12 +297,37 @@ deferred_index_only_scan(PlanState *ps)
 
 	if (enough_taken(node->ioss_ScanDesc,
 					 ps->state->es_direction * plan->indexorderdir))
-		return first_index_only_scan(ps);
+		return first_index_only_scan(ps, demand);
 	slot = exec_index_only_scan(ps);
 	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-		attach_to_index_only_scan(node, true);
+		attach_to_index_only_scan(node, demand, true);
 	return slot;
 }
+
+/*
+ * The functions that stand in front of a node's own.  There is no room in the
+ * node for the demand, so each demand has functions of its own.
+ */
+#define DEFINE_ENTRY(kind, name, demand) \
+static TupleTableSlot * \
+kind##_##name(PlanState *ps) \
+{ \
+	return kind(ps, demand); \
+}
+#define DEFINE_ENTRIES(kind) \
+	DEFINE_ENTRY(kind, some, LA_DEMAND_SOME) \
+	DEFINE_ENTRY(kind, run, LA_DEMAND_RUN) \
+	DEFINE_ENTRY(kind, all, LA_DEMAND_ALL) \
+static const ExecProcNodeMtd kind##_entry[LA_NUM_DEMANDS] = { \
+	[LA_DEMAND_SOME] = kind##_some, \
+	[LA_DEMAND_RUN] = kind##_run, \
+	[LA_DEMAND_ALL] = kind##_all \
+};
+
+DEFINE_ENTRIES(first_index_scan)
+DEFINE_ENTRIES(deferred_index_scan)
+DEFINE_ENTRIES(first_index_only_scan)
+DEFINE_ENTRIES(deferred_index_only_scan)
 
 /*
  * Put a function of ours in front of the node's own, for now.
@@ -308,7 +335,7 @@ deferred_index_only_scan(PlanState *ps)
 static void
 attach_node(PlanState *ps, const LaAttachContext *context, Relation index,
 			ScanKey keys, int nkeys, ExecProcNodeMtd *original,
-			ExecProcNodeMtd first, ExecProcNodeMtd deferred)
+			const ExecProcNodeMtd *first, const ExecProcNodeMtd *deferred)
 {
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
 
@@ -320,8 +347,11 @@ attach_node(PlanState *ps, const LaAttachContext *context, Relation index,
 		return;
 	if (btree && !la_force && at_most_one_row(index, keys, nkeys))
 		return;
-	ps->ExecProcNodeReal = btree && !la_force && la_attach_delay > 0 &&
-		ps->qual == NULL && context->limit == NULL ? deferred : first;
+	if (btree && !la_force && la_attach_delay > 0 &&
+		ps->qual == NULL && context->limit == NULL)
+		ps->ExecProcNodeReal = deferred[context->demand];
+	else
+		ps->ExecProcNodeReal = first[context->demand];
 	remember_limit(ps, context->limit);
 }
 
@@ -331,8 +361,8 @@ attach_index_scan(PlanState *ps, const LaAttachContext *context)
 	IndexScanState *node = castNode(IndexScanState, ps);
 
 	attach_node(ps, context, node->iss_RelationDesc, node->iss_ScanKeys,
-				node->iss_NumScanKeys, &exec_index_scan, first_index_scan,
-				deferred_index_scan);
+				node->iss_NumScanKeys, &exec_index_scan,
+				first_index_scan_entry, deferred_index_scan_entry);
 }
 
 static void
@@ -342,7 +372,7 @@ attach_index_only_scan(PlanState *ps, const LaAttachContext *context)
 
 	attach_node(ps, context, node->ioss_RelationDesc, node->ioss_ScanKeys,
 				node->ioss_NumScanKeys, &exec_index_only_scan,
-				first_index_only_scan, deferred_index_only_scan);
+				first_index_only_scan_entry, deferred_index_only_scan_entry);
 }
 
 static const LaCounters *

@@ -61,6 +61,7 @@
 #include "scan/graph.h"
 #include "scan/method.h"
 #include "scan/shim.h"
+#include "window/history.h"
 #include "window/issue.h"
 #include "window/window.h"
 
@@ -334,6 +335,7 @@ finish_scan(LaScan *ls)
 		la_queue_drop(ls);
 	if (started)
 		la_policy_rescan(&ls->policy, !ls->ended);
+	la_history_note(ls->indexrelid, ls->policy.verdict);
 	ls->ended = false;
 	ls->moved_page = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
@@ -444,6 +446,8 @@ read_settings(LaScan *ls)
 		.memory_threshold = la_memory_threshold,
 		.memory_distance = la_memory_distance,
 		.advice_works = distance > 0 && la_window_can_issue(heap),
+		.read_to_end = ls->read_to_end,
+		.known_slow = la_history_known_slow(ls->indexrelid),
 		.force = la_force
 	};
 
@@ -480,7 +484,7 @@ routine_for(Relation real, MemoryContext context)
 
 LaScan *
 la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
-				MemoryContext context)
+				bool read_to_end, MemoryContext context)
 {
 	Relation	real = scan->indexRelation;
 	LaScan	   *ls = MemoryContextAlloc(context, sizeof(LaScan));
@@ -499,6 +503,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->heaprelid = RelationGetRelid(scan->heapRelation);
 	ls->indexrelid = RelationGetRelid(real);
 	ls->limit = limit;
+	ls->read_to_end = read_to_end;
 	ls->method = real->rd_rel->relam == BTREE_AM_OID ? NULL :
 		la_method_of(real->rd_rel->relam);
 	ls->vmbuf = InvalidBuffer;

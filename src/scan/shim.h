@@ -42,6 +42,7 @@ typedef struct LaScan
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LimitState *limit;			/* see attach.h */
+	bool		read_to_end;	/* see attach.h */
 	int			max_leaf_batches;
 
 	LaPolicy	policy;
@@ -73,7 +74,8 @@ typedef struct LaScan
 
 /* shim.c */
 extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind,
-							   LimitState *limit, MemoryContext context);
+							   LimitState *limit, bool read_to_end,
+							   MemoryContext context);
 extern LaScan *la_shim_of(IndexScanDesc scan);
 extern bool la_shim_real_gettuple(LaScan *ls, ScanDirection dir);
 extern bool la_shim_heap_needed(LaScan *ls, ItemPointer tid, uint8 *known);

@@ -30,7 +30,9 @@
  *	C. Armed, the number of visits foreseen doubles with each issued block that
  *	   is consumed, up to max_distance; beyond that, to FORESEE_FACTOR times
  *	   max_distance, while so many visits are hits that fewer blocks than
- *	   max_distance are in flight.  (A distance that decays with every hit stays
+ *	   max_distance are in flight.  The ramp protects queries that stop early
+ *	   from reads they never use; where the plan tells that the scan is read to
+ *	   its end (read_to_end), it begins at max_distance.  (A distance that decays with every hit stays
  *	   near 1 on mixed data, as core's patch found.)
  *	D. When no block had to be issued for IO_QUIET visits, the scan goes back to
  *	   PASS.  Not sooner: a wait is worth hundreds of cached visits, so rare
@@ -60,6 +62,11 @@
  *	   (figures in bench/).  Which is the case cannot be seen from the blocks, so
  *	   it is timed: TRIAL_VISITS visits without, as many with it, and it is kept
  *	   only if it was faster.  Both answers are checked again now and then.
+ *	J. What one scan has learnt of an index, the next one of this session begins
+ *	   with: known_slow arms at the first miss, untimed.  Whether that still
+ *	   holds is checked by controls, soon (ASSUMED_FIRST issued blocks) and
+ *	   strictly (ASSUMED_ENOUGH fast ones end it); no more than ASSUMED_AHEAD
+ *	   visits are foreseen until a wait has confirmed it.
  *
  * src/window/policy.c
  */
@@ -75,6 +82,9 @@
 #define CONTROL_FIRST		16
 #define CONTROL_LAST		1024
 #define CONTROLS_ENOUGH		8
+#define ASSUMED_FIRST		4
+#define ASSUMED_ENOUGH		2
+#define ASSUMED_AHEAD		16
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
 #define NEAR_SLOW_PART		2	/* half of them may be waits */
@@ -138,23 +148,28 @@ static void
 hold_off(LaPolicy *p)
 {
 	pass(p);
+	p->verdict = LA_READS_FAST;
+	p->config.known_slow = false;
 	p->holdoff_until = p->total + p->holdoff_length;
 	p->holdoff_length = min_int(p->holdoff_length * 2, HOLDOFF_LAST);
 }
 
 static void
-arm(LaPolicy *p, bool io)
+arm(LaPolicy *p, bool io, bool assumed)
 {
 	p->state = LA_ARMED;
 	p->io = io;
+	p->assumed = assumed;
 	p->hit_run = 0;
 	p->fast_controls = 0;
 	p->control_interval = CONTROL_FIRST;
-	p->until_control = CONTROL_FIRST;
+	p->until_control = assumed ? ASSUMED_FIRST : CONTROL_FIRST;
 	if (p->config.force)
 		p->ahead = FORESEE_FACTOR * p->config.max_distance;
+	else if (!io)
+		p->ahead = p->config.memory_distance;
 	else
-		p->ahead = io ? START_AHEAD : p->config.memory_distance;
+		p->ahead = p->config.read_to_end ? p->config.max_distance : START_AHEAD;
 }
 
 /*
@@ -180,7 +195,7 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 	p->near_pause = NEAR_PAUSE_FIRST;
 	pass(p);
 	if (config->force)
-		arm(p, true);
+		arm(p, true, false);
 }
 
 /*
@@ -239,7 +254,9 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 		return;
 	p->state = LA_OBSERVE;
 	if (p->config.miss_threshold == 0)
-		arm(p, true);
+		arm(p, true, false);
+	else if (p->config.known_slow)
+		arm(p, true, true);
 }
 
 /* Behaviour G: a block left to the kernel had to be read. */
@@ -275,6 +292,10 @@ la_policy_leave_near(LaPolicy *p)
 static void
 confirm_slow(LaPolicy *p)
 {
+	p->verdict = LA_READS_SLOW;
+	p->assumed = false;
+	if (p->config.read_to_end)
+		p->ahead = max_int(p->ahead, p->config.max_distance);
 	p->fast_controls = 0;
 	p->control_interval = min_int(p->control_interval * 2, CONTROL_LAST);
 	p->until_control = p->control_interval;
@@ -319,7 +340,8 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 			p->hit_run = 0;
 			if (!slow)
 			{
-				if (++p->fast_controls >= CONTROLS_ENOUGH)
+				if (++p->fast_controls >=
+					(p->assumed ? ASSUMED_ENOUGH : CONTROLS_ENOUGH))
 					hold_off(p);
 				else
 					p->until_control = 0;
@@ -376,7 +398,10 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 	else if (result != LA_VISIT_NEXT_MISS)
 		p->slow += result == LA_VISIT_NEAR_MISS ? 1 : FAR_WEIGHT;
 	if (p->slow >= p->config.miss_threshold * FAR_WEIGHT)
-		arm(p, true);
+	{
+		p->verdict = LA_READS_SLOW;
+		arm(p, true, false);
+	}
 	else if (p->fast >= FAST_ENOUGH)
 		hold_off(p);
 }
@@ -410,7 +435,7 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 			}
 			p->passive_us = now_us - p->phase_start_us;
 			p->phase_start_us = 0;
-			arm(p, false);
+			arm(p, false, false);
 			set_phase(p, LA_MEMORY_WARM_UP, WARM_UP_VISITS);
 			break;
 
@@ -477,6 +502,10 @@ int
 la_policy_visits_ahead(const LaPolicy *p)
 {
 	int64_t		ahead = p->ahead;
+
+	/* J */
+	if (p->assumed && ahead > ASSUMED_AHEAD)
+		ahead = ASSUMED_AHEAD;
 
 	/* F */
 	if (p->early_visits > 0 && !p->config.force)

@@ -22,6 +22,8 @@ typedef struct LaPolicyConfig
 									 * or -1 */
 	int			memory_distance;	/* visits to touch ahead */
 	bool		advice_works;	/* false under direct I/O */
+	bool		read_to_end;	/* the scan will not be left early */
+	bool		known_slow;		/* reads were waits the last time */
 	bool		force;			/* arm at once, never disarm */
 } LaPolicyConfig;
 
@@ -46,6 +48,14 @@ typedef enum LaMemoryPhase
 	LA_MEMORY_KEPT				/* armed, since it was faster */
 } LaMemoryPhase;
 
+/* What was learnt of reads that were timed. */
+typedef enum LaVerdict
+{
+	LA_READS_UNKNOWN,
+	LA_READS_SLOW,				/* they are waits */
+	LA_READS_FAST				/* the operating system has the blocks */
+} LaVerdict;
+
 /* What became of one visit to a heap block. */
 typedef enum LaVisitResult
 {
@@ -61,6 +71,7 @@ typedef struct LaPolicy
 {
 	LaPolicyConfig config;
 	LaPolicyState state;
+	LaVerdict	verdict;
 
 	/* PASS and OBSERVE */
 	int64_t		holdoff_until;	/* value of total from which to observe again */
@@ -77,6 +88,7 @@ typedef struct LaPolicy
 	int			control_interval;	/* issued blocks between controls */
 	int			until_control;
 	int			fast_controls;	/* in a row */
+	bool		assumed;		/* armed without evidence of this scan's own */
 
 	/* is memory look-ahead faster here? */
 	LaMemoryPhase phase;

@@ -97,7 +97,7 @@ class Gen(Others):
 
     def limit(self, most=60):
         out = ""
-        if self.chance(0.7):
+        if self.chance(0.8):
             out += f" limit {self.rng.choice([0, 1, 2, 3, 7, 20, most, most * 10])}"
         if self.chance(0.3):
             out += f" offset {self.rng.choice([0, 1, 5, 40, 300])}"
@@ -197,7 +197,7 @@ class Gen(Others):
         table = table or self.table()
         key = self.rng.choice(KEYS)
         sql = f"select {self.targets(key)} from {table} where {self.cond(table, key, wide=wide)}"
-        if self.chance(0.7):
+        if self.chance(0.8):
             sql += f" order by {self.order(key, backward=self.chance(0.45))}"
             if self.chance(0.5):
                 sql += self.limit()
@@ -398,7 +398,7 @@ class Gen(Others):
         r = self.rng
         s = {"max_leaf_batches": r.choice([2, 3, 8, 64]),
              "max_distance": r.choice([1, 2, 7, 64, 512])}
-        if self.chance(0.7):
+        if self.chance(0.8):
             s["force"] = "on"
         else:
             # arms at once or after a few visits; a read is never (or always) too fast to

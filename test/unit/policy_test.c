@@ -501,6 +501,53 @@ test_settings(void)
 	check("min_read_time 0 takes every read for a wait", s.armed_at == 3);
 }
 
+static void
+test_knowledge(void)
+{
+	Sim			s;
+	LaPolicyConfig c = defaults;
+
+	c.read_to_end = true;
+	start(&s, &c);
+	visits(&s, 'd', 2);
+	check("a scan that is read to its end still needs evidence",
+		  s.policy.state != LA_ARMED);
+	visits(&s, 'd', 3);
+	check("... and begins at full distance", s.max_in_flight == 64 || s.max_ahead >= 64);
+
+	c = defaults;
+	start(&s, &c);
+	visits(&s, 'd', 100);
+	check("slow reads are remembered", s.policy.verdict == LA_READS_SLOW);
+	start(&s, &c);
+	visits(&s, 'o', 100);
+	check("fast reads are remembered", s.policy.verdict == LA_READS_FAST);
+	start(&s, &c);
+	visits(&s, 'h', 10000);
+	check("hits are no verdict", s.policy.verdict == LA_READS_UNKNOWN);
+
+	c.known_slow = true;
+	start(&s, &c);
+	visits(&s, 'd', 2);
+	check("known slow reads arm at the first miss", s.armed_at == 1);
+	visits(&s, 'd', 10000);
+	check("... and are looked at like any others", s.policy.state == LA_ARMED &&
+		  s.policy.verdict == LA_READS_SLOW && s.waits < 60);
+
+	start(&s, &c);
+	visits(&s, 'o', 100);
+	check("what is known can be wrong: 4 + 2 * 16 reads are issued in vain",
+		  s.issued_in_vain > 0 && s.issued_in_vain <= 36);
+	check("... and the new verdict counts", s.policy.verdict == LA_READS_FAST &&
+		  s.policy.state != LA_ARMED);
+	visits(&s, 'o', 10000);
+	check("... for the rest of the scan", s.issued_in_vain <= 36);
+
+	start(&s, &c);
+	visits(&s, 'h', 10000);
+	check("known slow reads alone arm nothing", s.issued == 0);
+}
+
 int
 main(void)
 {
@@ -512,6 +559,7 @@ main(void)
 	test_near();
 	test_rescans();
 	test_settings();
+	test_knowledge();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }

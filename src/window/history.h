@@ -1,0 +1,15 @@
+/*
+ * history.h
+ *	  What earlier scans of this session have learnt of an index's reads.
+ *
+ * src/window/history.h
+ */
+#ifndef LA_HISTORY_H
+#define LA_HISTORY_H
+
+#include "window/policy.h"
+
+extern bool la_history_known_slow(Oid index);
+extern void la_history_note(Oid index, LaVerdict verdict);
+
+#endif							/* LA_HISTORY_H */

@@ -1,0 +1,116 @@
+# 011_demand.pl - what a scan knows beforehand: whether it will be read to its end, and whether
+# reads of this index were waits before.
+#
+# Each query visits ten rows on ten blocks that nobody has read since the server started, and
+# every read counts as a wait.  The first three rows are evidence.  A scan that may be left early
+# then feels its way (2, 4 blocks in flight); one that is read to its end issues all the rest
+# at once, which shows in max_distance.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LookAhead;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# one row or two on a block, neighbouring keys too far apart to be near each other
+my $node = new_server('main', conf => "shared_buffers = 256MB\n");
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE t (k int, v int, w text) WITH (fillfactor = 10);
+	INSERT INTO t SELECT i * 37 % 6000, i % 7, repeat('w', 700) FROM generate_series(0, 5999) i;
+	CREATE INDEX t_k ON t (k);
+	CREATE TABLE few (id int);
+	INSERT INTO few VALUES (1);
+	VACUUM (FREEZE, ANALYZE) t, few;
+	CHECKPOINT;));
+$node->restart;
+
+my $settings = LookAhead::plans() . q(
+	SET pg_lookahead.min_read_time = 0;
+	SET enable_hashjoin = off;
+	SET enable_material = off;);
+my $next = 0;
+
+# The most reads in flight of the scan of t, and how many were issued.
+sub figures
+{
+	my ($query, $before) = @_;
+	my $range = sprintf('k BETWEEN %d AND %d', $next, $next + 9);
+	my $sql;
+
+	$next += 40;
+	$query =~ s/RANGE/$range/g;
+	$sql = $node->safe_psql('postgres',
+		$settings . ($before // '') . "\\o /dev/null\n$query;\n\\o\n"
+		  . q(SELECT max_distance, blocks_issued FROM pg_lookahead_last_statement()
+			WHERE relation = 't'::regclass ORDER BY blocks_issued DESC LIMIT 1));
+	return split /\|/, $sql;
+}
+
+sub to_end
+{
+	my ($what, $query, $before) = @_;
+	my ($distance, $issued) = figures($query, $before);
+
+	cmp_ok($distance, '>=', 5, "$what: read to its end");
+	return;
+}
+
+sub feels
+{
+	my ($what, $query, $before) = @_;
+	my ($distance, $issued) = figures($query, $before);
+
+	cmp_ok($distance, '<=', 4, "$what: may be left early");
+	cmp_ok($issued, '>=', 2, "$what: but looks ahead");
+	return;
+}
+
+to_end('whole statement', 'SELECT w FROM t WHERE RANGE');
+to_end('aggregate', 'SELECT count(w) FROM t WHERE RANGE');
+to_end('hashed aggregate', 'SELECT w, count(*) FROM t WHERE RANGE GROUP BY w', 'SET enable_sort = off;');
+to_end('sort', 'SELECT w FROM t WHERE RANGE ORDER BY v LIMIT 1');
+to_end('limit', 'SELECT w FROM t WHERE RANGE ORDER BY k LIMIT 10');
+to_end('subquery', 'SELECT * FROM (SELECT w, v FROM t WHERE RANGE OFFSET 0) s WHERE v < 9');
+to_end('union', 'SELECT w FROM t WHERE RANGE UNION ALL SELECT id::text FROM few');
+to_end('hash', 'SELECT t.w FROM few LEFT JOIN t ON few.id = t.v AND RANGE',
+	'SET enable_hashjoin = on; SET enable_nestloop = off; SET enable_mergejoin = off;');
+to_end('inner side of a nested loop', 'SELECT t.w FROM few, t WHERE RANGE',
+	'SET enable_mergejoin = off;');
+to_end('outer side of a nested loop', 'SELECT t.w FROM t LEFT JOIN few ON few.id = t.v + 100 WHERE RANGE',
+	'SET enable_mergejoin = off;');
+to_end('FETCH ALL', "BEGIN; DECLARE c CURSOR FOR SELECT w FROM t WHERE RANGE; FETCH ALL FROM c; CLOSE c");
+to_end('a changed table', 'UPDATE few SET id = (SELECT count(w) FROM t WHERE RANGE)');
+to_end('CREATE TABLE AS', 'CREATE TABLE new AS SELECT w FROM t WHERE RANGE');
+
+feels('FETCH', "BEGIN; DECLARE c CURSOR FOR SELECT w FROM t WHERE RANGE; FETCH 10 FROM c; CLOSE c");
+feels('semi join', 'SELECT 1 FROM few WHERE EXISTS (SELECT 1 FROM t WHERE RANGE AND t.v = few.id + 100)',
+	'SET enable_mergejoin = off;');
+feels('EXISTS', "SELECT EXISTS (SELECT 1 FROM t WHERE RANGE AND w = 'never')");
+feels('FOR loop',
+	q(DO $$ DECLARE r record; BEGIN FOR r IN SELECT w FROM t WHERE RANGE LOOP END LOOP; END $$));
+
+# what the session has learnt of the index: the second query needs no evidence
+my ($unknown, $known) = map {
+	(figures('SELECT w FROM t WHERE RANGE AND k % 10 < 5', $_))[1];
+} '', sprintf('SELECT count(w) FROM t WHERE k BETWEEN 5900 AND 5920;');
+cmp_ok($known, '>', $unknown, 'reads known to be slow: looks ahead from the first miss');
+cmp_ok($known, '>=', 3, '... at most of five rows');
+# ... which a scan that finds them fast forgets
+my $fast = (figures('SELECT w FROM t WHERE RANGE AND k % 10 < 5',
+	'SELECT count(w) FROM t WHERE k BETWEEN 5921 AND 5930; SET pg_lookahead.min_read_time = 1000;'
+	  . 'SELECT count(w) FROM t WHERE k BETWEEN 5931 AND 5999; SET pg_lookahead.min_read_time = 0;'))[1];
+cmp_ok($fast, '<=', $unknown, 'and forgotten when they are not');
+
+# a nested statement that fails leaves nothing behind
+is( $node->psql('postgres',
+		$settings . q(DO $$ BEGIN PERFORM 1 / v FROM t WHERE k < 100; EXCEPTION WHEN division_by_zero THEN NULL; END $$)),
+	0, 'an error inside a nested run');
+to_end('after an error', 'SELECT w FROM t WHERE RANGE',
+	q(DO $$ BEGIN PERFORM 1 / v FROM t WHERE k < 100; EXCEPTION WHEN division_by_zero THEN NULL; END $$;));
+check_log($node);
+done_testing();
