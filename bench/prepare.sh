@@ -4,7 +4,7 @@
 #
 # Sourced after dev/lib/*.sh.  It gives
 #   need_tools PACKAGE...    Debian packages, installed when root, named otherwise
-#   need_python              PYTHON: an interpreter with psycopg and rich
+#   need_python              PYTHON: an interpreter with what bench/requirements.txt names
 #   install_into NAME        pg_lookahead compiled and installed for that server
 
 VENV=$CACHE/venv
@@ -55,7 +55,8 @@ need_python()
 	PYTHON=$VENV/bin/python
 	(
 		flock 9
-		"$PYTHON" -c 'import psycopg, rich' 2>/dev/null && exit 0
+		"$PYTHON" -c 'import psycopg, rich, matplotlib, markdown_it' 2>/dev/null &&
+			[ -x "$VENV/bin/tpchgen-cli" ] && exit 0
 		say "making a Python environment"
 		if ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
 			base_python >/dev/null || need_tools python3-venv

@@ -7,6 +7,7 @@ datasets    tables that the workloads read
 relations   what a table consists of: partitions, indexes, TOAST
 residency   keep files in the page cache and prove that they are there
 workloads/  one file per workload: its cells and its statements
+tpch/       tables, queries and data of the workload tpch
 records     results as CSV, one row per repetition; what is done is not done again
 runner      the schedule: states, repetitions, interleaved variants, checks
 summary     medians, ratios, share of the disk's ceiling

@@ -10,10 +10,22 @@ bench_points   one heap, four keys, so that every distribution is measured on th
                rows.  An index on (key / n) has n rows for each value, in heap order: this
                is what equality on a column with many duplicates looks like.
 bench_limit    Knizhnik's table: 1 kB rows, fillfactor 10, hence one row on a page.
-bench_shapes   points on a grid, each at a random place inside its square of size 1, in an
-               order unrelated to their places: a box of w x h squares holds w * h rows, all on
-               different pages.  p and q are the same point, for indexes of two methods, b the
-               box that is this point; k / n has n rows for each value, as above.
+bench_places   one heap again, whose rows have a place in four orders, as above: integers rnd, seq,
+               cor and cyc (hash indexes on key / n), and points.  The points lie in the squares
+               of a grid, each at a random place inside its square of size 1; a box of w x h
+               squares holds w * h points.  In seq_p neighbours in the heap are neighbours in a
+               Z-order curve, which is the order of a GiST index and nearly that of a quad-tree;
+               rnd_p, cor_p and cyc_p are placed likewise.  The columns ..._p and ..._q are the
+               same points, for indexes of two methods, rnd_b is the box that is rnd_p.
+bench_visible  keys as in bench_points; all pages are marked all-visible.
+bench_tenth    the same, but a row of every tenth page was updated afterwards.
+bench_hidden   the same with a row of every page updated: no page is all-visible.
+bench_fragments
+               nearly clustered: far_N and near_N are the row's number, but N % of the rows have
+               changed places, in far_N with any other such row, in near_N with one of the same
+               1000 rows (some ten pages).
+bench_parity   Geoghegan's example: 250 rows on four pages.
+bench_mixed    a primary key in heap order, and two random permutations a and b.
 bench_vectors  vectors of 128 dimensions around CLUSTERS centres, in an order unrelated to
                them, with payloads of 768 bytes.
 bench_parts    PARTITIONS partitions; in each of them key is a permutation of
@@ -21,6 +33,7 @@ bench_parts    PARTITIONS partitions; in each of them key is a permutation of
 bench_wide     rows of 1 kB whose payload, 6 kB more, is stored out of line and not
                compressed; key is a random permutation.
 pgbench_*      pgbench's own, made by pgbench -i.
+tpch*          schemas of TPC-H, one for each scale factor; see tpch/.
 
 A finished table is noted in bench_done with the number of its rows; without that
 note, or with another number, it is made anew.
@@ -30,7 +43,7 @@ from __future__ import annotations
 
 import math
 import subprocess
-from typing import TYPE_CHECKING, Mapping
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 import psycopg
 
@@ -62,14 +75,38 @@ select setseed(0.42);
 insert into bench_limit select i, random() * {rows} from generate_series(1, {rows}) i
 """
 
-SHAPES = """
-create table bench_shapes as
-select k, point(x, y) as p, point(x, y) as q, box(point(x, y), point(x, y)) as b, repeat(md5(k::text), 4) as payload
-from (select k, k % {side} + (hashint4extended(k, 1) & 1048575) / 1048576.0 as x,
-             k / {side} + (hashint4extended(k, 2) & 1048575) / 1048576.0 as y
-      from generate_series(0, {rows} - 1) k
-      order by hashint4extended(k, 42)) placed
+
+def _spread(value: str) -> str:
+    """SQL for the bits of a small integer on the even places of another."""
+    for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+        value = f"(({value} | ({value} << {shift})) & {mask})"
+    return value
+
+
+PLACES = """
+create table bench_places as
+with squares as materialized (
+    select (row_number() over (order by {spread_x} | ({spread_y} << 1)) - 1)::int as place,
+           point({origin} + x + (hashint4extended(k, 1) & 1048575) / 1048576.0,
+                 {origin} + y + (hashint4extended(k, 2) & 1048575) / 1048576.0) as p
+    from (select k, k % {side} as x, k / {side} as y from generate_series(0, {rows} - 1) k) grid
+), numbered as (
+    select seq, rnd,
+           (seq / 1000) * 1000 + ((seq % 1000) * 617 + 7) % 1000 as cor,
+           (seq % {cycles}) * ({rows} / {cycles}) + seq / {cycles} as cyc
+    from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as seq, i as rnd
+          from generate_series(0, {rows} - 1) i) numbered
+)
+select seq, rnd, cor, cyc, r.p as rnd_p, r.p as rnd_q, box(r.p, r.p) as rnd_b, s.p as seq_p, s.p as seq_q,
+       c.p as cor_p, c.p as cor_q, y.p as cyc_p, y.p as cyc_q, md5(seq::text) as payload
+from numbered
+    join squares r on r.place = rnd join squares s on s.place = seq
+    join squares c on c.place = cor join squares y on y.place = cyc
+order by seq
 """
+# coordinates up to twice that have the same exponent, so the order of GiST's sorted build is
+# that of the squares
+ORIGIN = 4096  # more than side()
 
 # centre() is the same function
 VECTORS = """
@@ -101,18 +138,80 @@ select i, repeat('x', 1000), repeat(md5(i::text), 192)
 from generate_series(0, {rows} - 1) i order by hashint4extended(i, 42)
 """
 
+VISIBLE = """
+create table {table} with (fillfactor = 95) as
+select seq, rnd, md5(seq::text) as payload
+from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as seq, i as rnd
+      from generate_series(0, {rows} - 1) i) numbered
+"""
+
+# one row for each page: it stays on the page, and reading it twice leaves nothing to tidy up
+HIDE = """
+update {table} set payload = payload
+where (ctid::text::point)[1] = 1 and (ctid::text::point)[0]::integer % {every} = 0;
+select count(*) from {table};
+select count(*) from {table};
+checkpoint
+"""
+HIDDEN: Mapping[str, int] = {"bench_tenth": 10, "bench_hidden": 1}  # table -> every which page
+
+DISPLACED = (1, 10, 50)  # percent of the rows of bench_fragments
+_AREAS = {"far": "0", "near": "seq / 1000"}
+
+
+def _fragments() -> str:
+    """The script of bench_fragments."""
+    columns, joins = [], []
+    for area, window in _AREAS.items():
+        for percent in DISPLACED:
+            moved = f"base where ((hashint4extended(seq, 3) & 1048575) % 100) < {percent}"
+            columns.append(f"coalesce({area}_{percent}.key, seq) as {area}_{percent}")
+            joins.append(
+                f"left join (select old.seq, new.seq as key"
+                f" from (select seq, {window} as area, row_number() over (partition by {window} order by seq) as nth from {moved}) old"
+                f" join (select seq, {window} as area, row_number() over (partition by {window} order by hashint4extended(seq, 4)) as nth from {moved}) new"
+                f" using (area, nth)) {area}_{percent} using (seq)"
+            )
+    return (
+        "create table bench_fragments as\n"
+        "with base as materialized (select generate_series(0, {rows} - 1) as seq)\n"
+        f"select {', '.join(columns)}, md5(seq::text) as payload from base\n" + "\n".join(joins) + "\norder by seq\n"
+    )
+
+
+PARITY = """
+create table bench_parity (randkey integer, filler text);
+select setseed(0.42);
+insert into bench_parity select random() * 1000, repeat('filler', 10) from generate_series(1, {rows}) i
+"""
+
+MIXED = """
+create table bench_mixed as
+select pk, a, (row_number() over (order by hashint4extended(a, 43)) - 1)::int as b, repeat(md5(pk::text), 6) as payload
+from (select row_number() over (order by hashint4extended(i, 42))::int as pk, i as a
+      from generate_series(0, {rows} - 1) i) numbered
+order by pk;
+alter table bench_mixed add primary key (pk)
+"""
+
 SCRIPTS: Mapping[str, str] = {
     "bench_points": POINTS,
     "bench_limit": LIMIT,
-    "bench_shapes": SHAPES,
+    "bench_places": PLACES,
     "bench_vectors": VECTORS,
     "bench_parts": PARTS,
     "bench_wide": WIDE,
+    "bench_visible": VISIBLE,
+    "bench_tenth": VISIBLE,
+    "bench_hidden": VISIBLE,
+    "bench_fragments": _fragments(),
+    "bench_parity": PARITY,
+    "bench_mixed": MIXED,
 }
 
 
 def side(rows: int) -> int:
-    """Squares in a row of the grid of bench_shapes."""
+    """Squares in a row of the grid of bench_places."""
     return math.isqrt(rows)
 
 
@@ -121,22 +220,31 @@ def centre(cluster: int) -> list[float]:
     return [(cluster * 7919 + j * 104729 + cluster * j * 31) % 1009 / 1009.0 for j in range(DIMENSIONS)]
 
 
-def _is_done(connection: psycopg.Connection, table: str, rows: int) -> bool:
+def is_done(connection: psycopg.Connection, name: str, rows: int) -> bool:
     connection.execute("create table if not exists bench_done (name text primary key, rows bigint)")
-    found = connection.execute("select 1 from bench_done where name = %s and rows = %s", (table, rows))
+    found = connection.execute("select 1 from bench_done where name = %s and rows = %s", (name, rows))
     return found.fetchone() is not None
 
 
-def _note_done(connection: psycopg.Connection, table: str, rows: int) -> None:
-    connection.execute("vacuum (freeze, analyze) " + table)
-    connection.execute("delete from bench_done where name = %s", (table,))
-    connection.execute("insert into bench_done values (%s, %s)", (table, rows))
+def note_done(
+    connection: psycopg.Connection, name: str, rows: int, tables: Sequence[str] = (), afterwards: str = ""
+) -> None:
+    """The table, or the tables that are noted under one name, are complete."""
+    connection.execute("vacuum (freeze, analyze) " + ", ".join(tables or [name]))
+    _run_script(connection, afterwards)
+    connection.execute("delete from bench_done where name = %s", (name,))
+    connection.execute("insert into bench_done values (%s, %s)", (name, rows))
     connection.execute("checkpoint")
+
+
+def _run_script(connection: psycopg.Connection, script: str) -> None:
+    for statement in filter(None, script.split(";\n")):
+        connection.execute(statement)
 
 
 def ensure_table(server: Server, connection: psycopg.Connection, table: str, rows: int) -> None:
     """Make the table with that many rows, unless it is there."""
-    if _is_done(connection, table, rows):
+    if is_done(connection, table, rows):
         return
     if table == "pgbench_accounts":
         _make_pgbench(server, rows // PGBENCH_ROWS_PER_SCALE)
@@ -144,13 +252,13 @@ def ensure_table(server: Server, connection: psycopg.Connection, table: str, row
         connection.execute(f"drop table if exists {table}")
         connection.execute("set work_mem = '2GB'")
         script = SCRIPTS[table].format(
-            rows=rows, cycles=CYCLES, side=side(rows), partitions=PARTITIONS,
-            clusters=CLUSTERS, dimensions=DIMENSIONS, spread=SPREAD,
+            table=table, rows=rows, cycles=CYCLES, side=side(rows), origin=ORIGIN, partitions=PARTITIONS,
+            clusters=CLUSTERS, dimensions=DIMENSIONS, spread=SPREAD, spread_x=_spread("x"), spread_y=_spread("y"),
         )
-        for statement in script.split(";\n"):
-            connection.execute(statement)
+        _run_script(connection, script)
         connection.execute("reset work_mem")
-    _note_done(connection, table, rows)
+    hide = HIDE.format(table=table, every=HIDDEN[table]) if table in HIDDEN else ""
+    note_done(connection, table, rows, afterwards=hide)
 
 
 def _make_pgbench(server: Server, scale: int) -> None:

@@ -63,15 +63,18 @@ def _disk_of(path: Path) -> dict[str, str]:
     return found
 
 
+def memory_megabytes() -> int:
+    return int(_first_field("/proc/meminfo", "MemTotal").split()[0]) // 1024
+
+
 def describe(path: Path) -> dict[str, Any]:
     """Processor, memory, kernel and the disk that holds `path`."""
-    memory = int(_first_field("/proc/meminfo", "MemTotal").split()[0])
     release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
     system = next((l.split("=", 1)[1].strip('"') for l in release.splitlines() if l.startswith("PRETTY_NAME=")), "Linux")
     return {
         "cpu": _first_field("/proc/cpuinfo", "model name"),
         "cores": os.cpu_count(),
-        "memory_gb": round(memory / 2**20, 1),
+        "memory_gb": round(memory_megabytes() / 1024, 1),
         "kernel": platform.release(),
         "system": system,
         "disk": _disk_of(path),

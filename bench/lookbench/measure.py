@@ -15,23 +15,23 @@ import subprocess
 import tempfile
 import time
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Mapping, Sequence
 
 import psycopg
 
-from .datasets import ensure_index, ensure_table
 from .machine import ROOT
 from .relations import blocks_read, prewarm, storage, total_size
 from .residency import Resident
 from .server import Server, ServerError
 from .variants import Variant
-from .workloads import CACHED, COLD, OS_CACHED, Cell, Workload
+from .workloads import CACHED, COLD, OS_CACHED, Cell, Throughput, Workload
 
 SMALL_BUFFERS = "128MB"
 COLD_BUFFERS = "128MB"
 CACHED_ATTEMPTS = 3
+BLOCK = 8192
 CACHED_ROWS = 20_000  # a cached sample repeats its statements until about so many rows
 CACHED_EXECUTIONS = 200  # or so many executions
 
@@ -51,6 +51,7 @@ class Result:
     reads: int | None
     plan: str
     settings: dict[str, str]
+    categories: dict[str, int] = field(default_factory=dict)  # growth of the workload's counters
 
 
 def told_settings(connection: psycopg.Connection) -> dict[str, str]:
@@ -64,6 +65,10 @@ def told_settings(connection: psycopg.Connection) -> dict[str, str]:
     return {name: value for name, value in rows}
 
 
+def _growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    return {name: value - before.get(name, 0) for name, value in after.items()}
+
+
 class Bench:
     """A server with its tables, and the state of its caches."""
 
@@ -71,7 +76,7 @@ class Bench:
         self.server = server
         self._warm: set[str] = set()
         self._resident: Resident | None = None
-        self._resident_for: tuple[str, str] | None = None
+        self._resident_for: tuple[str, ...] | None = None
 
     # ---- tables -----------------------------------------------------------
 
@@ -81,9 +86,7 @@ class Bench:
         with closing(self.server.connect()) as connection:
             for extension in ("pg_prewarm", *workload.extensions):
                 connection.execute(f"create extension if not exists {extension}")
-            ensure_table(self.server, connection, workload.table, workload.table_rows)
-            for index in {index for cell in cells if (index := workload.index(cell))}:
-                ensure_index(connection, index)
+            workload.make(self.server, connection, cells)
         self.server.stop()
 
     def heap_file(self, table: str) -> Path:
@@ -92,25 +95,25 @@ class Bench:
         with closing(self.server.connect()) as connection:
             return self.server.relation_files(connection, storage(connection, [table])[:1])[0]
 
-    def cached_buffers(self, table: str) -> str:
-        """shared_buffers that hold a table and all its indexes."""
+    def cached_buffers(self, tables: Sequence[str]) -> int:
+        """Megabytes of shared_buffers that hold these tables and all their indexes."""
         self.server.start({"shared_preload_libraries": "", "shared_buffers": COLD_BUFFERS})
         with closing(self.server.connect()) as connection:
-            return f"{int(total_size(connection, table) * 1.03 / 2**20) + 256}MB"
+            return int(total_size(connection, tables) * 1.03 / 2**20) + 256
 
     # ---- states -----------------------------------------------------------
 
     def _server_settings(
-        self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: str
+        self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: int
     ) -> dict[str, str]:
-        buffers = {COLD: COLD_BUFFERS, CACHED: cached_buffers, OS_CACHED: SMALL_BUFFERS}[cell.state]
+        buffers = {COLD: COLD_BUFFERS, CACHED: f"{cached_buffers}MB", OS_CACHED: SMALL_BUFFERS}[cell.state]
         chosen = dict(variant.server)
         if cell.state == CACHED:
             # nothing is read: how it would be read must not force a restart
             chosen = {k: v for k, v in chosen.items() if k == "shared_preload_libraries"}
         return chosen | {"shared_buffers": buffers} | dict(workload.server(cell))
 
-    def _enter(self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: str) -> None:
+    def _enter(self, workload: Workload, cell: Cell, variant: Variant, cached_buffers: int) -> None:
         settings = self._server_settings(workload, cell, variant, cached_buffers)
         if cell.state != OS_CACHED:
             self.release()
@@ -129,16 +132,20 @@ class Bench:
             self._hold(workload, cell)
 
     def _prewarm(self, workload: Workload, cell: Cell) -> None:
-        wanted = [name for name in (workload.table, workload.index_name(cell)) if name not in self._warm]
+        if workload.free_plans:
+            names = list(workload.tables(cell))
+        else:
+            names = list(workload.warmed(cell))
+        wanted = [name for name in names if name not in self._warm]
         if not wanted:
             return
         with closing(self.server.connect()) as connection:
-            prewarm(connection, wanted)
+            prewarm(connection, wanted, with_indexes=workload.free_plans)
         self._warm.update(wanted)
 
     def _hold(self, workload: Workload, cell: Cell) -> None:
         """Lock table and index in the page cache, if it is not these already."""
-        names = (workload.table, workload.index_name(cell))
+        names = tuple(workload.warmed(cell))
         if self._resident_for != names:
             self.release()
             with closing(self.server.connect()) as connection:
@@ -158,7 +165,7 @@ class Bench:
     # ---- one sample -------------------------------------------------------
 
     def sample(
-        self, workload: Workload, cell: Cell, variant: Variant, rep: int, cached_buffers: str
+        self, workload: Workload, cell: Cell, variant: Variant, rep: int, cached_buffers: int
     ) -> Result:
         for _ in range(CACHED_ATTEMPTS):
             self._enter(workload, cell, variant, cached_buffers)
@@ -170,53 +177,55 @@ class Bench:
 
     def _run(self, workload: Workload, cell: Cell, variant: Variant, rep: int) -> Result:
         statements = workload.statements(cell, rep)
-        script = workload.pgbench_script(cell)
+        tables = workload.tables(cell)
+        throughput = workload.throughput(cell)
         with closing(self.server.connect(variant.session)) as connection:
             for statement in workload.setup(cell):
                 connection.execute(statement)
             plan = "\n".join(row[0] for row in connection.execute(f"explain {statements[0]}"))
             settings = told_settings(connection)
-            if script is not None:
-                rows, checksum = self._execute(connection, statements)
-                before = blocks_read(connection, workload.table)
-                ms, executions = self._pgbench(variant.session, script, workload.scope.seconds)
-                reads = blocks_read(connection, workload.table) - before
-                return Result(ms, executions, None, f"{rows}:{checksum}", reads, plan, settings)
+            if throughput is not None:
+                rows, checksum = workload.execute(connection, statements)
+                before, size = blocks_read(connection, tables), total_size(connection, tables)
+                counted = workload.counters(connection, cell)
+                ms, executions = self._pgbench(variant.session, throughput, workload.scope.seconds * throughput.times)
+                reads = blocks_read(connection, tables) - before
+                if self.server.major < 16:
+                    # a block that a table has grown by is counted as read
+                    reads = max(0, reads - (total_size(connection, tables) - size) // BLOCK)
+                grown = _growth(counted, workload.counters(connection, cell))
+                return Result(ms, executions, None, f"{rows}:{checksum}", reads, plan, settings, grown)
             repeat = 1
             if cell.state == CACHED:
-                self._execute(connection, statements)
-                per_pass = max(1, cell.size * len(statements))
-                repeat = max(1, min(CACHED_ROWS // per_pass, CACHED_EXECUTIONS // len(statements)))
-            before = blocks_read(connection, workload.table)
+                workload.execute(connection, statements)
+                if not workload.free_plans:
+                    per_pass = max(1, cell.size * len(statements))
+                    repeat = max(1, min(CACHED_ROWS // per_pass, CACHED_EXECUTIONS // len(statements)))
+            before = blocks_read(connection, tables)
+            counted = workload.counters(connection, cell)
             began = time.perf_counter()
             for _ in range(repeat):
-                rows, checksum = self._execute(connection, statements)
+                rows, checksum = workload.execute(connection, statements)
             ms = (time.perf_counter() - began) * 1000
-            reads = blocks_read(connection, workload.table) - before
-            return Result(ms, repeat * len(statements), rows, checksum, reads, plan, settings)
+            reads = blocks_read(connection, tables) - before
+            grown = _growth(counted, workload.counters(connection, cell))
+            return Result(ms, repeat * len(statements), rows, checksum, reads, plan, settings, grown)
 
-    @staticmethod
-    def _execute(connection: psycopg.Connection, statements: Sequence[str]) -> tuple[int, str]:
-        """Run them; the number of rows scanned, and sums over keys and payloads."""
-        count = keys = payloads = 0
-        for statement in statements:
-            row = connection.execute(statement).fetchone()
-            if row is not None:
-                count += row[0]
-                keys += row[1] or 0
-                payloads += row[2] or 0
-        return count, f"{keys}:{payloads}"
-
-    def _pgbench(self, session: Mapping[str, str], script: str, seconds: int) -> tuple[float, int]:
-        """Milliseconds and executions of one client with prepared statements."""
-        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
-            file.write(script)
-            file.flush()
+    def _pgbench(self, session: Mapping[str, str], what: Throughput, seconds: int) -> tuple[float, int]:
+        """Milliseconds and executions, over all clients, with prepared statements."""
+        with tempfile.TemporaryDirectory() as directory:
+            scripts = []
+            for number, (weight, text) in enumerate(what.scripts):
+                path = Path(directory) / f"{number}.sql"
+                path.write_text(text)
+                scripts += ["-f", f"{path}@{weight}"]
             done = subprocess.run(
-                [str(self.server.bindir / "pgbench"), "-n", "-M", "prepared", "-T", str(seconds), "-f", file.name],
+                [str(self.server.bindir / "pgbench"), "-n", "-M", "prepared", "-T", str(seconds),
+                 "-c", str(what.clients), "-j", str(min(what.clients, 2)), *scripts],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 env=self.server.client_environment(session), cwd=ROOT,
             )
+        # with several scripts each has lines of its own after these
         tps = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
         count = re.search(r"actually processed: (\d+)", done.stdout)
         if done.returncode != 0 or not tps or not count:

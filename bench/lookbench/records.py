@@ -4,7 +4,11 @@ samples.csv   one row per cell, variant and repetition, appended as soon as it i
               measured; a row that is there is not measured again
 machine.json  machine, server, git commit, disk ceiling and settings, one entry for each
               time the runner was started
+categories.csv
+              how much a workload's own counters grew during a sample (all its executions);
+              what did not grow is left out
 plans.txt     the plan of each cell and variant, long lists shortened
+failed.csv    samples that ended in an error, with its text; tried again by the next run
 problems.txt  rows or plans that differed, caches that were not what they should be
 """
 
@@ -15,7 +19,7 @@ import json
 import re
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
 from .workloads.base import Cell
 
@@ -69,7 +73,7 @@ class Records:
         self.directory = directory
         self.csv = directory / "samples.csv"
         if fresh:
-            for name in ("samples.csv", "machine.json", "plans.txt", "problems.txt"):
+            for name in ("samples.csv", "categories.csv", "machine.json", "plans.txt", "failed.csv", "problems.txt"):
                 (directory / name).unlink(missing_ok=True)
         self.samples = list(read_samples(self.csv)) if self.csv.exists() else []
         self._done = {(s.cell.key, s.variant, s.rep) for s in self.samples}
@@ -98,7 +102,7 @@ class Records:
         runs[run] = facts
         path.write_text(json.dumps(runs, indent=1) + "\n")
 
-    # ---- plans.txt and problems.txt ---------------------------------------
+    # ---- plans.txt, categories.csv, failed.csv and problems.txt -----------------------
 
     def _plan_heads(self) -> set[str]:
         path = self.directory / "plans.txt"
@@ -115,6 +119,24 @@ class Records:
             short = "\n".join([*lines[:_PLAN_LINES], f"... {len(lines) - _PLAN_LINES} more lines"])
         with (self.directory / "plans.txt").open("a") as file:
             file.write(f"{head}\n{short}\n")
+
+    def add_categories(self, run: str, cell: Cell, variant: str, rep: int, values: Mapping[str, int]) -> None:
+        path = self.directory / "categories.csv"
+        new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if new:
+                writer.writerow(["run", "cell", "variant", "rep", "category", "value"])
+            writer.writerows([run, cell.key, variant, rep, name, value] for name, value in values.items() if value)
+
+    def add_failure(self, run: str, cell: Cell, variant: str, rep: int, error: str) -> None:
+        path = self.directory / "failed.csv"
+        new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if new:
+                writer.writerow(["run", "cell", "variant", "rep", "error"])
+            writer.writerow([run, cell.key, variant, rep, error])
 
     def add_problem(self, text: str) -> None:
         with (self.directory / "problems.txt").open("a") as file:

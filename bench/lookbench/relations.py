@@ -39,22 +39,27 @@ def storage(connection: psycopg.Connection, roots: Sequence[str]) -> list[str]:
     return [row[0] for row in connection.execute(_STORAGE, (list(roots),))]
 
 
-def total_size(connection: psycopg.Connection, table: str) -> int:
-    """Bytes of a table with everything that belongs to it."""
-    row = connection.execute(_SIZE, ([table],)).fetchone()
+def total_size(connection: psycopg.Connection, tables: Sequence[str]) -> int:
+    """Bytes of tables with everything that belongs to them."""
+    row = connection.execute(_SIZE, (list(tables),)).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def blocks_read(connection: psycopg.Connection, table: str) -> int:
-    """Blocks of the table and its indexes that had to be read into shared_buffers."""
+def blocks_read(connection: psycopg.Connection, tables: Sequence[str]) -> int:
+    """Blocks of the tables and their indexes that had to be read into shared_buffers."""
     connection.execute("select pg_stat_force_next_flush()")
-    row = connection.execute(_READS, ([table],)).fetchone()
+    row = connection.execute(_READS, (list(tables),)).fetchone()
     return int(row[0]) if row else 0
 
 
-def prewarm(connection: psycopg.Connection, roots: Sequence[str]) -> None:
+def prewarm(connection: psycopg.Connection, roots: Sequence[str], with_indexes: bool = False) -> None:
     """Load them into shared_buffers."""
+    if with_indexes:
+        found = connection.execute(
+            "select indexrelid::regclass::text from pg_index where indrelid = any (%s::regclass[])", (list(roots),)
+        )
+        roots = [*roots, *(row[0] for row in found)]
     connection.execute(
         "select sum(pg_prewarm(name::regclass, 'buffer')) from unnest(%s::text[]) name", (storage(connection, roots),)
     )

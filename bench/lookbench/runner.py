@@ -6,13 +6,16 @@ The parameters of a query differ between repetitions and are the same for all va
 
 Checked on the way: the plan has the scan that the variant is about; index-scan variants
 have the same EXPLAIN text; all variants return the same number of rows and sums.  What
-fails is printed, kept in problems.txt, and makes the exit code 1.
+differs is printed, kept in problems.txt, and makes the exit code 1.  A sample that ends in
+an error is noted in failed.csv and tried again by the next run; the report shows its cell as
+failed, whatever its other samples say.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import shutil
 import subprocess
 import sys
 import time
@@ -25,17 +28,20 @@ import psycopg
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from .machine import ROOT, ceiling, describe, source_state
+from .machine import ROOT, ceiling, describe, memory_megabytes, source_state
 from .measure import Bench, Result
 from .records import Records, Sample
 from .server import BASE_SETTINGS, Server, ServerError
+from .storages import LOCAL, STORAGES, Speed
 from .variants import Variant, make_variants
 from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Scope, Workload
 
-DEPTHS = (1, 8, 64)
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
+MEMORY_SHARE = 0.7  # that shared_buffers may take
+SPACE_LEFT = 2 << 30  # bytes of the disk that are left alone
 STATES = (COLD, CACHED, OS_CACHED)
 # seconds, only for the forecast: of a sample's surroundings, and per row that is waited for
-OVERHEAD = {COLD: 0.7, CACHED: 0.1, OS_CACHED: 0.6}
+OVERHEAD = {COLD: 1.2, CACHED: 0.1, OS_CACHED: 0.6}
 PER_ROW = {COLD: 1e-4, CACHED: 2e-6, OS_CACHED: 5e-6}
 
 
@@ -63,9 +69,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--reps", type=int, help="repetitions (default 5, quick 3)")
     parser.add_argument("--rows", type=int, help="rows of the points table (default 20 million, quick 5 million)")
     parser.add_argument("--limit-rows", type=int, default=200_000, help="rows, and pages, of the LIMIT table")
+    parser.add_argument("--tpch", type=int, action="append", metavar="SCALE",
+                        help="scale factor of TPC-H; repeatable (default 1; 5 takes hours)")
     parser.add_argument("--seconds", type=int, help="length of one pgbench run (default 3, quick 1)")
-    parser.add_argument("--variants", default="stock,bitmap,lookahead",
-                        help="of stock, bare, bitmap, lookahead (default stock,bitmap,lookahead)")
+    parser.add_argument("--variants", default="stock,again,bitmap,lookahead",
+                        help="of stock, again, bare, bitmap, lookahead (default stock,again,bitmap,lookahead)")
+    parser.add_argument("--storage", choices=STORAGES, default=LOCAL,
+                        help="the machine's own disk, or a simulated cloud volume: latency in ms and reads/s"
+                             f" (default {LOCAL})")
     parser.add_argument("--variant", metavar="NAME:SETTING=VALUE,...", action="append", default=[],
                         help="one more look-ahead variant with other settings, e.g. d16:max_distance=16; repeatable")
     parser.add_argument("--fresh", action="store_true", help="forget what this results directory has")
@@ -75,10 +86,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--sockets", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--user", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--control", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     quick = options.quick
+    small = quick or options.storage != LOCAL
     options.reps = options.reps or (3 if quick else 5)
-    options.rows = (options.rows or (5_000_000 if quick else 20_000_000)) // 1000 * 1000
+    options.rows = (options.rows or (5_000_000 if small else 20_000_000)) // 1000 * 1000
     options.seconds = options.seconds or (1 if quick else 3)
     if options.rows < 200_000 or options.limit_rows < 10_000:
         parser.error("at least 200,000 rows, and 10,000 for the LIMIT table")
@@ -86,14 +99,16 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def make_workloads(options: argparse.Namespace) -> list[Workload]:
+    small = options.quick or options.storage != LOCAL
     scope = Scope(
         rows=options.rows,
         limit_rows=options.limit_rows,
-        pgbench_rows=1_000_000 if options.quick else 5_000_000,
-        shape_rows=500_000 if options.quick else 3_000_000,
-        vector_rows=50_000 if options.quick else 300_000,
-        part_rows=500_000 if options.quick else 2_000_000,
-        wide_rows=20_000 if options.quick else 100_000,
+        pgbench_rows=1_000_000 if small else 5_000_000,
+        shape_rows=500_000 if small else 3_000_000,
+        vector_rows=50_000 if small else 300_000,
+        part_rows=500_000 if small else 2_000_000,
+        wide_rows=20_000 if small else 100_000,
+        tpch_scales=options.tpch or (1,),
         quick=options.quick,
         seconds=options.seconds,
     )
@@ -103,7 +118,7 @@ def make_workloads(options: argparse.Namespace) -> list[Workload]:
 def plan_steps(options: argparse.Namespace, workloads: list[Workload], variants: list[Variant]) -> list[Step]:
     """All cells that are wanted, state by state and table by table."""
     steps = []
-    for state in STATES:
+    for state in STATES if options.storage == LOCAL else (COLD,):
         for workload in workloads:
             for cell in workload.cells():
                 wanted = not options.only or any(fnmatch.fnmatch(cell.key, p) for p in options.only)
@@ -113,22 +128,29 @@ def plan_steps(options: argparse.Namespace, workloads: list[Workload], variants:
 
 
 def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Variant]:
+    if workload.free_plans:
+        return [v.free() for v in variants if not v.is_bitmap]
     bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
     if cell.state != COLD:
         # they differ in how blocks are read, and nothing (much) is read
         bitmaps = bitmaps[:1]
     settings = workload.server(cell)
     variants = [v for v in variants if all(settings.get(k, value) == value for k, value in v.server.items())]
-    return [v for v in variants if not v.is_bitmap or v in bitmaps]
+    variants = [v for v in variants if not v.is_bitmap or v in bitmaps]
+    return [v.index_only() for v in variants] if workload.index_only else variants
 
 
 def forecast(step: Step, variant: Variant) -> float:
     """Roughly the seconds of one sample."""
-    if step.workload.pgbench_script(step.cell):
-        return OVERHEAD[step.cell.state] + step.workload.scope.seconds
-    rows = step.cell.size * len(step.workload.statements(step.cell, 0))
-    waits = 1.0 if variant.name in ("stock", "bare") else 0.2
-    return OVERHEAD[step.cell.state] + rows * PER_ROW[step.cell.state] * waits
+    throughput = step.workload.throughput(step.cell)
+    if throughput:
+        return OVERHEAD[step.cell.state] + step.workload.scope.seconds * throughput.times
+    waits = 1.0 if variant.is_stock else 0.2
+    guess = step.workload.seconds(step.cell)
+    if guess is None:
+        rows = step.cell.size * len(step.workload.statements(step.cell, 0))
+        guess = rows * PER_ROW[step.cell.state] * waits
+    return OVERHEAD[step.cell.state] + guess
 
 
 class Runner:
@@ -137,8 +159,10 @@ class Runner:
         self.console = console
         self.server = Server(options.bindir, options.data, options.sockets, options.user)
         self.bench = Bench(self.server)
+        self.speed = Speed(options.storage, options.control)
         self.problems = 0
-        directory = options.results or ROOT / "bench/results" / f"{date.today()}-{options.major}"
+        place = "" if options.storage == LOCAL else f"-{options.storage}"
+        directory = options.results or ROOT / "bench/results" / f"{date.today()}-{options.major}{place}"
         self.records = Records(directory, options.fresh)
         self.run = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         self.seen: dict[str, Seen] = {}
@@ -165,6 +189,21 @@ class Runner:
                 workloads.append(workload)
         return plan_steps(self.options, workloads, variants)
 
+    def check_space(self, steps: list[Step]) -> None:
+        """Before anything is made: does it fit?  What is there already is not needed again."""
+        workloads = {step.workload.table: step.workload for step in steps}.values()
+        needed = sum(w.table_rows * w.bytes_per_row for w in workloads)
+        have = sum(f.stat().st_size for f in (self.server.data / "base").rglob("*") if f.is_file())
+        free = shutil.disk_usage(self.server.data).free - SPACE_LEFT
+        if needed - have <= free:
+            return
+        share = max(free + have, 0) / needed
+        raise ServerError(
+            f"the tables need about {needed / 1e9:.0f} GB, {have / 1e9:.0f} of them are there, and"
+            f" {max(free, 0) / 1e9:.0f} GB of the disk may be used; --rows {int(self.options.rows * share) // 1000 * 1000}"
+            " --tpch 1 would fit, or choose cells with --only"
+        )
+
     def make_tables(self, steps: list[Step]) -> None:
         for workload in {id(step.workload): step.workload for step in steps}.values():
             self.console.print(f"tables and indexes for {workload.name}")
@@ -182,15 +221,17 @@ class Runner:
 
     def describe(self, steps: list[Step]) -> None:
         """Machine, server and ceiling into machine.json, before the first sample."""
-        largest = max(steps, key=lambda step: step.workload.table_rows).workload.table
-        heap = self.bench.heap_file(largest)
+        largest = max(steps, key=lambda step: step.workload.table_rows)
+        heap = self.bench.heap_file(largest.workload.tables(largest.cell)[0])
         self.server.stop()
+        self.speed.own()
         reads = ceiling(heap, DEPTHS)
         self.facts = {
             "started": self.run,
             "server": self.server.version,
             "machine": describe(self.options.data.resolve()),
             "source": source_state(),
+            "storage": self.options.storage,
             "options": {k: getattr(self.options, k) for k in ("quick", "reps", "rows", "limit_rows", "seconds")},
             "ceiling_reads_per_second": reads,
             "settings": self.settings,
@@ -203,9 +244,16 @@ class Runner:
 
     def measure(self, steps: list[Step]) -> None:
         todo = [(step, rep, variant) for step in steps for rep, variant in self.missing(step)]
-        buffers: dict[str, str] = {}
-        for table in {step.workload.table for step, _, _ in todo if step.cell.state == CACHED}:
-            buffers[table] = self.bench.cached_buffers(table)
+        buffers: dict[tuple[str, ...], int] = {}
+        for tables in {tuple(step.workload.tables(step.cell)) for step, _, _ in todo if step.cell.state == CACHED}:
+            buffers[tables] = self.bench.cached_buffers(tables)
+            memory = memory_megabytes()
+            if buffers[tables] > memory * MEMORY_SHARE:
+                fitting = int(self.options.rows * memory * MEMORY_SHARE / buffers[tables]) // 1000 * 1000
+                raise ServerError(
+                    f"{', '.join(tables)} would need shared_buffers of {buffers[tables]} MB, and this machine has"
+                    f" {memory} MB of memory: leave the cached cells out, or try --rows {fitting} --tpch 1"
+                )
         with Progress(
             TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
             console=self.console, disable=not self.console.is_terminal, speed_estimate_period=300,
@@ -218,11 +266,15 @@ class Runner:
                     if not self.console.is_terminal:
                         self.console.print(f"{time.strftime('%H:%M:%S')} {last}")
                 progress.update(task, description=f"{last} {variant.name} {rep + 1}/{self.options.reps}")
-                result = self.bench.sample(
-                    step.workload, step.cell, variant, rep, buffers.get(step.workload.table, "")
-                )
-                self._check(step, rep, variant, result)
-                self._record(step.cell, rep, variant, result)
+                try:
+                    result = self.bench.sample(
+                        step.workload, step.cell, variant, rep, buffers.get(tuple(step.workload.tables(step.cell)), 0)
+                    )
+                except (psycopg.Error, ServerError) as error:
+                    self._failed(step.cell, rep, variant, error)
+                else:
+                    self._check(step, rep, variant, result)
+                    self._record(step.cell, rep, variant, result)
                 progress.advance(task, forecast(step, variant))
 
     def _record(self, cell: Cell, rep: int, variant: Variant, result: Result) -> None:
@@ -232,6 +284,8 @@ class Runner:
                 round(result.ms, 4), result.executions, result.rows, result.checksum, result.reads,
             )
         )
+        if result.categories:
+            self.records.add_categories(self.run, cell, variant.name, rep, result.categories)
         self.records.add_plan(cell, variant.name, result.plan)
         place = f"{cell.state} {variant.name}"
         if place not in self.settings:
@@ -241,7 +295,7 @@ class Runner:
     def _check(self, step: Step, rep: int, variant: Variant, result: Result) -> None:
         name = f"{step.cell.key} {variant.name}"
         seen = self.seen.setdefault(step.cell.key, self._seen_before(step.cell))
-        if variant.node not in result.plan:
+        if variant.node and variant.node not in result.plan:
             self._problem(f"{name}: the plan has no {variant.node}")
         if not variant.is_bitmap and rep == 0:
             seen.plans[variant.name] = result.plan
@@ -263,6 +317,13 @@ class Runner:
                 seen.answers.setdefault(sample.rep, (sample.variant, f"{sample.rows} rows, {sample.checksum}"))
         return seen
 
+    def _failed(self, cell: Cell, rep: int, variant: Variant, error: Exception) -> None:
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        self.problems += 1
+        self.console.print(f"[red]failed:[/red] {cell.key} {variant.name}, repetition {rep}: {text}", highlight=False)
+        self.records.add_failure(self.run, cell, variant.name, rep, text)
+        self.server.stop()
+
     def _problem(self, text: str) -> None:
         self.problems += 1
         self.console.print(f"[red]problem:[/red] {text}", highlight=False)
@@ -279,14 +340,20 @@ def main() -> int:
         if options.list:
             for step in steps:
                 console.print(f"{step.cell.key}  {', '.join(v.name for v in step.variants)}")
+            left = sum(forecast(step, variant) for step in steps for _, variant in runner.missing(step))
+            console.print(f"{len(steps)} cells, about {left / 60:.0f} minutes are left to measure")
             return 0
         todo = [step for step in steps if runner.missing(step)]
         if not todo:
             console.print("nothing left to measure; --fresh starts anew")
         else:
+            runner.speed.full()
+            runner.check_space(todo)
             runner.make_tables(todo)
             runner.describe(todo)
             runner.measure(todo)
+            for name, value in runner.speed.counters().items():
+                console.print(f"volume: {name} {value}")
         console.print(f"results: {runner.records.directory}")
         return 1 if runner.problems else 0
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ stock       a plain index scan, pg_lookahead.enable = off
 bitmap-*    a bitmap scan at its best settings, pg_lookahead.enable = off:
             before 18 advice (posix_fadvise) with a high effective_io_concurrency,
             18 with io_method = io_uring where that works, and with many I/O workers
+again       stock once more: what noise alone makes of a ratio
 lookahead   the plan of stock, pg_lookahead.enable = on
 bare        like stock, in a server that has not loaded the library
 
@@ -13,12 +14,13 @@ one is checked by the runner for each cell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Mapping, Sequence
 
 from .server import Server
 
 INDEX_SCAN = "Index Scan"
+INDEX_ONLY_SCAN = "Index Only Scan"
 BITMAP_SCAN = "Bitmap Heap Scan"
 
 _ONLY_INDEX = {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off"}
@@ -38,6 +40,22 @@ class Variant:
     @property
     def is_bitmap(self) -> bool:
         return self.node == BITMAP_SCAN
+
+    @property
+    def is_stock(self) -> bool:
+        """It waits for each block."""
+        return self.name in ("stock", "again", "bare")
+
+    def free(self) -> Variant:
+        """The same with plans of the planner's choice."""
+        session = {k: v for k, v in self.session.items() if k not in _ONLY_INDEX and k not in _ONLY_BITMAP}
+        return replace(self, node="", session=session)
+
+    def index_only(self) -> Variant:
+        """The same with index-only scans instead of index scans."""
+        if self.is_bitmap:
+            return self
+        return replace(self, node=INDEX_ONLY_SCAN, session=dict(self.session) | {"enable_indexonlyscan": "on"})
 
 
 def _preload(library: bool) -> dict[str, str]:
@@ -78,6 +96,7 @@ def make_variants(
     bitmaps = bitmap_variants(server, library, uring)
     known: dict[str, list[Variant]] = {
         "stock": [Variant("stock", INDEX_SCAN, _ONLY_INDEX | _off(library), _preload(library))],
+        "again": [Variant("again", INDEX_SCAN, _ONLY_INDEX | _off(library), _preload(library))],
         "bare": [Variant("bare", INDEX_SCAN, _ONLY_INDEX, _preload(False))],
         "lookahead": [Variant("lookahead", INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"}, _preload(True))],
         "bitmap": bitmaps,

@@ -191,6 +191,34 @@ own_fuzz()
 	count_sum $rc
 }
 
+# own_slowdisk: the simulated volume of the benchmarks; from the checkout and as the
+# caller, since only root can mount
+own_slowdisk()
+{
+	local rc=0
+
+	job_dir slowdisk || return 1
+	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/slowdisk" >out 2>&1 || rc=$?
+	cat out
+	[ $rc -ne 124 ] || timed_out
+	grep -q '^skipped: ' out && note "$(grep '^skipped: ' out)"
+	count_sum $rc
+}
+
+# own_report: the page of bench/report in a browser; from the checkout and as the caller,
+# since it keeps its Python environments in the cache
+own_report()
+{
+	local rc=0
+
+	job_dir report || return 1
+	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/report" >out 2>&1 || rc=$?
+	cat out
+	[ $rc -ne 124 ] || timed_out
+	grep -q '^skipped: ' out && note "$(grep '^skipped: ' out)"
+	count_sum $rc
+}
+
 # ---- PostgreSQL's own suites ----------------------------------------------
 
 # prepare_core NAME: the suites' files and the libraries they load

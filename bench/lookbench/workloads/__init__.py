@@ -1,18 +1,24 @@
 """The workloads, in the order in which they are measured."""
 
 from .append import Append
-from .base import CACHED, COLD, OS_CACHED, Cell, Index, Scope, Workload
+from .base import CACHED, COLD, OS_CACHED, Cell, Index, Scope, Throughput, Workload
+from .contents import Contents
 from .direct import Direct
+from .fragmented import Fragmented
+from .indexonly import IndexOnly
 from .inlist import InList
-from .limit import Limit
+from .limit import Limit, LimitPgbench
 from .lookup import Lookup
 from .matching import Matching
 from .methods import Methods
+from .mixed import Mixed
 from .toast import Toast
+from .tpch import TpcH
 from .vector import Vector
 
 WORKLOADS: tuple[type[Workload], ...] = (
-    Matching, InList, Limit, Lookup, Methods, Vector, Append, Toast, Direct,
+    Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Mixed, Lookup, Contents,
+    Vector, Append, Toast, Direct, TpcH,
 )
 
-__all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Index", "Scope", "WORKLOADS", "Workload"]
+__all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Index", "Scope", "Throughput", "WORKLOADS", "Workload"]

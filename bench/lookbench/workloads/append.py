@@ -21,6 +21,7 @@ class Append(Workload):
     name = "append"
     source = "our own: 1,000 partitions"
     table = "bench_parts"
+    bytes_per_row = 500
 
     @property
     def table_rows(self) -> int:

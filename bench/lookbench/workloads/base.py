@@ -7,7 +7,10 @@ the scan, so that every row is fetched and hardly anything is sent:
 
     select count(*), sum(key), sum(hashtext(payload)) from (...) scan
 
-A workload that measures throughput overrides `pgbench_script` instead.
+A workload that measures throughput overrides `throughput` instead.  One whose plans are the
+planner's own choice (whole queries) sets `free_plans`: then there are no bitmap variants, and
+stock and look-ahead must have the same plan, whichever it is.  One whose plans are index-only
+scans sets `index_only`.  What else a sample should tell goes through `counters`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Iterator, Mapping, Sequence
 
+import psycopg
+
+from ..datasets import ensure_index, ensure_table
 from ..server import Server
 
 COLD = "cold"
@@ -35,6 +41,7 @@ class Scope:
     vector_rows: int  # of bench_vectors
     part_rows: int  # of bench_parts
     wide_rows: int  # of bench_wide
+    tpch_scales: Sequence[int]  # scale factors
     quick: bool
     seconds: int  # of one pgbench run
 
@@ -61,11 +68,23 @@ class Index:
     options: str = ""  # as in WITH (...)
 
 
+@dataclass(frozen=True)
+class Throughput:
+    """What pgbench runs, with prepared statements, for a fixed time."""
+
+    scripts: Sequence[tuple[int, str]]  # weight and text of each
+    clients: int = 1
+    times: int = 1  # as long as other pgbench runs
+
+
 class Workload(ABC):
     name: str
     source: str  # where the workload comes from
     table: str
     extensions: Sequence[str] = ()  # that its table or indexes need
+    free_plans = False  # the planner chooses
+    index_only = False  # plans are index-only scans where others have index scans
+    bytes_per_row = 0  # of the table with its indexes, roughly; for the forecast of space
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -82,9 +101,23 @@ class Workload(ABC):
     def index(self, cell: Cell) -> Index | None:
         """The index that the cell's plan uses; None: made with the table."""
 
+    def tables(self, cell: Cell) -> Sequence[str]:
+        """The tables that a cell reads; they bring all their indexes along when warmed or counted."""
+        return (self.table,)
+
+    def make(self, server: Server, connection: psycopg.Connection, cells: Sequence[Cell]) -> None:
+        """Make tables and indexes that these cells need, unless they are there."""
+        ensure_table(server, connection, self.table, self.table_rows)
+        for index in {index for cell in cells if (index := self.index(cell))}:
+            ensure_index(connection, index)
+
     def index_name(self, cell: Cell) -> str:
         index = self.index(cell)
         return index.name if index else f"{self.table}_pkey"
+
+    def warmed(self, cell: Cell) -> Sequence[str]:
+        """What cached and os-cached cells have in memory."""
+        return (*self.tables(cell), self.index_name(cell))
 
     def obstacle(self, server: Server, uring: bool) -> str | None:
         """Why it cannot be measured on that server; uring: whether io_uring works."""
@@ -107,9 +140,28 @@ class Workload(ABC):
         """Whether a bitmap scan is a sensible competitor."""
         return True
 
-    def pgbench_script(self, cell: Cell) -> str | None:
+    def execute(self, connection: psycopg.Connection, statements: Sequence[str]) -> tuple[int, str]:
+        """Run them all; the number of rows, and a checksum that tells whether they are the same."""
+        count = keys = payloads = 0
+        for statement in statements:
+            row = connection.execute(statement).fetchone()
+            if row is not None:
+                count += row[0]
+                keys += row[1] or 0
+                payloads += row[2] or 0
+        return count, f"{keys}:{payloads}"
+
+    def seconds(self, cell: Cell) -> float | None:
+        """A guess at how long stock takes for one sample, where its size is not a number of rows."""
+        return None
+
+    def throughput(self, cell: Cell) -> Throughput | None:
         """For cells that are measured as throughput: what pgbench runs."""
         return None
+
+    def counters(self, connection: psycopg.Connection, cell: Cell) -> Mapping[str, int]:
+        """Counters whose growth during a sample is recorded in categories.csv."""
+        return {}
 
     def random(self, cell: Cell, rep: int) -> random.Random:
         """Parameters differ between repetitions and not between variants."""

@@ -25,6 +25,7 @@ class Direct(Workload):
     name = "direct"
     source = "our own: direct I/O"
     table = "bench_points"
+    bytes_per_row = 600
 
     @property
     def table_rows(self) -> int:

@@ -20,6 +20,7 @@ class Toast(Workload):
     name = "toast"
     source = "our own: out-of-line columns"
     table = "bench_wide"
+    bytes_per_row = 8500
 
     @property
     def table_rows(self) -> int:

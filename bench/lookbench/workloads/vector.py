@@ -28,6 +28,7 @@ class Vector(Workload):
     name = "vector"
     source = "our own: pgvector"
     table = "bench_vectors"
+    bytes_per_row = 2700
     extensions = ("vector",)
 
     @property
