@@ -72,8 +72,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--tpch", type=int, action="append", metavar="SCALE",
                         help="scale factor of TPC-H; repeatable (default 1; 5 takes hours)")
     parser.add_argument("--seconds", type=int, help="length of one pgbench run (default 3, quick 1)")
-    parser.add_argument("--variants", default="stock,again,bitmap,lookahead",
-                        help="of stock, again, bare, bitmap, lookahead (default stock,again,bitmap,lookahead)")
+    parser.add_argument("--variants",
+                        help="of stock, again, bare, bitmap, lookahead"
+                             " (default stock,again,bitmap,lookahead, quick without again)")
     parser.add_argument("--storage", choices=STORAGES, default=LOCAL,
                         help="the machine's own disk, or a simulated cloud volume: latency in ms and reads/s"
                              f" (default {LOCAL})")
@@ -91,6 +92,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     quick = options.quick
     small = quick or options.storage != LOCAL
     options.reps = options.reps or (3 if quick else 5)
+    options.variants = options.variants or ("stock,bitmap,lookahead" if quick else "stock,again,bitmap,lookahead")
     options.rows = (options.rows or (5_000_000 if small else 20_000_000)) // 1000 * 1000
     options.seconds = options.seconds or (1 if quick else 3)
     if options.rows < 200_000 or options.limit_rows < 10_000:
@@ -131,7 +133,7 @@ def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Va
     if workload.free_plans:
         return [v.free() for v in variants if not v.is_bitmap]
     bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
-    if cell.state != COLD:
+    if cell.state != COLD or workload.scope.quick:
         # they differ in how blocks are read, and nothing (much) is read
         bitmaps = bitmaps[:1]
     settings = workload.server(cell)

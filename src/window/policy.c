@@ -67,6 +67,13 @@
  *	   holds is checked by controls, soon (ASSUMED_FIRST issued blocks) and
  *	   strictly (ASSUMED_ENOUGH fast ones end it); no more than ASSUMED_AHEAD
  *	   visits are foreseen until a wait has confirmed it.
+ *	K. Short scans may together read a table from end to end: each visits the
+ *	   blocks next to those of the one before (TPC-H's query 2: suppliers in
+ *	   order, 80 rows each).  The kernel sees 80 streams, and once it has started
+ *	   them reads each in large pieces, where advice makes it read every block for
+ *	   itself.  So where the predecessor of most blocks is cached, these blocks
+ *	   are left alone for STREAM_TRIAL reads, of which half may be waits: it takes
+ *	   a wait or two for each stream to start.
  *
  * src/window/policy.c
  */
@@ -90,6 +97,9 @@
 #define NEAR_SLOW_PART		2	/* half of them may be waits */
 #define NEAR_PAUSE_FIRST	1024
 #define NEAR_PAUSE_LAST		65536
+#define SHARE_UNIT			1024
+#define SHARE_WEIGHT		16	/* blocks over which the share is averaged */
+#define STREAM_TRIAL		512
 #define TRIAL_VISITS		64
 #define WARM_UP_VISITS		16
 #define SETTLE_VISITS		512 /* more than a leaf page has items, mostly */
@@ -193,6 +203,8 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 	p->memory_pause = MEMORY_PAUSE_FIRST;
 	p->leave_near = true;
 	p->near_pause = NEAR_PAUSE_FIRST;
+	p->leave_streams = true;
+	p->stream_pause = NEAR_PAUSE_FIRST;
 	pass(p);
 	if (config->force)
 		arm(p, true, false);
@@ -277,6 +289,47 @@ on_near_read(LaPolicy *p, bool slow)
 	p->near_reads = p->near_slow = 0;
 }
 
+/* Behaviour K. */
+static void
+on_stream_read(LaPolicy *p, bool slow)
+{
+	p->stream_reads++;
+	if (slow)
+		p->stream_slow++;
+	if (p->stream_slow * NEAR_SLOW_PART > STREAM_TRIAL)
+	{
+		p->leave_streams = false;
+		p->stream_again_at = p->total + p->stream_pause;
+		p->stream_pause = min_int(p->stream_pause * 2, NEAR_PAUSE_LAST);
+	}
+	else if (p->stream_reads < STREAM_TRIAL)
+		return;
+	p->stream_reads = p->stream_slow = 0;
+}
+
+/*
+ * A block to be foreseen is not cached; follows: the one before it is.
+ */
+void
+la_policy_on_uncached(LaPolicy *p, bool follows)
+{
+	p->follow_share += ((follows ? SHARE_UNIT : 0) - p->follow_share) /
+		SHARE_WEIGHT;
+}
+
+/*
+ * Is a block that follows a cached one left to the kernel now?
+ */
+bool
+la_policy_leave_stream(LaPolicy *p)
+{
+	if (p->follow_share < SHARE_UNIT / 2)
+		return false;
+	if (!p->leave_streams && p->total >= p->stream_again_at)
+		p->leave_streams = true;
+	return p->leave_streams;
+}
+
 /*
  * Are runs of near blocks left to the kernel now?
  */
@@ -356,6 +409,14 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 
 		case LA_VISIT_NEAR_MISS:
 			on_near_read(p, slow);
+			if (slow)
+				p->hit_run = 0;
+			else
+				on_hit(p);
+			break;
+
+		case LA_VISIT_STREAM_MISS:
+			on_stream_read(p, slow);
 			if (slow)
 				p->hit_run = 0;
 			else

@@ -63,6 +63,8 @@ typedef enum LaVisitResult
 	LA_VISIT_MISS,				/* read without having been issued */
 	LA_VISIT_NEAR_MISS,			/* the same, close to the previous block */
 	LA_VISIT_NEXT_MISS,			/* the same, the block after the previous one */
+	LA_VISIT_STREAM_MISS,		/* the same, after a block read by a scan
+								 * before */
 	LA_VISIT_CONTROL,			/* the same, left out of advice on purpose */
 	LA_VISIT_ISSUED				/* read after having been issued */
 } LaVisitResult;
@@ -105,6 +107,15 @@ typedef struct LaPolicy
 	int64_t		near_again_at;	/* value of total for the next trial */
 	int			near_pause;		/* visits between trials */
 
+	/* scans that go on side by side with earlier ones, see behaviour K */
+	int			follow_share;	/* of blocks not cached, those whose
+								 * predecessor was, 1/1024ths */
+	bool		leave_streams;	/* leave them to the kernel */
+	int			stream_reads;	/* on trial */
+	int			stream_slow;	/* ... that were waits */
+	int64_t		stream_again_at;	/* value of total for the next trial */
+	int			stream_pause;	/* visits between trials */
+
 	/* rescans */
 	int64_t		total;			/* visits of all scans */
 	int64_t		scan_start;		/* value of total when this one began */
@@ -123,6 +134,8 @@ extern bool la_policy_control_due(const LaPolicy *p);
 extern void la_policy_on_control(LaPolicy *p);
 extern void la_policy_on_issue(LaPolicy *p);
 extern bool la_policy_leave_near(LaPolicy *p);
+extern void la_policy_on_uncached(LaPolicy *p, bool follows);
+extern bool la_policy_leave_stream(LaPolicy *p);
 extern int	la_policy_visits_ahead(const LaPolicy *p);
 
 /*

@@ -32,7 +32,9 @@
  *	  or the last NEAR_RUN visits to blocks near the previous one.  The kernel
  *	  recognizes the former, and often the latter, and reads ahead with larger
  *	  requests than advice would make; the policy finds out whether it does (its
- *	  behaviour G).
+ *	  behaviour G);
+ *	- stream: the predecessor of this block, as of most others, is cached: short
+ *	  scans that together read a table from end to end (its behaviour K).
  *
  * Invariant: the window is a hint.  Whatever it holds, la_window_visit leaves
  * the wanted block in the scan's buffer, or raises the error that reading it
@@ -64,7 +66,8 @@ typedef enum VisitState
 	VISIT_CONTROL,				/* not cached, left alone to be timed */
 	VISIT_RECENT,
 	VISIT_SEQUENTIAL,			/* left to the kernel's read-ahead */
-	VISIT_NEAR					/* the same, as long as that works */
+	VISIT_NEAR,					/* the same, as long as that works */
+	VISIT_STREAM				/* the same, one of many streams */
 } VisitState;
 
 typedef struct Visit
@@ -268,6 +271,19 @@ is_recent(LaWindow *w, BlockNumber block)
 	return found;
 }
 
+/*
+ * Does the block follow one that is cached, so that it was read before, perhaps
+ * by another scan?  Then the kernel may take its read for part of a stream.
+ */
+static bool
+follows_cached(LaWindow *w, BlockNumber block)
+{
+	Buffer		before;
+
+	return w->policy->io && !w->policy->config.force && w->aio == NULL &&
+		block > 0 && la_issue_is_cached(w->heap, block - 1, &before);
+}
+
 static LaIssueResult
 issue(LaWindow *w, Visit *v)
 {
@@ -286,10 +302,37 @@ issue(LaWindow *w, Visit *v)
 	return result;
 }
 
+/*
+ * Is this visit's block, if it is not cached, not to be issued: as part of a stream
+ * that is left to the kernel, or as a control?
+ */
+static bool
+leave_alone(LaWindow *w, Visit *v, bool *follows)
+{
+	LaPolicy   *p = w->policy;
+
+	*follows = follows_cached(w, v->block);
+	if ((!*follows && !la_policy_control_due(p)) ||
+		la_issue_is_cached(w->heap, v->block, &v->recent))
+		return false;
+	if (*follows && la_policy_leave_stream(p))
+	{
+		la_policy_on_uncached(p, true);
+		v->state = VISIT_STREAM;
+		return true;
+	}
+	if (!la_policy_control_due(p))
+		return false;
+	la_policy_on_control(p);
+	v->state = VISIT_CONTROL;
+	return true;
+}
+
 static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
 	Visit	   *v = &w->ring[w->tail & w->mask];
+	bool		follows = false;
 
 	v->block = f->block;
 	v->offset = f->offset;
@@ -309,11 +352,10 @@ foresee(LaWindow *w, const LaForeseen *f)
 	{
 		/* reading it is an error, and stock's to raise */
 	}
-	else if (la_policy_control_due(w->policy) &&
-			 !la_issue_is_cached(w->heap, f->block, &v->recent))
+	else if (leave_alone(w, v, &follows))
 	{
-		la_policy_on_control(w->policy);
-		v->state = VISIT_CONTROL;
+		if (v->state == VISIT_STREAM)
+			count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
 	}
 	else
 	{
@@ -327,6 +369,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 				v->state = VISIT_ISSUED;
 				w->in_flight++;
 				la_policy_on_issue(w->policy);
+				la_policy_on_uncached(w->policy, follows);
 				count(w, LA_BLOCKS_ISSUED);
 				break;
 			case LA_ISSUE_NOTHING:
@@ -405,6 +448,9 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 				break;
 			case VISIT_NEAR:
 				result = LA_VISIT_NEAR_MISS;
+				break;
+			case VISIT_STREAM:
+				result = LA_VISIT_STREAM_MISS;
 				break;
 			default:
 				result = LA_VISIT_MISS;

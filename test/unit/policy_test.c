@@ -548,6 +548,57 @@ test_knowledge(void)
 	check("known slow reads alone arm nothing", s.issued == 0);
 }
 
+/* n reads that follow cached blocks, each of them slow or not. */
+static void
+stream_reads(LaPolicy *p, int n, bool slow)
+{
+	for (int i = 0; i < n; i++)
+	{
+		la_policy_on_uncached(p, true);
+		if (la_policy_leave_stream(p))
+			la_policy_on_visit(p, LA_VISIT_STREAM_MISS,
+							   slow ? DISK_US : OS_CACHE_US);
+		else
+			la_policy_on_visit(p, LA_VISIT_ISSUED, OS_CACHE_US);
+	}
+}
+
+static void
+test_streams(void)
+{
+	Sim			s;
+	LaPolicy   *p = &s.policy;
+
+	start(&s, &defaults);
+	visits(&s, 'd', 100);
+	check("no stream at first", !la_policy_leave_stream(p));
+	for (int i = 0; i < 1000; i++)
+		la_policy_on_uncached(p, i % 3 == 0);
+	check("a third of the blocks makes no stream", !la_policy_leave_stream(p));
+	stream_reads(p, 40, true);
+	check("most of them do, and waits may begin it", la_policy_leave_stream(p));
+	stream_reads(p, 200, true);
+	stream_reads(p, 300, false);
+	check("streams that the kernel serves are left to it",
+		  la_policy_leave_stream(p));
+	stream_reads(p, 1024, false);
+	check("... for as long as it does, and end look-ahead for reads",
+		  la_policy_leave_stream(p) && p->state != LA_ARMED);
+
+	start(&s, &defaults);
+	visits(&s, 'd', 100);
+	stream_reads(p, 400, true);
+	check("streams that it does not serve are issued",
+		  p->state == LA_ARMED && !la_policy_leave_stream(p));
+	stream_reads(p, 700, true);
+	check("... for a while", !la_policy_leave_stream(p));
+	stream_reads(p, 600, true);
+	check("... then tried again", p->stream_pause > 2048);
+	for (int i = 0; i < 100; i++)
+		la_policy_on_uncached(p, false);
+	check("other blocks end a stream", p->follow_share < 100);
+}
+
 int
 main(void)
 {
@@ -560,6 +611,7 @@ main(void)
 	test_rescans();
 	test_settings();
 	test_knowledge();
+	test_streams();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }

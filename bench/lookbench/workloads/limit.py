@@ -18,7 +18,7 @@ from typing import Iterator, Sequence
 from .base import CACHED, COLD, OS_CACHED, Cell, Index, Throughput, Workload, scan
 
 LIMITS = tuple(2**i for i in range(11))
-QUICK_LIMITS = (1, 8, 64, 512)
+QUICK_LIMITS = (1, 16, 256)
 QUICK_PGBENCH_LIMITS = (1, 128)
 EXECUTIONS = 20
 

@@ -56,8 +56,7 @@ class Methods(Workload):
         for shape, by_state in SHAPES.items():
             for state, distributions in zip((COLD, CACHED), by_state):
                 for data in distributions:
-                    # of the orders a quick run has both only where nothing is cached
-                    if quick and data != "random" and (data != "sequential" or state != COLD):
+                    if quick and (data != "random" or state != COLD):
                         continue
                     for size in QUICK_SIZES if quick else SIZES:
                         yield Cell(self.name, data, shape, size, state)
