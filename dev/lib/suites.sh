@@ -191,28 +191,15 @@ own_fuzz()
 	count_sum $rc
 }
 
-# own_slowdisk: the simulated volume of the benchmarks; from the checkout and as the
-# caller, since only root can mount
-own_slowdisk()
+# own_program NAME: test/NAME, which tests what needs no server of ours; from the
+# checkout and as the caller, since only root can mount (slowdisk), and since it may
+# keep a Python environment in the cache (report)
+own_program()
 {
 	local rc=0
 
-	job_dir slowdisk || return 1
-	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/slowdisk" >out 2>&1 || rc=$?
-	cat out
-	[ $rc -ne 124 ] || timed_out
-	grep -q '^skipped: ' out && note "$(grep '^skipped: ' out)"
-	count_sum $rc
-}
-
-# own_report: the page of bench/report in a browser; from the checkout and as the caller,
-# since it keeps its Python environments in the cache
-own_report()
-{
-	local rc=0
-
-	job_dir report || return 1
-	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/report" >out 2>&1 || rc=$?
+	job_dir "$1" || return 1
+	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/$1" >out 2>&1 || rc=$?
 	cat out
 	[ $rc -ne 124 ] || timed_out
 	grep -q '^skipped: ' out && note "$(grep '^skipped: ' out)"

@@ -94,12 +94,12 @@
 #define ASSUMED_AHEAD		16
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
-#define NEAR_SLOW_PART		2	/* half of them may be waits */
-#define NEAR_PAUSE_FIRST	1024
-#define NEAR_PAUSE_LAST		65536
+#define STREAM_TRIAL		512
+#define SLOW_PART			2	/* half of them may be waits */
+#define TRIAL_PAUSE_FIRST	1024
+#define TRIAL_PAUSE_LAST	65536
 #define SHARE_UNIT			1024
 #define SHARE_WEIGHT		16	/* blocks over which the share is averaged */
-#define STREAM_TRIAL		512
 #define TRIAL_VISITS		64
 #define WARM_UP_VISITS		16
 #define SETTLE_VISITS		512 /* more than a leaf page has items, mostly */
@@ -201,10 +201,8 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 	p->holdoff_length = HOLDOFF_FIRST;
 	p->quiet_hits = memory_wanted(p) ? config->memory_threshold : INT32_MAX;
 	p->memory_pause = MEMORY_PAUSE_FIRST;
-	p->leave_near = true;
-	p->near_pause = NEAR_PAUSE_FIRST;
-	p->leave_streams = true;
-	p->stream_pause = NEAR_PAUSE_FIRST;
+	p->near.leave = p->stream.leave = true;
+	p->near.pause = p->stream.pause = TRIAL_PAUSE_FIRST;
 	pass(p);
 	if (config->force)
 		arm(p, true, false);
@@ -271,40 +269,33 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 		arm(p, true, true);
 }
 
-/* Behaviour G: a block left to the kernel had to be read. */
+/*
+ * Behaviours G and K: a block left to the kernel had to be read.  After `length`
+ * reads, or as soon as more than half of so many were waits, there is an answer.
+ */
 static void
-on_near_read(LaPolicy *p, bool slow)
+on_trial_read(LaPolicy *p, LaTrial *trial, int length, bool slow)
 {
-	p->near_reads++;
+	trial->reads++;
 	if (slow)
-		p->near_slow++;
-	if (p->near_slow * NEAR_SLOW_PART > NEAR_TRIAL)
+		trial->slow++;
+	if (trial->slow * SLOW_PART > length)
 	{
-		p->leave_near = false;
-		p->near_again_at = p->total + p->near_pause;
-		p->near_pause = min_int(p->near_pause * 2, NEAR_PAUSE_LAST);
+		trial->leave = false;
+		trial->again_at = p->total + trial->pause;
+		trial->pause = min_int(trial->pause * 2, TRIAL_PAUSE_LAST);
 	}
-	else if (p->near_reads < NEAR_TRIAL)
+	else if (trial->reads < length)
 		return;
-	p->near_reads = p->near_slow = 0;
+	trial->reads = trial->slow = 0;
 }
 
-/* Behaviour K. */
-static void
-on_stream_read(LaPolicy *p, bool slow)
+static bool
+leave_to_kernel(LaPolicy *p, LaTrial *trial)
 {
-	p->stream_reads++;
-	if (slow)
-		p->stream_slow++;
-	if (p->stream_slow * NEAR_SLOW_PART > STREAM_TRIAL)
-	{
-		p->leave_streams = false;
-		p->stream_again_at = p->total + p->stream_pause;
-		p->stream_pause = min_int(p->stream_pause * 2, NEAR_PAUSE_LAST);
-	}
-	else if (p->stream_reads < STREAM_TRIAL)
-		return;
-	p->stream_reads = p->stream_slow = 0;
+	if (!trial->leave && p->total >= trial->again_at)
+		trial->leave = true;
+	return trial->leave;
 }
 
 /*
@@ -323,11 +314,8 @@ la_policy_on_uncached(LaPolicy *p, bool follows)
 bool
 la_policy_leave_stream(LaPolicy *p)
 {
-	if (p->follow_share < SHARE_UNIT / 2)
-		return false;
-	if (!p->leave_streams && p->total >= p->stream_again_at)
-		p->leave_streams = true;
-	return p->leave_streams;
+	return p->follow_share >= SHARE_UNIT / 2 &&
+		leave_to_kernel(p, &p->stream);
 }
 
 /*
@@ -336,9 +324,7 @@ la_policy_leave_stream(LaPolicy *p)
 bool
 la_policy_leave_near(LaPolicy *p)
 {
-	if (!p->leave_near && p->total >= p->near_again_at)
-		p->leave_near = true;
-	return p->leave_near;
+	return leave_to_kernel(p, &p->near);
 }
 
 /* Behaviour E: reads are slow, as it seems.  Controls get rarer. */
@@ -408,15 +394,11 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 			break;
 
 		case LA_VISIT_NEAR_MISS:
-			on_near_read(p, slow);
-			if (slow)
-				p->hit_run = 0;
-			else
-				on_hit(p);
-			break;
-
 		case LA_VISIT_STREAM_MISS:
-			on_stream_read(p, slow);
+			if (result == LA_VISIT_NEAR_MISS)
+				on_trial_read(p, &p->near, NEAR_TRIAL, slow);
+			else
+				on_trial_read(p, &p->stream, STREAM_TRIAL, slow);
 			if (slow)
 				p->hit_run = 0;
 			else

@@ -69,6 +69,16 @@ typedef enum LaVisitResult
 	LA_VISIT_ISSUED				/* read after having been issued */
 } LaVisitResult;
 
+/* Blocks of some kind are left to the kernel: does it read them ahead? */
+typedef struct LaTrial
+{
+	bool		leave;			/* leave them to it */
+	int			reads;			/* on trial */
+	int			slow;			/* ... that were waits */
+	int64_t		again_at;		/* value of total for the next trial */
+	int			pause;			/* visits between trials */
+} LaTrial;
+
 typedef struct LaPolicy
 {
 	LaPolicyConfig config;
@@ -100,21 +110,11 @@ typedef struct LaPolicy
 	int64_t		memory_again_at;	/* value of total for the next trial */
 	int			memory_pause;	/* visits between trials */
 
-	/* blocks left to the kernel's read-ahead */
-	bool		leave_near;		/* it does its work */
-	int			near_reads;		/* on trial */
-	int			near_slow;		/* ... that were waits */
-	int64_t		near_again_at;	/* value of total for the next trial */
-	int			near_pause;		/* visits between trials */
-
-	/* scans that go on side by side with earlier ones, see behaviour K */
+	/* blocks left to the kernel's read-ahead, behaviours G and K */
+	LaTrial		near;
+	LaTrial		stream;
 	int			follow_share;	/* of blocks not cached, those whose
 								 * predecessor was, 1/1024ths */
-	bool		leave_streams;	/* leave them to the kernel */
-	int			stream_reads;	/* on trial */
-	int			stream_slow;	/* ... that were waits */
-	int64_t		stream_again_at;	/* value of total for the next trial */
-	int			stream_pause;	/* visits between trials */
 
 	/* rescans */
 	int64_t		total;			/* visits of all scans */

@@ -593,7 +593,7 @@ test_streams(void)
 	stream_reads(p, 700, true);
 	check("... for a while", !la_policy_leave_stream(p));
 	stream_reads(p, 600, true);
-	check("... then tried again", p->stream_pause > 2048);
+	check("... then tried again", p->stream.pause > 2048);
 	for (int i = 0; i < 100; i++)
 		la_policy_on_uncached(p, false);
 	check("other blocks end a stream", p->follow_share < 100);
