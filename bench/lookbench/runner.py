@@ -67,10 +67,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="cells whose name workload/data/shape/size/state matches, e.g. 'limit/*/cold'; repeatable")
     parser.add_argument("--reps", type=int, help="repetitions (default 5, quick 3)")
-    parser.add_argument("--rows", type=int, help="rows of the points table (default 20 million, quick 5 million)")
-    parser.add_argument("--limit-rows", type=int, default=200_000, help="rows, and pages, of the LIMIT table")
+    parser.add_argument("--rows", type=int, help="rows of the points table (default 20 million, quick 2 million)")
+    parser.add_argument("--limit-rows", type=int, help="rows, and pages, of the LIMIT table (default 200,000, quick 50,000)")
     parser.add_argument("--tpch", type=int, action="append", metavar="SCALE",
-                        help="scale factor of TPC-H; repeatable (default 1; 5 takes hours)")
+                        help="scale factor of TPC-H; repeatable (default 1, quick none; 5 takes hours)")
     parser.add_argument("--seconds", type=int, help="length of one pgbench run (default 3, quick 1)")
     parser.add_argument("--variants",
                         help="of stock, again, bare, bitmap, lookahead"
@@ -93,8 +93,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     small = quick or options.storage != LOCAL
     options.reps = options.reps or (3 if quick else 5)
     options.variants = options.variants or ("stock,bitmap,lookahead" if quick else "stock,again,bitmap,lookahead")
-    options.rows = (options.rows or (5_000_000 if small else 20_000_000)) // 1000 * 1000
+    options.rows = (options.rows or (2_000_000 if quick else 5_000_000 if small else 20_000_000)) // 1000 * 1000
     options.seconds = options.seconds or (1 if quick else 3)
+    options.limit_rows = options.limit_rows or (50_000 if quick else 200_000)
     if options.rows < 200_000 or options.limit_rows < 10_000:
         parser.error("at least 200,000 rows, and 10,000 for the LIMIT table")
     return options
@@ -105,12 +106,12 @@ def make_workloads(options: argparse.Namespace) -> list[Workload]:
     scope = Scope(
         rows=options.rows,
         limit_rows=options.limit_rows,
-        pgbench_rows=1_000_000 if small else 5_000_000,
-        shape_rows=500_000 if small else 3_000_000,
-        vector_rows=50_000 if small else 300_000,
-        part_rows=500_000 if small else 2_000_000,
+        pgbench_rows=500_000 if small else 5_000_000,
+        shape_rows=200_000 if options.quick else 500_000 if small else 3_000_000,
+        vector_rows=20_000 if options.quick else 50_000 if small else 300_000,
+        part_rows=200_000 if options.quick else 500_000 if small else 2_000_000,
         wide_rows=20_000 if small else 100_000,
-        tpch_scales=options.tpch or (1,),
+        tpch_scales=options.tpch or (() if options.quick else (1,)),
         quick=options.quick,
         seconds=options.seconds,
     )

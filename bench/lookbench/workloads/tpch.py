@@ -40,7 +40,7 @@ class TpcH(Workload):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.table = tables(max(scope.tpch_scales))[0]
+        self.table = tables(max(scope.tpch_scales, default=1))[0]
 
     @property
     def table_rows(self) -> int:
