@@ -251,12 +251,16 @@ def ensure_table(server: Server, connection: psycopg.Connection, table: str, row
     else:
         connection.execute(f"drop table if exists {table}")
         connection.execute("set work_mem = '2GB'")
+        # the planner cannot guess how many rows these joins of numbers have
+        connection.execute("set enable_nestloop = off")
+        connection.execute("set enable_mergejoin = off")
         script = SCRIPTS[table].format(
             table=table, rows=rows, cycles=CYCLES, side=side(rows), origin=ORIGIN, partitions=PARTITIONS,
             clusters=CLUSTERS, dimensions=DIMENSIONS, spread=SPREAD, spread_x=_spread("x"), spread_y=_spread("y"),
         )
         _run_script(connection, script)
-        connection.execute("reset work_mem")
+        for name in ("work_mem", "enable_nestloop", "enable_mergejoin"):
+            connection.execute(f"reset {name}")
     hide = HIDE.format(table=table, every=HIDDEN[table]) if table in HIDDEN else ""
     note_done(connection, table, rows, afterwards=hide)
 

@@ -52,8 +52,11 @@
  *	   it reads, differs from system to system (128 kB to many MB).  So in
  *	   OBSERVE a wait close to the previous block is only a quarter of the
  *	   evidence: read-ahead gets the time to set in.  Armed, runs of near blocks
- *	   are left to the kernel as long as at most half of their reads are waits,
- *	   else issued like others, and tried again later.  Reads from block to next
+ *	   are left to the kernel as long as at most a quarter of their reads are
+ *	   waits, else issued like others, and tried again later.  (With half of them,
+ *	   the kernel's read-ahead of 128 kB would keep every third read a wait.)  A
+ *	   trial has its answer when the blocks are visited, so until then no more
+ *	   than MOST_UNDECIDED of them are foreseen (window.c).  Reads from block to next
  *	   block are the kernel's always: waits there mean that the disk is busy
  *	   with large requests, and small ones of ours would only disturb it.
  *	H. force ignores all that: armed from the first row, at full distance.
@@ -94,8 +97,9 @@
 #define ASSUMED_AHEAD		16
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
+#define NEAR_SLOW			4	/* so many of them may be waits */
 #define STREAM_TRIAL		512
-#define SLOW_PART			2	/* half of them may be waits */
+#define STREAM_SLOW			256
 #define TRIAL_PAUSE_FIRST	1024
 #define TRIAL_PAUSE_LAST	65536
 #define SHARE_UNIT			1024
@@ -271,22 +275,25 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 
 /*
  * Behaviours G and K: a block left to the kernel had to be read.  After `length`
- * reads, or as soon as more than half of so many were waits, there is an answer.
+ * reads, or as soon as more than `most_slow` were waits, there is an answer.
  */
 static void
-on_trial_read(LaPolicy *p, LaTrial *trial, int length, bool slow)
+on_trial_read(LaPolicy *p, LaTrial *trial, int length, int most_slow,
+			  bool slow)
 {
 	trial->reads++;
 	if (slow)
 		trial->slow++;
-	if (trial->slow * SLOW_PART > length)
+	if (trial->slow > most_slow)
 	{
-		trial->leave = false;
+		trial->leave = trial->proven = false;
 		trial->again_at = p->total + trial->pause;
 		trial->pause = min_int(trial->pause * 2, TRIAL_PAUSE_LAST);
 	}
 	else if (trial->reads < length)
 		return;
+	else
+		trial->proven = true;
 	trial->reads = trial->slow = 0;
 }
 
@@ -396,9 +403,10 @@ on_armed_visit(LaPolicy *p, LaVisitResult result, double us)
 		case LA_VISIT_NEAR_MISS:
 		case LA_VISIT_STREAM_MISS:
 			if (result == LA_VISIT_NEAR_MISS)
-				on_trial_read(p, &p->near, NEAR_TRIAL, slow);
+				on_trial_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow);
 			else
-				on_trial_read(p, &p->stream, STREAM_TRIAL, slow);
+				on_trial_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW,
+							  slow);
 			if (slow)
 				p->hit_run = 0;
 			else

@@ -73,6 +73,7 @@ typedef enum LaVisitResult
 typedef struct LaTrial
 {
 	bool		leave;			/* leave them to it */
+	bool		proven;			/* it does, by the last trial */
 	int			reads;			/* on trial */
 	int			slow;			/* ... that were waits */
 	int64_t		again_at;		/* value of total for the next trial */

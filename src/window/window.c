@@ -54,6 +54,7 @@
 
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
+#define MOST_UNDECIDED	16
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256
 #define RING_FACTOR		4		/* ring slots per block of max_distance */
@@ -100,6 +101,7 @@ struct LaWindow
 	BlockNumber last_foreseen;
 	int			run;			/* visits that were to the next block */
 	int			near_run;		/* visits that were to a near block */
+	int			undecided;		/* foreseen and left to the kernel on trial */
 	BlockNumber heap_size;		/* see la_issue_exists() */
 
 	LaAio	   *aio;			/* under direct I/O, else NULL */
@@ -194,7 +196,7 @@ la_window_clear(LaWindow *w)
 	w->in_flight = w->landed = 0;
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = InvalidBlockNumber;
-	w->run = w->near_run = 0;
+	w->run = w->near_run = w->undecided = 0;
 }
 
 void
@@ -303,6 +305,17 @@ issue(LaWindow *w, Visit *v)
 }
 
 /*
+ * Is it left to the kernel, which must prove itself by it?  (The policy's
+ * behaviour G: the answer comes when it is visited.)
+ */
+static bool
+is_on_trial(LaWindow *w, const Visit *v)
+{
+	return (v->state == VISIT_NEAR && !w->policy->near.proven) ||
+		(v->state == VISIT_STREAM && !w->policy->stream.proven);
+}
+
+/*
  * Is this visit's block, if it is not cached, not to be issued: as part of a stream
  * that is left to the kernel, or as a control?
  */
@@ -376,6 +389,8 @@ foresee(LaWindow *w, const LaForeseen *f)
 				break;
 		}
 	}
+	if (is_on_trial(w, v))
+		w->undecided++;
 	w->tail++;
 }
 
@@ -387,6 +402,7 @@ top_up(LaWindow *w)
 	int			max_distance = w->policy->config.max_distance;
 
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
+		   w->undecided < MOST_UNDECIDED &&
 		   (w->aio == NULL || la_aio_most(w->aio) > 0) &&
 		   w->producer.next_visit(w->producer.arg, &f))
 		foresee(w, &f);
@@ -484,6 +500,9 @@ la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
 			w->landed--;
 		else if (v.state == VISIT_ISSUED)
 			w->in_flight--;
+		else if ((v.state == VISIT_NEAR || v.state == VISIT_STREAM) &&
+				 w->undecided > 0)
+			w->undecided--;
 	}
 	else
 	{
