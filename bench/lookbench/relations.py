@@ -73,8 +73,11 @@ def occupy_buffers(connection: psycopg.Connection) -> None:
 
     The kernel clears a page of shared memory when it is first touched.  On a server that
     has just started that costs as much as a tenth of a random read, whoever reads first;
-    on one that has run for a minute it costs nothing.
+    on one that has run for a minute it costs nothing.  Without pg_prewarm nothing is filled.
     """
+    if connection.execute("select 1 from pg_available_extensions where name = 'pg_prewarm'").fetchone() is None:
+        return
+    connection.execute("create extension if not exists pg_prewarm")
     row = connection.execute("select setting::integer from pg_settings where name = 'shared_buffers'").fetchone()
     assert row is not None
     wanted = int(row[0])

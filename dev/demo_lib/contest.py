@@ -29,6 +29,7 @@ CACHED_BUFFERS = "512MB"  # for all that the bitmap scan of the range has to rea
 COLD_REPETITIONS = 3
 CACHED_REPETITIONS = 9
 CACHED_ATTEMPTS = 3
+TABLES = ("files",)
 
 Tick = Callable[[str], None]
 
@@ -66,12 +67,12 @@ class Contest:
     def _ask(self, connection: psycopg.Connection, query: Query, outcome: Outcome) -> None:
         """Once: time, rows, digests, blocks read."""
         results = []
-        before = blocks_read(connection, "files")
+        before = blocks_read(connection, TABLES)
         began = time.perf_counter()
         for statement in query.statements:
             results.append(connection.execute(statement))
         outcome.times.append((time.perf_counter() - began) * 1000)
-        outcome.blocks = blocks_read(connection, "files") - before
+        outcome.blocks = blocks_read(connection, TABLES) - before
         rows = [row for result in results for row in result.fetchall()]
         outcome.rows = len(rows)
         outcome.ordered = _digest(rows)
