@@ -199,9 +199,9 @@ install(PlanState *ps, IndexScanDesc scan, LaKind kind, LaDemand demand,
 }
 
 static void
-attach_to_index_scan(IndexScanState *node, LaDemand demand, bool missed)
+attach_to_index_scan(PlanState *ps, LaDemand demand, bool missed)
 {
-	PlanState  *ps = &node->ss.ps;
+	IndexScanState *node = castNode(IndexScanState, ps);
 
 	restore_exec(ps, exec_index_scan);
 	if (!eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
@@ -224,9 +224,9 @@ attach_to_index_scan(IndexScanState *node, LaDemand demand, bool missed)
 }
 
 static void
-attach_to_index_only_scan(IndexOnlyScanState *node, LaDemand demand, bool missed)
+attach_to_index_only_scan(PlanState *ps, LaDemand demand, bool missed)
 {
-	PlanState  *ps = &node->ss.ps;
+	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
 
 	restore_exec(ps, exec_index_only_scan);
 	if (!eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
@@ -250,58 +250,62 @@ attach_to_index_only_scan(IndexOnlyScanState *node, LaDemand demand, bool missed
 	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, demand, missed);
 }
 
-static inline bool
-enough_taken(IndexScanDesc scan, ScanDirection dir)
+/* What attaches a node of one kind: attach_to_index_scan() or the other. */
+typedef void (*attach_function) (PlanState *ps, LaDemand demand, bool missed);
+
+static inline TupleTableSlot *
+first_execution(PlanState *ps, LaDemand demand, ExecProcNodeMtd exec,
+				attach_function attach)
 {
-	return scan != NULL && la_batch_items_taken(scan, dir) >= la_attach_delay;
+	attach(ps, demand, false);
+	return exec(ps);
+}
+
+static inline TupleTableSlot *
+deferred_execution(PlanState *ps, LaDemand demand, ExecProcNodeMtd exec,
+				   attach_function attach, IndexScanDesc scan,
+				   ScanDirection order)
+{
+	int64		reads = la_issue_blocks_read();
+	ScanDirection dir = ps->state->es_direction * order;
+	TupleTableSlot *slot;
+
+	if (scan != NULL && la_batch_items_taken(scan, dir) >= la_attach_delay)
+		return first_execution(ps, demand, exec, attach);
+	slot = exec(ps);
+	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
+		attach(ps, demand, true);
+	return slot;
 }
 
 static inline TupleTableSlot *
 first_index_scan(PlanState *ps, LaDemand demand)
 {
-	attach_to_index_scan(castNode(IndexScanState, ps), demand, false);
-	return exec_index_scan(ps);
+	return first_execution(ps, demand, exec_index_scan, attach_to_index_scan);
 }
 
 static inline TupleTableSlot *
 deferred_index_scan(PlanState *ps, LaDemand demand)
 {
-	IndexScanState *node = castNode(IndexScanState, ps);
-	IndexScan  *plan = (IndexScan *) ps->plan;
-	int64		reads = la_issue_blocks_read();
-	TupleTableSlot *slot;
-
-	if (enough_taken(node->iss_ScanDesc,
-					 ps->state->es_direction * plan->indexorderdir))
-		return first_index_scan(ps, demand);
-	slot = exec_index_scan(ps);
-	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-		attach_to_index_scan(node, demand, true);
-	return slot;
+	return deferred_execution(ps, demand, exec_index_scan, attach_to_index_scan,
+							  castNode(IndexScanState, ps)->iss_ScanDesc,
+							  ((IndexScan *) ps->plan)->indexorderdir);
 }
 
 static inline TupleTableSlot *
 first_index_only_scan(PlanState *ps, LaDemand demand)
 {
-	attach_to_index_only_scan(castNode(IndexOnlyScanState, ps), demand, false);
-	return exec_index_only_scan(ps);
+	return first_execution(ps, demand, exec_index_only_scan,
+						   attach_to_index_only_scan);
 }
 
 static inline TupleTableSlot *
 deferred_index_only_scan(PlanState *ps, LaDemand demand)
 {
-	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
-	IndexOnlyScan *plan = (IndexOnlyScan *) ps->plan;
-	int64		reads = la_issue_blocks_read();
-	TupleTableSlot *slot;
-
-	if (enough_taken(node->ioss_ScanDesc,
-					 ps->state->es_direction * plan->indexorderdir))
-		return first_index_only_scan(ps, demand);
-	slot = exec_index_only_scan(ps);
-	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-		attach_to_index_only_scan(node, demand, true);
-	return slot;
+	return deferred_execution(ps, demand, exec_index_only_scan,
+							  attach_to_index_only_scan,
+							  castNode(IndexOnlyScanState, ps)->ioss_ScanDesc,
+							  ((IndexOnlyScan *) ps->plan)->indexorderdir);
 }
 
 /*

@@ -32,8 +32,8 @@
  *	   max_distance, while so many visits are hits that fewer blocks than
  *	   max_distance are in flight.  The ramp protects queries that stop early
  *	   from reads they never use; where the plan tells that the scan is read to
- *	   its end (read_to_end), it begins at max_distance.  (A distance that decays with every hit stays
- *	   near 1 on mixed data, as core's patch found.)
+ *	   its end (read_to_end), it begins at max_distance.  (A distance that decays
+ *	   with every hit stays near 1 on mixed data, as core's patch found.)
  *	D. When no block had to be issued for IO_QUIET visits, the scan goes back to
  *	   PASS.  Not sooner: a wait is worth hundreds of cached visits, so rare
  *	   misses pay for a look at many hits.
@@ -56,8 +56,8 @@
  *	   waits, else issued like others, and tried again later.  (With half of them,
  *	   the kernel's read-ahead of 128 kB would keep every third read a wait.)  A
  *	   trial has its answer when the blocks are visited, so until then no more
- *	   than MOST_UNDECIDED of them are foreseen (window.c).  Reads from block to next
- *	   block are the kernel's always: waits there mean that the disk is busy
+ *	   than MOST_UNDECIDED of them are foreseen (window.c).  Reads from block to
+ *	   next block are the kernel's always: waits there mean that the disk is busy
  *	   with large requests, and small ones of ours would only disturb it.
  *	H. force ignores all that: armed from the first row, at full distance.
  *	I. Memory look-ahead takes 1.7 times as little time where pages come from

@@ -323,21 +323,23 @@ static bool
 leave_alone(LaWindow *w, Visit *v, bool *follows)
 {
 	LaPolicy   *p = w->policy;
+	bool		stream;
 
 	*follows = follows_cached(w, v->block);
-	if ((!*follows && !la_policy_control_due(p)) ||
+	stream = *follows && la_policy_leave_stream(p);
+	if ((!stream && !la_policy_control_due(p)) ||
 		la_issue_is_cached(w->heap, v->block, &v->recent))
 		return false;
-	if (*follows && la_policy_leave_stream(p))
+	if (stream)
 	{
 		la_policy_on_uncached(p, true);
 		v->state = VISIT_STREAM;
-		return true;
 	}
-	if (!la_policy_control_due(p))
-		return false;
-	la_policy_on_control(p);
-	v->state = VISIT_CONTROL;
+	else
+	{
+		la_policy_on_control(p);
+		v->state = VISIT_CONTROL;
+	}
 	return true;
 }
 
