@@ -3,7 +3,8 @@
 # dev/lib/extension.sh - compile and install pg_lookahead for one server.
 #
 # Each server gets a build directory of its own, .cache/ext/NAME, made afresh
-# from the checkout: nothing stale, and four servers can be built at once.
+# from the checkout: nothing stale, and four servers can be built at once.  A lock for each
+# keeps scripts that run at the same time from taking it away from one another.
 #
 # Warnings are errors: -Wall -Wextra -Werror.  PostgreSQL's headers would not
 # pass -Wextra, so they are declared to be system headers with -isystem (gcc then
@@ -25,6 +26,15 @@ extension_dir()
 
 # compile_extension NAME: strictly, in its own directory
 compile_extension()
+{
+	mkdir -p "$CACHE/ext"
+	(
+		flock 9
+		compile_locked "$1"
+	) 9>"$(extension_dir "$1").lock"
+}
+
+compile_locked()
 {
 	local dir log
 
@@ -52,7 +62,10 @@ ext_make()
 
 install_extension()
 {
-	logged "$LOGS/ext-$1.log" ext_make "$1" install
+	(
+		flock 9
+		logged "$LOGS/ext-$1.log" ext_make "$1" install
+	) 9>"$(extension_dir "$1").lock"
 }
 
 # check_refusal NAME: compat.h must stop an unsupported major with one #error.

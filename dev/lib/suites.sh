@@ -191,9 +191,9 @@ own_fuzz()
 	count_sum $rc
 }
 
-# own_program NAME: test/NAME, which tests what needs no server of ours; from the
-# checkout and as the caller, since only root can mount (slowdisk), and since it may
-# keep a Python environment in the cache (report)
+# own_program NAME: test/NAME, which needs no server of this run; from the checkout and
+# as the caller, since only root can mount (slowdisk), and since it may keep a Python
+# environment in the cache (report, demo)
 own_program()
 {
 	local rc=0
