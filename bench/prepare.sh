@@ -4,7 +4,8 @@
 #
 # Sourced after dev/lib/*.sh.  It gives
 #   need_tools PACKAGE...    Debian packages, installed when root, named otherwise
-#   need_python              PYTHON: an interpreter with what bench/requirements.txt names
+#   need_python [NAME...]    PYTHON: an interpreter with what bench/requirements.txt names,
+#                            and bench/requirements-NAME.txt
 #   install_into NAME        pg_lookahead compiled and installed for that server
 
 VENV=$CACHE/venv
@@ -47,24 +48,31 @@ base_python()
 	return 1
 }
 
-# need_python: .cache/venv, which others use too, holds bench/requirements.txt
+# need_python: in .cache/venv, which others use too; a copy of each list that was installed
+# lies in it, so that it is read again when the list has changed
 need_python()
 {
-	local base
+	local base list name
+	local -a lists=("$ROOT/bench/requirements.txt")
 
+	for name in "$@"; do
+		lists+=("$ROOT/bench/requirements-$name.txt")
+	done
 	PYTHON=$VENV/bin/python
 	(
 		flock 9
-		"$PYTHON" -c 'import psycopg, rich, matplotlib, markdown_it' 2>/dev/null &&
-			[ -x "$VENV/bin/tpchgen-cli" ] && exit 0
-		say "making a Python environment"
-		if ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
-			base_python >/dev/null || need_tools python3-venv
-			base=$(base_python) || die "Python 3.9 or newer with the module venv is needed"
-			logged "$LOGS/venv.log" "$base" -m venv --clear "$VENV" || exit 1
-		fi
-		logged "$LOGS/venv.log" "$PYTHON" -m pip install -q \
-			--disable-pip-version-check -r "$ROOT/bench/requirements.txt"
+		for list in "${lists[@]}"; do
+			cmp -s "$list" "$VENV/${list##*/}" && continue
+			say "making a Python environment: ${list##*/}"
+			if ! "$PYTHON" -m pip --version >/dev/null 2>&1; then
+				base_python >/dev/null || need_tools python3-venv
+				base=$(base_python) || die "Python 3.9 or newer with the module venv is needed"
+				logged "$LOGS/venv.log" "$base" -m venv --clear "$VENV" || exit 1
+			fi
+			logged "$LOGS/venv.log" "$PYTHON" -m pip install -q \
+				--disable-pip-version-check -r "$list" || exit 1
+			cp "$list" "$VENV/" || exit 1
+		done
 	) 9>"$CACHE/venv.lock" || die "the Python environment could not be made"
 }
 

@@ -90,7 +90,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--control", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     quick = options.quick
-    small = quick or options.storage != LOCAL
+    options.small = small = quick or options.storage != LOCAL
     options.reps = options.reps or (3 if quick else 5)
     options.variants = options.variants or ("stock,bitmap,lookahead" if quick else "stock,again,bitmap,lookahead")
     options.rows = (options.rows or (2_000_000 if quick else 5_000_000 if small else 20_000_000)) // 1000 * 1000
@@ -102,7 +102,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def make_workloads(options: argparse.Namespace) -> list[Workload]:
-    small = options.quick or options.storage != LOCAL
+    small = options.small
     scope = Scope(
         rows=options.rows,
         limit_rows=options.limit_rows,

@@ -7,7 +7,7 @@ q01.sql ...    the 22 queries with the specification's validation parameters; {s
                equal in several rows
 load           a schema for each scale factor, made once
 
-The data comes from tpchgen-cli, a package of bench/requirements.txt that makes the bytes
+The data comes from tpchgen-cli, a package of bench/requirements-run.txt that makes the bytes
 of TPC's own dbgen; it goes into COPY through a pipe, no file is written.
 """
 
