@@ -16,16 +16,20 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import signal
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
-from typing import Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import psycopg
 
 from .relations import occupy_buffers
 
 SUPERUSER = "postgres"
+WAIT_SECONDS = 60  # for a server to start or to stop
+STOP_SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 # A server for measuring: nothing runs by itself, nothing is durable.
@@ -52,7 +56,7 @@ class ServerError(Exception):
     """The server or one of its programs did not do what it was asked to."""
 
 
-def _user_arguments(user: str) -> dict[str, object]:
+def _user_arguments(user: str) -> dict[str, Any]:
     """Arguments of subprocess that make a child run as that user."""
     if os.geteuid() != 0:
         return {}
@@ -65,6 +69,14 @@ def clean_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
 
 
+def _wait_for(done: Callable[[], bool | None]) -> bool:
+    """Wait until it is done (True) or cannot be done any more (None), or for WAIT_SECONDS."""
+    until = time.monotonic() + WAIT_SECONDS
+    while (answer := done()) is False and time.monotonic() < until:
+        time.sleep(0.005)
+    return bool(answer)
+
+
 class Server:
     def __init__(self, bindir: Path, data: Path, sockets: Path, user: str) -> None:
         self.bindir = bindir
@@ -72,22 +84,24 @@ class Server:
         self.sockets = sockets
         self.user = user
         self.running_with: dict[str, str] | None = None
+        self._postmaster: subprocess.Popen[bytes] | None = None  # if it was started here
         text = self._run([str(bindir / "postgres"), "--version"]).strip()
         self.version = text.split()[2]
         self.major = int(re.match(r"\d+", self.version)[0])  # type: ignore[index]
 
+    def _surroundings(self) -> dict[str, Any]:
+        """Of the server's programs: its user, and a session of their own."""
+        return {"env": clean_environment(), "cwd": "/", "start_new_session": True} | _user_arguments(self.user)
+
     def _run(self, command: Sequence[str]) -> str:
-        """Run one of the server's programs as its user, in a session of its own."""
+        """Run one of the server's programs."""
         done: subprocess.CompletedProcess[str] = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=clean_environment(),
-            cwd="/",
-            start_new_session=True,
-            **_user_arguments(self.user),  # type: ignore[call-overload]
+            **self._surroundings(),
         )
         if done.returncode != 0:
             last = (done.stdout.strip().splitlines() or ["no message"])[-1]
@@ -129,18 +143,37 @@ class Server:
         self.stop()
         self._write_variant(dict(settings) | {"unix_socket_directories": str(self.sockets)})
         log = self.data / "server.log"
-        try:
-            # output goes to the log: the postmaster must not inherit our pipe
-            self._run([str(self.bindir / "pg_ctl"), "start", "-D", str(self.data), "-l", str(log), "-w", "-t", "60"])
-        except ServerError:
+        with log.open("a") as output:
+            self._postmaster = subprocess.Popen(
+                [str(self.bindir / "postgres"), "-D", str(self.data)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **self._surroundings(),
+            )
+        if not _wait_for(self._answers):
             lines = [line for line in log.read_text().splitlines() if "FATAL" in line]
-            raise ServerError(f"the server does not start: {lines[-1] if lines else f'see {log}'}") from None
+            self.stop("immediate")
+            raise ServerError(f"the server does not start: {lines[-1] if lines else f'see {log}'}")
         self.running_with = dict(settings)
+
+    def _answers(self) -> bool | None:
+        """None: it will not any more."""
+        try:
+            self.connect().close()
+        except psycopg.OperationalError:
+            assert self._postmaster is not None
+            return None if self._postmaster.poll() is not None else False
+        return True
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it if it runs, also one that an interrupted run left behind."""
         self.running_with = None
-        if self._runs():
+        if self._postmaster is not None:
+            self._postmaster.send_signal(STOP_SIGNALS[mode])
+            try:
+                self._postmaster.wait(WAIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise ServerError(f"the server does not stop; see {self.data / 'server.log'}") from None
+            self._postmaster = None
+        elif self._runs():
             self._run([str(self.bindir / "pg_ctl"), "stop", "-D", str(self.data), "-m", mode, "-w"])
 
     def _runs(self) -> bool:
