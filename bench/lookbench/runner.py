@@ -41,7 +41,7 @@ MEMORY_SHARE = 0.7  # that shared_buffers may take
 SPACE_LEFT = 2 << 30  # bytes of the disk that are left alone
 STATES = (COLD, CACHED, OS_CACHED)
 # seconds, only for the forecast: of a sample's surroundings, and per row that is waited for
-OVERHEAD = {COLD: 1.2, CACHED: 0.1, OS_CACHED: 0.6}
+OVERHEAD = {COLD: 0.5, CACHED: 0.2, OS_CACHED: 0.6}
 PER_ROW = {COLD: 1e-4, CACHED: 2e-6, OS_CACHED: 5e-6}
 
 

@@ -64,7 +64,9 @@
  *	   memory, and a tenth or two more where they are in the CPU's caches
  *	   (figures in bench/).  Which is the case cannot be seen from the blocks, so
  *	   it is timed: TRIAL_VISITS visits without, as many with it, and it is kept
- *	   only if it was faster.  Both answers are checked again now and then.
+ *	   only if it was faster.  Both answers are checked again now and then.  A
+ *	   visit of many rows, or of rows that much is done with, has little of its
+ *	   time to gain: beyond LONG_VISIT_US no visits are spent on a trial.
  *	J. What one scan has learnt of an index, the next one of this session begins
  *	   with: known_slow arms at the first miss, untimed.  Whether that still
  *	   holds is checked by controls, soon (ASSUMED_FIRST issued blocks) and
@@ -108,6 +110,7 @@
 #define WARM_UP_VISITS		16
 #define SETTLE_VISITS		512 /* more than a leaf page has items, mostly */
 #define FASTER				0.88	/* of the time: noise must not decide */
+#define LONG_VISIT_US		4.0 /* memory costs a tenth of that */
 #define MEMORY_KEPT			16384	/* visits, until it is checked again */
 #define MEMORY_PAUSE_FIRST	4096
 #define MEMORY_PAUSE_LAST	(1 << 20)
@@ -457,13 +460,22 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 		hold_off(p);
 }
 
+/* Memory look-ahead is not worth it: ask again later, and later each time. */
+static void
+memory_pause(LaPolicy *p)
+{
+	pass(p);
+	p->memory_again_at = p->total + p->memory_pause;
+	p->memory_pause = min_int(p->memory_pause * 2, MEMORY_PAUSE_LAST);
+}
+
 /*
  * Behaviour I.  clock_at has been reached: the time is now_us.
  *
  *	IDLE -> PASSIVE (twice: start and end) -> WARM_UP -> TRIAL -> KEPT
- *	 ^		  ^													|	  |
- *	 +--------|---------- not faster: pause ---------------------+	  |
- *			  +------------ SETTLE <--------------- check again ------+
+ *	 ^        ^  | visits are long                          |     |
+ *	 +--------|--+------ was not faster: pause -------------+     |
+ *	          +----------- SETTLE <-------- check again ----------+
  */
 void
 la_policy_on_clock(LaPolicy *p, double now_us)
@@ -486,6 +498,11 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 			}
 			p->passive_us = now_us - p->phase_start_us;
 			p->phase_start_us = 0;
+			if (p->passive_us > TRIAL_VISITS * LONG_VISIT_US)
+			{
+				memory_pause(p);
+				break;
+			}
 			arm(p, false, false);
 			set_phase(p, LA_MEMORY_WARM_UP, WARM_UP_VISITS);
 			break;
@@ -502,12 +519,7 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 				p->memory_pause = MEMORY_PAUSE_FIRST;
 			}
 			else
-			{
-				pass(p);
-				p->memory_again_at = p->total + p->memory_pause;
-				p->memory_pause = min_int(p->memory_pause * 2,
-										  MEMORY_PAUSE_LAST);
-			}
+				memory_pause(p);
 			p->phase_start_us = 0;
 			break;
 

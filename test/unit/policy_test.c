@@ -265,6 +265,16 @@ test_arming(void)
 	visits(&s, 'h', 2000000);
 	check("and found when it is later", s.policy.state == LA_ARMED ||
 		  s.armed_visits > 500000);
+
+	start(&s, &defaults);
+	s.passive_us = 8.0;
+	s.armed_us = 7.6;
+	visits(&s, 'h', 100000);
+	check("long visits get no trial", s.armed_visits == 0);
+	s.passive_us = 1.0;
+	s.armed_us = 0.6;
+	visits(&s, 'h', 1000000);
+	check("until they are short", s.armed_visits > 500000);
 }
 
 static void

@@ -19,13 +19,11 @@ import psycopg
 
 from ..datasets import ensure_index, ensure_table
 from ..server import Server
-from .base import CACHED, COLD, Cell, Index, Workload, scan
+from .base import CACHED, COLD, Cell, Index, Workload, executions, scan
 
 SIZES = (100, 1_000, 10_000, 100_000)
 SEQUENTIAL_SIZES = (10_000,)
 QUICK_SIZES = (1_000,)
-SHORT = 100
-SHORT_EXECUTIONS = 10
 SHAPES = ("visible", "tenth", "hidden")
 COLUMNS = {"random": ("rnd", "seq"), "sequential": ("seq", "rnd")}  # key and included column
 SHARE = 4  # of the rows of bench_points
@@ -66,8 +64,7 @@ class IndexOnly(Workload):
 
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
         draw = self.random(cell, rep)
-        count = SHORT_EXECUTIONS if cell.size <= SHORT else 1
-        return [self._statement(cell, draw.randrange(self.table_rows - cell.size + 1)) for _ in range(count)]
+        return [self._statement(cell, draw.randrange(self.table_rows - cell.size + 1)) for _ in range(executions(cell.size))]
 
     def _statement(self, cell: Cell, first: int) -> str:
         key, other = COLUMNS[cell.data]

@@ -17,12 +17,10 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from .base import CACHED, COLD, OS_CACHED, Cell, Index, Workload, scan
+from .base import CACHED, COLD, OS_CACHED, Cell, Index, Workload, executions, scan
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (1, 100, 10_000)
-SHORT = 100  # queries up to that size are executed
-SHORT_EXECUTIONS = 10  # times with different values
 COLUMNS = {"random": "rnd", "sequential": "seq", "correlated": "cor", "cyclic": "cyc"}
 
 
@@ -62,9 +60,7 @@ class Matching(Workload):
 
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
         draw = self.random(cell, rep)
-        # one short query would be measured by its noise
-        count = SHORT_EXECUTIONS if cell.size <= SHORT else 1
-        return [self._statement(cell, draw.randrange(self.scope.rows // cell.size - 1)) for _ in range(count)]
+        return [self._statement(cell, draw.randrange(self.scope.rows // cell.size - 1)) for _ in range(executions(cell.size))]
 
     def _statement(self, cell: Cell, value: int) -> str:
         column, n = COLUMNS[cell.data], cell.size

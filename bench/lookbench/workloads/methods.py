@@ -20,13 +20,11 @@ import random
 from typing import Iterator, Mapping, Sequence
 
 from ..datasets import ORIGIN, side
-from .base import CACHED, COLD, Cell, Index, Workload, scan
+from .base import CACHED, COLD, Cell, Index, Workload, executions, scan
 
 SIZES = (100, 1_000, 10_000)
 QUICK_SIZES = (1_000,)
 BOXES = {100: (10, 10), 1_000: (25, 40), 10_000: (100, 100)}  # width and height in squares
-SHORT = 100
-SHORT_EXECUTIONS = 10
 COLUMNS = {"random": "rnd", "sequential": "seq", "correlated": "cor", "cyclic": "cyc"}
 BOTH = ("random", "sequential")
 # shape -> its data when cold, and when cached
@@ -74,8 +72,7 @@ class Methods(Workload):
 
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
         draw = self.random(cell, rep)
-        count = SHORT_EXECUTIONS if cell.size <= SHORT else 1
-        return [scan("seq as key, payload", f"from {self.table} {self._clause(cell, draw)}") for _ in range(count)]
+        return [scan("seq as key, payload", f"from {self.table} {self._clause(cell, draw)}") for _ in range(executions(cell.size))]
 
     def _clause(self, cell: Cell, draw: random.Random) -> str:
         if cell.shape == "hash-eq":

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from .base import CACHED, COLD, Cell, Index, Workload, scan
+from .base import CACHED, COLD, Cell, Index, Workload, executions, scan
 
 SIZES = (100, 1_000, 10_000)
 QUICK_SIZES = (1_000,)
-SHORT = 100
-SHORT_EXECUTIONS = 10
 
 
 class Toast(Workload):
@@ -36,8 +34,7 @@ class Toast(Workload):
 
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
         draw = self.random(cell, rep)
-        count = SHORT_EXECUTIONS if cell.size <= SHORT else 1
-        return [self._statement(cell, draw.randrange(self.table_rows - cell.size)) for _ in range(count)]
+        return [self._statement(cell, draw.randrange(self.table_rows - cell.size)) for _ in range(executions(cell.size))]
 
     def _statement(self, cell: Cell, first: int) -> str:
         where = f"key between {first} and {first + cell.size - 1} order by key"
