@@ -134,8 +134,8 @@ def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Va
     if workload.free_plans:
         return [v.free() for v in variants if not v.is_bitmap]
     bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
-    if cell.state != COLD or workload.scope.quick:
-        # they differ in how blocks are read, and nothing (much) is read
+    if cell.state != COLD or workload.scope.quick or not workload.all_bitmaps:
+        # they differ in how blocks are read, and nothing (much) is read, or it is known by then
         bitmaps = bitmaps[:1]
     settings = workload.server(cell)
     variants = [v for v in variants if all(settings.get(k, value) == value for k, value in v.server.items())]

@@ -83,6 +83,7 @@ class Workload(ABC):
     table: str
     extensions: Sequence[str] = ()  # that its table or indexes need
     free_plans = False  # the planner chooses
+    all_bitmaps = False  # all candidates for the best bitmap scan take part, not only the first
     index_only = False  # plans are index-only scans where others have index scans
     bytes_per_row = 0  # of the table with its indexes, roughly; for the forecast of space
 

@@ -29,6 +29,7 @@ class Matching(Workload):
     source = "Vondra, index prefetching, 2023"
     table = "bench_points"
     bytes_per_row = 600
+    all_bitmaps = True
 
     @property
     def table_rows(self) -> int:
