@@ -273,9 +273,14 @@ attend(LaScan *ls, ScanDirection dir)
 		la_batch_turn_array_keys(ls, dir);
 	found = next_row(ls, dir);
 	ls->ended = !found;
-	if (ls->policy.state == LA_OBSERVE && found &&
-		heap_needed(ls, &scan->xs_heaptid))
-		observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
+	if (ls->policy.state == LA_OBSERVE && found)
+	{
+		if (heap_needed(ls, &scan->xs_heaptid))
+			observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
+		else
+			/* or an all-visible table would be observed for ever */
+			la_policy_on_visit(&ls->policy, LA_VISIT_HIT, 0.0);
+	}
 	ls->seen_reads = la_issue_blocks_read();
 	return found;
 }
@@ -335,7 +340,7 @@ finish_scan(LaScan *ls)
 		la_queue_drop(ls);
 	if (started)
 		la_policy_rescan(&ls->policy, !ls->ended);
-	la_history_note(ls->indexrelid, ls->policy.verdict);
+	la_history_note(ls->indexrelid, &ls->policy);
 	ls->ended = false;
 	ls->moved_page = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
@@ -448,6 +453,7 @@ read_settings(LaScan *ls)
 		.advice_works = distance > 0 && la_window_can_issue(heap),
 		.read_to_end = ls->read_to_end,
 		.known_slow = la_history_known_slow(ls->indexrelid),
+		.known_unhelpful = la_history_known_unhelpful(ls->indexrelid),
 		.force = la_force
 	};
 

@@ -8,7 +8,10 @@
  * scattered over the table, another one finds side by side, where the kernel
  * reads ahead by itself.
  *
- *		index OID ---(modulo)---> one entry of SIZE: { index, slow? }
+ *		index OID ---(modulo)---> one entry of SIZE: { index, slow?, unhelpful? }
+ *
+ * The same for look-ahead in memory, which takes a trial to be found out: for
+ * UNHELPFUL_SCANS scans after one that it did not help, it is not tried at once.
  *
  * The last verdict counts; two indexes that share an entry forget each other.
  * Being wrong is cheap in both directions (policy.c, behaviours B and J), so
@@ -21,24 +24,55 @@
 #include "window/history.h"
 
 #define SIZE	256
+#define UNHELPFUL_SCANS 32
 
 static struct
 {
 	Oid			index;
 	bool		slow;
+	int			unhelpful;		/* scans that believe it */
 }			entries[SIZE];
+
+static bool
+is_known(Oid index)
+{
+	return entries[index % SIZE].index == index;
+}
 
 bool
 la_history_known_slow(Oid index)
 {
-	return entries[index % SIZE].index == index && entries[index % SIZE].slow;
+	return is_known(index) && entries[index % SIZE].slow;
 }
 
-void
-la_history_note(Oid index, LaVerdict verdict)
+/*
+ * Was memory look-ahead not faster?  To be asked once for each scan.
+ */
+bool
+la_history_known_unhelpful(Oid index)
 {
-	if (verdict == LA_READS_UNKNOWN)
+	return is_known(index) && entries[index % SIZE].unhelpful > 0 &&
+		entries[index % SIZE].unhelpful-- > 0;
+}
+
+/*
+ * What a scan that ends has learnt.
+ */
+void
+la_history_note(Oid index, const LaPolicy *policy)
+{
+	if (policy->verdict == LA_READS_UNKNOWN &&
+		policy->memory_verdict == LA_MEMORY_UNKNOWN)
 		return;
-	entries[index % SIZE].index = index;
-	entries[index % SIZE].slow = verdict == LA_READS_SLOW;
+	if (!is_known(index))
+	{
+		entries[index % SIZE].index = index;
+		entries[index % SIZE].slow = false;
+		entries[index % SIZE].unhelpful = 0;
+	}
+	if (policy->verdict != LA_READS_UNKNOWN)
+		entries[index % SIZE].slow = policy->verdict == LA_READS_SLOW;
+	if (policy->memory_verdict != LA_MEMORY_UNKNOWN)
+		entries[index % SIZE].unhelpful =
+			policy->memory_verdict == LA_MEMORY_NOT_FASTER ? UNHELPFUL_SCANS : 0;
 }

@@ -10,6 +10,7 @@
 #include "window/policy.h"
 
 extern bool la_history_known_slow(Oid index);
-extern void la_history_note(Oid index, LaVerdict verdict);
+extern bool la_history_known_unhelpful(Oid index);
+extern void la_history_note(Oid index, const LaPolicy *policy);
 
 #endif							/* LA_HISTORY_H */

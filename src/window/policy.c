@@ -66,7 +66,9 @@
  *	   it is timed: TRIAL_VISITS visits without, as many with it, and it is kept
  *	   only if it was faster.  Both answers are checked again now and then.  A
  *	   visit of many rows, or of rows that much is done with, has little of its
- *	   time to gain: beyond LONG_VISIT_US no visits are spent on a trial.
+ *	   time to gain: beyond LONG_VISIT_US no visits are spent on a trial.  Nor are
+ *	   they at the beginning of a scan of which an earlier one of this session has
+ *	   found that it was not faster (known_unhelpful).
  *	J. What one scan has learnt of an index, the next one of this session begins
  *	   with: known_slow arms at the first miss, untimed.  Whether that still
  *	   holds is checked by controls, soon (ASSUMED_FIRST issued blocks) and
@@ -112,7 +114,7 @@
 #define FASTER				0.88	/* of the time: noise must not decide */
 #define LONG_VISIT_US		4.0 /* memory costs a tenth of that */
 #define MEMORY_KEPT			16384	/* visits, until it is checked again */
-#define MEMORY_PAUSE_FIRST	4096
+#define MEMORY_PAUSE_FIRST	8192
 #define MEMORY_PAUSE_LAST	(1 << 20)
 #define SIXTEENTHS			16
 
@@ -208,6 +210,8 @@ la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 	p->holdoff_length = HOLDOFF_FIRST;
 	p->quiet_hits = memory_wanted(p) ? config->memory_threshold : INT32_MAX;
 	p->memory_pause = MEMORY_PAUSE_FIRST;
+	if (config->known_unhelpful)
+		p->memory_again_at = MEMORY_PAUSE_FIRST;
 	p->near.leave = p->stream.leave = true;
 	p->near.pause = p->stream.pause = TRIAL_PAUSE_FIRST;
 	pass(p);
@@ -465,6 +469,7 @@ static void
 memory_pause(LaPolicy *p)
 {
 	pass(p);
+	p->memory_verdict = LA_MEMORY_NOT_FASTER;
 	p->memory_again_at = p->total + p->memory_pause;
 	p->memory_pause = min_int(p->memory_pause * 2, MEMORY_PAUSE_LAST);
 }
@@ -516,6 +521,7 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 			if (now_us - p->phase_start_us < p->passive_us * FASTER)
 			{
 				set_phase(p, LA_MEMORY_KEPT, MEMORY_KEPT);
+				p->memory_verdict = LA_MEMORY_FASTER;
 				p->memory_pause = MEMORY_PAUSE_FIRST;
 			}
 			else

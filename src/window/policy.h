@@ -24,6 +24,7 @@ typedef struct LaPolicyConfig
 	bool		advice_works;	/* false under direct I/O */
 	bool		read_to_end;	/* the scan will not be left early */
 	bool		known_slow;		/* reads were waits the last time */
+	bool		known_unhelpful;	/* memory look-ahead was not faster */
 	bool		force;			/* arm at once, never disarm */
 } LaPolicyConfig;
 
@@ -56,6 +57,14 @@ typedef enum LaVerdict
 	LA_READS_FAST				/* the operating system has the blocks */
 } LaVerdict;
 
+/* The same of memory look-ahead. */
+typedef enum LaMemoryVerdict
+{
+	LA_MEMORY_UNKNOWN,
+	LA_MEMORY_FASTER,
+	LA_MEMORY_NOT_FASTER
+} LaMemoryVerdict;
+
 /* What became of one visit to a heap block. */
 typedef enum LaVisitResult
 {
@@ -85,6 +94,7 @@ typedef struct LaPolicy
 	LaPolicyConfig config;
 	LaPolicyState state;
 	LaVerdict	verdict;
+	LaMemoryVerdict memory_verdict;
 
 	/* PASS and OBSERVE */
 	int64_t		holdoff_until;	/* value of total from which to observe again */

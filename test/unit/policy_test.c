@@ -231,6 +231,7 @@ static void
 test_arming(void)
 {
 	Sim			s;
+	LaPolicyConfig unhelpful;
 
 	start(&s, &defaults);
 	visits(&s, 'd', 3);
@@ -265,6 +266,15 @@ test_arming(void)
 	visits(&s, 'h', 2000000);
 	check("and found when it is later", s.policy.state == LA_ARMED ||
 		  s.armed_visits > 500000);
+
+	unhelpful = defaults;
+	unhelpful.known_unhelpful = true;
+	start(&s, &unhelpful);
+	visits(&s, 'h', 8192);
+	check("not tried at once where it did not help before",
+		  s.armed_visits == 0);
+	visits(&s, 'h', 1000);
+	check("but later", s.armed_visits > 0);
 
 	start(&s, &defaults);
 	s.passive_us = 8.0;
