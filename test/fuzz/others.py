@@ -62,14 +62,16 @@ class Others:
     def s_nearest(self, most=200):
         """ORDER BY distance."""
         r, table = self.rng, self.rng.choice(schema.OTHER_TABLES)
-        distance = f"p <-> {self.point()}"
+        order = distance = f"p <-> {self.point()}"
         if schema.have_btree_gist and self.chance(0.2):
-            # equal distances: their order depends on the index only
             distance = r.choice([f"a <-> {self.lit(table, 'a')}", f"ts <-> {self.lit(table, 'ts')}"])
+            # Which of equal distances comes first depends on the entries that the scans
+            # before have marked dead: stock does not repeat its own order.
+            order = f"{distance}, id"
         where = f" where {self.other_condition(table, wide=True)}" if self.chance(0.4) else ""
         columns = r.choice(["id, p", "p", f"id, {distance} as d", "id, a, left(w, 9)"])
         tail = r.choice([f" limit {r.choice([1, 2, 10, most])}", self.limit(most), ""])
-        return f"select {columns} from {table}{where} order by {distance}{tail}"
+        return f"select {columns} from {table}{where} order by {order}{tail}"
 
     def s_other_join(self):
         """Scans that start over for every row, and are given up early."""
@@ -114,7 +116,7 @@ class Others:
             sql = self.s_other(wide=self.chance(0.7))
             hold = " with hold" if self.chance(0.15) else ""
             steps.append(f"declare {name} no scroll cursor{hold} for {sql}")
-            explain.append(sql)
+            explain.append(steps[-1])
         moves = []
         for name in names:
             for _ in range(r.randint(3, 12)):
