@@ -180,13 +180,17 @@ class Bench:
             self._warm.clear()
         return result
 
+    def _connect(self, workload: Workload, cell: Cell, variant: Variant) -> psycopg.Connection:
+        connection = self.server.connect(variant.session)
+        for statement in workload.setup(cell):
+            connection.execute(statement)
+        return connection
+
     def _run(self, workload: Workload, cell: Cell, variant: Variant, rep: int) -> Result:
         statements = workload.statements(cell, rep)
         tables = workload.tables(cell)
         throughput = workload.throughput(cell)
-        with closing(self.server.connect(variant.session)) as connection:
-            for statement in workload.setup(cell):
-                connection.execute(statement)
+        with closing(self._connect(workload, cell, variant)) as connection:
             plan = "\n".join(row[0] for row in connection.execute(f"explain {statements[0]}"))
             settings = told_settings(connection)
             if throughput is not None:
@@ -204,23 +208,21 @@ class Bench:
                 workload.execute(connection, statements)
             before = blocks_read(connection, tables)
             counted = workload.counters(connection, cell)
-            repeat = self._repeat(workload, cell, len(statements))
+            connections, repeat = self._repetitions(workload, cell, len(statements))
             ms, (rows, checksum) = self._timed(workload, connection, statements, repeat)
-            executions = repeat * len(statements)
-            if cell.state == CACHED and not workload.free_plans:
-                for _ in range(CACHED_CONNECTIONS - 1):
-                    ms += self._elsewhere(workload, cell, variant, statements, repeat)
-                    executions += repeat * len(statements)
+            for _ in range(connections - 1):
+                ms += self._elsewhere(workload, cell, variant, statements, repeat)
+            executions = connections * repeat * len(statements)
             reads = blocks_read(connection, tables) - before
             grown = _growth(counted, workload.counters(connection, cell))
             return Result(ms, executions, rows, checksum, reads, plan, settings, grown)
 
     @staticmethod
-    def _repeat(workload: Workload, cell: Cell, statements: int) -> int:
-        """How often a connection executes all statements."""
+    def _repetitions(workload: Workload, cell: Cell, statements: int) -> tuple[int, int]:
+        """Connections, and how often each of them executes all statements."""
         if cell.state != CACHED or workload.free_plans:
-            return 1
-        return max(1, min(CACHED_ROWS // max(1, cell.size * statements), CACHED_EXECUTIONS // statements))
+            return 1, 1
+        return CACHED_CONNECTIONS, max(1, min(CACHED_ROWS // max(1, cell.size * statements), CACHED_EXECUTIONS // statements))
 
     @staticmethod
     def _timed(
@@ -236,9 +238,7 @@ class Bench:
         self, workload: Workload, cell: Cell, variant: Variant, statements: Sequence[str], repeat: int
     ) -> float:
         """The same in a connection of its own, after one execution that is not timed."""
-        with closing(self.server.connect(variant.session)) as connection:
-            for statement in workload.setup(cell):
-                connection.execute(statement)
+        with closing(self._connect(workload, cell, variant)) as connection:
             workload.execute(connection, statements)
             return self._timed(workload, connection, statements, repeat)[0]
 

@@ -21,7 +21,7 @@ import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import psycopg
 
@@ -67,14 +67,6 @@ def _user_arguments(user: str) -> dict[str, Any]:
 def clean_environment() -> dict[str, str]:
     """The environment without variables that would redirect a client."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
-
-
-def _wait_for(done: Callable[[], bool | None]) -> bool:
-    """Wait until it is done (True) or cannot be done any more (None), or for WAIT_SECONDS."""
-    until = time.monotonic() + WAIT_SECONDS
-    while (answer := done()) is False and time.monotonic() < until:
-        time.sleep(0.005)
-    return bool(answer)
 
 
 class Server:
@@ -148,20 +140,23 @@ class Server:
                 [str(self.bindir / "postgres"), "-D", str(self.data)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **self._surroundings(),
             )
-        if not _wait_for(self._answers):
+        if not self._comes_up():
             lines = [line for line in log.read_text().splitlines() if "FATAL" in line]
             self.stop("immediate")
             raise ServerError(f"the server does not start: {lines[-1] if lines else f'see {log}'}")
         self.running_with = dict(settings)
 
-    def _answers(self) -> bool | None:
-        """None: it will not any more."""
-        try:
-            self.connect().close()
-        except psycopg.OperationalError:
-            assert self._postmaster is not None
-            return None if self._postmaster.poll() is not None else False
-        return True
+    def _comes_up(self) -> bool:
+        """Wait for a server just started, with less delay than pg_ctl, which looks ten times in a second."""
+        assert self._postmaster is not None
+        until = time.monotonic() + WAIT_SECONDS
+        while self._postmaster.poll() is None and time.monotonic() < until:
+            try:
+                self.connect().close()
+                return True
+            except psycopg.OperationalError:
+                time.sleep(0.005)
+        return False
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it if it runs, also one that an interrupted run left behind."""

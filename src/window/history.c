@@ -26,33 +26,45 @@
 #define SIZE	256
 #define UNHELPFUL_SCANS 32
 
-static struct
+typedef struct Entry
 {
 	Oid			index;
 	bool		slow;
 	int			unhelpful;		/* scans that believe it */
-}			entries[SIZE];
+} Entry;
 
-static bool
-is_known(Oid index)
+static Entry entries[SIZE];
+
+/* What is known of the index, or NULL. */
+static Entry *
+find(Oid index)
 {
-	return entries[index % SIZE].index == index;
+	Entry	   *entry = &entries[index % SIZE];
+
+	return entry->index == index ? entry : NULL;
 }
 
 bool
 la_history_known_slow(Oid index)
 {
-	return is_known(index) && entries[index % SIZE].slow;
+	Entry	   *entry = find(index);
+
+	return entry != NULL && entry->slow;
 }
 
 /*
- * Was memory look-ahead not faster?  To be asked once for each scan.
+ * Was memory look-ahead not faster?  To be asked once for each scan, since only so
+ * many believe it.
  */
 bool
 la_history_known_unhelpful(Oid index)
 {
-	return is_known(index) && entries[index % SIZE].unhelpful > 0 &&
-		entries[index % SIZE].unhelpful-- > 0;
+	Entry	   *entry = find(index);
+
+	if (entry == NULL || entry->unhelpful == 0)
+		return false;
+	entry->unhelpful--;
+	return true;
 }
 
 /*
@@ -61,18 +73,19 @@ la_history_known_unhelpful(Oid index)
 void
 la_history_note(Oid index, const LaPolicy *policy)
 {
+	Entry	   *entry = &entries[index % SIZE];
+
 	if (policy->verdict == LA_READS_UNKNOWN &&
 		policy->memory_verdict == LA_MEMORY_UNKNOWN)
 		return;
-	if (!is_known(index))
+	if (entry->index != index)
+		*entry = (Entry)
 	{
-		entries[index % SIZE].index = index;
-		entries[index % SIZE].slow = false;
-		entries[index % SIZE].unhelpful = 0;
-	}
+		.index = index
+	};
 	if (policy->verdict != LA_READS_UNKNOWN)
-		entries[index % SIZE].slow = policy->verdict == LA_READS_SLOW;
+		entry->slow = policy->verdict == LA_READS_SLOW;
 	if (policy->memory_verdict != LA_MEMORY_UNKNOWN)
-		entries[index % SIZE].unhelpful =
-			policy->memory_verdict == LA_MEMORY_NOT_FASTER ? UNHELPFUL_SCANS : 0;
+		entry->unhelpful = policy->memory_verdict == LA_MEMORY_NOT_FASTER ?
+			UNHELPFUL_SCANS : 0;
 }

@@ -466,7 +466,7 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 
 /* Memory look-ahead is not worth it: ask again later, and later each time. */
 static void
-memory_pause(LaPolicy *p)
+give_up_memory(LaPolicy *p)
 {
 	pass(p);
 	p->memory_verdict = LA_MEMORY_NOT_FASTER;
@@ -505,7 +505,7 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 			p->phase_start_us = 0;
 			if (p->passive_us > TRIAL_VISITS * LONG_VISIT_US)
 			{
-				memory_pause(p);
+				give_up_memory(p);
 				break;
 			}
 			arm(p, false, false);
@@ -525,7 +525,7 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 				p->memory_pause = MEMORY_PAUSE_FIRST;
 			}
 			else
-				memory_pause(p);
+				give_up_memory(p);
 			p->phase_start_us = 0;
 			break;
 
