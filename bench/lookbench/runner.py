@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -337,6 +338,8 @@ def main() -> int:
     options = parse(sys.argv[1:])
     console = Console(highlight=False, soft_wrap=True)
     runner: Runner | None = None
+    # whoever ends us, the server is stopped, so that a simulated volume can be unmounted
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         runner = Runner(options, console)
         steps = runner.steps()
