@@ -74,15 +74,13 @@ void
 la_history_note(Oid index, const LaPolicy *policy)
 {
 	Entry	   *entry = &entries[index % SIZE];
+	Entry		fresh = {.index = index};
 
 	if (policy->verdict == LA_READS_UNKNOWN &&
 		policy->memory_verdict == LA_MEMORY_UNKNOWN)
 		return;
 	if (entry->index != index)
-		*entry = (Entry)
-	{
-		.index = index
-	};
+		*entry = fresh;
 	if (policy->verdict != LA_READS_UNKNOWN)
 		entry->slow = policy->verdict == LA_READS_SLOW;
 	if (policy->memory_verdict != LA_MEMORY_UNKNOWN)

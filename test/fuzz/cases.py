@@ -475,26 +475,22 @@ class Gen(Others):
         return shape()
 
     def k_cursor(self, number):
-        names, steps, explain = ["c1"], [], []
+        names, declares = ["c1"], []
         if self.chance(0.25):
             names.append("c2")
         for name in names:
             sql = self.cursor_query()
             how = self.rng.choice(["scroll ", "scroll ", "scroll ", "", "no scroll "])
-            steps.append(f"declare {name} {how}cursor for {sql}")
-            explain.append(steps[-1])
-        insert = []
-        if self.chance(0.2):
+            declares.append(f"declare {name} {how}cursor for {sql}")
+        broken = self.chance(0.2)
+        moves = self.play(names)
+        if broken:
             # an error in between rolls back to the savepoint, the cursor lives on
-            insert = ["savepoint s", "rollback to savepoint s"]
-            sp = self.play(names)
-            k = self.rng.randint(0, len(sp))
-            steps += sp[:k] + ["savepoint s", "select 1/0", "rollback to savepoint s"] + sp[k:]
-        else:
-            steps += self.play(names)
+            k = self.rng.randint(0, len(moves))
+            moves[k:k] = ["savepoint s", "select 1/0", "rollback to savepoint s"]
         if self.chance(0.5):
-            steps += [f"close {n}" for n in names]
-        case = self.make(number, "cursor", steps, explain)
+            moves += [f"close {n}" for n in names]
+        case = self.make(number, "cursor", declares + moves, declares)
         if self.chance(0.3):
             case.planner["cursor_tuple_fraction"] = "1.0"
         return case

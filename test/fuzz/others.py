@@ -111,12 +111,11 @@ class Others:
     def k_other(self, number):
         """Cursors that only go forward: those that would turn do not look ahead here."""
         r = self.rng
-        names, steps, explain = [f"c{i}" for i in range(r.choice([1, 1, 2, 3]))], [], []
+        names, declares = [f"c{i}" for i in range(r.choice([1, 1, 2, 3]))], []
         for name in names:
             sql = self.s_other(wide=self.chance(0.7))
             hold = " with hold" if self.chance(0.15) else ""
-            steps.append(f"declare {name} no scroll cursor{hold} for {sql}")
-            explain.append(steps[-1])
+            declares.append(f"declare {name} no scroll cursor{hold} for {sql}")
         moves = []
         for name in names:
             for _ in range(r.randint(3, 12)):
@@ -129,9 +128,9 @@ class Others:
                                [f"declare d no scroll cursor for {self.s_found()}", "fetch 5 from d"]])
             moves = moves[:k] + ["savepoint s"] + middle + ["rollback to savepoint s"] + moves[k:]
         after = []
-        if "with hold" in " ".join(steps):
+        if "with hold" in " ".join(declares):
             after = [f"fetch 10 from {names[0]}", f"fetch all from {names[0]}", "close all"]
-        return self.make(number, "other", steps + moves, explain, after_commit=after)
+        return self.make(number, "other", declares + moves, declares, after_commit=after)
 
     def k_other_dml(self, number):
         """As k_dml, by indexes of schema.COPY_INDEXES."""
