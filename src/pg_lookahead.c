@@ -16,6 +16,7 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/stats.h"
+#include "nestloop/nestloop.h"
 #include "scan/scan.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
@@ -34,4 +35,5 @@ _PG_init(void)
 	la_explain_init();
 	la_attach_init();
 	la_scan_init();
+	la_nestloop_init();
 }

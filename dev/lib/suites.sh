@@ -127,6 +127,30 @@ own_regress()
 	return $rc
 }
 
+# own_descent NAME: a library made for this test, and pg_regress
+own_descent()
+{
+	local name=$1 rc=0 library=$WORK/own/test/descent
+
+	job_dir "$name-descent" || return 1
+	cp -r "$library/." "$DIR/"
+	chown -R "$SERVER_USER:" "$DIR" 2>/dev/null || true
+	in_server "$name" make -s -C "$DIR" PG_CONFIG="$(server_pg_config "$name")" \
+		SRC="$WORK/own/src" with_llvm=no COPT=-Werror >"$DIR/out" 2>&1 || {
+		cat "$DIR/out"
+		return 1
+	}
+	in_server "$name" LA_TEST_DESCENT="$DIR/la_test_descent.so" \
+		"$(pgxs_of "$name")/src/test/regress/pg_regress" --bindir="${HOMES[$name]}/bin" \
+		--inputdir="$DIR" --outputdir="$DIR" --temp-instance="$DIR/tmp" \
+		--no-locale --encoding=UTF8 descent >"$DIR/out" 2>&1 || rc=$?
+	cat "$DIR/out"
+	count_regress "$DIR/out" || rc=1
+	cp -r "$DIR/results" "${REPORT%.report}.results" 2>/dev/null
+	keep_evidence
+	return $rc
+}
+
 # own_tap NAME
 own_tap()
 {

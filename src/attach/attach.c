@@ -47,6 +47,7 @@ typedef struct WalkState
 	LimitState *limit;			/* applies to limit_child */
 	PlanState  *limit_child;
 	LaDemand	demand;			/* on the parent */
+	bool		skippable;		/* the parent is */
 } WalkState;
 
 static struct
@@ -55,12 +56,16 @@ static struct
 	la_attach_function function;
 }			registered[MAX_REGISTERED];
 static int	nregistered = 0;
+static la_feed_function feeder = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 
-/* Is the innermost ExecutorRun to return all rows? */
-static bool runs_to_end = false;
+/*
+ * The query of the innermost ExecutorRun if that is to return all rows, else NULL.
+ * After an error in a nested run it is of that one, and no answer for the outer.
+ */
+static EState *run_to_end = NULL;
 
 void
 la_attach_register(NodeTag tag, la_attach_function function)
@@ -70,6 +75,22 @@ la_attach_register(NodeTag tag, la_attach_function function)
 	registered[nregistered].tag = tag;
 	registered[nregistered].function = function;
 	nregistered++;
+}
+
+/*
+ * Rooms do not know each other: one that owns index scans offers to feed them, and
+ * one that knows row addresses asks for it.
+ */
+void
+la_attach_register_feeder(la_feed_function function)
+{
+	feeder = function;
+}
+
+bool
+la_attach_feed(PlanState *scan, const LaFeed *feed)
+{
+	return feeder != NULL && feeder(scan, feed);
 }
 
 /*
@@ -88,10 +109,23 @@ one_to_one_child(PlanState *ps)
 }
 
 bool
-la_attach_is_all(LaDemand demand)
+la_attach_is_all(LaDemand demand, const EState *estate)
 {
 	return demand == LA_DEMAND_ALL ||
-		(demand == LA_DEMAND_RUN && runs_to_end);
+		(demand == LA_DEMAND_RUN && run_to_end == estate);
+}
+
+/*
+ * How many rows may the Limit still take after the current one?
+ */
+int64
+la_attach_rows_wanted(LimitState *limit)
+{
+	if (limit == NULL || limit->noCount ||
+		limit->limitOption != LIMIT_OPTION_COUNT ||
+		limit->count > PG_INT32_MAX || limit->offset > PG_INT32_MAX)
+		return PG_INT64_MAX;
+	return Max(limit->offset + limit->count - limit->position - 1, 0);
 }
 
 /*
@@ -168,11 +202,25 @@ demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 	}
 }
 
+/*
+ * Could it be that rows of the child are not taken to the end, in spite of the demand?
+ * A hash join may take one row of its outer side, build its table, find it
+ * empty, and end.
+ */
+static bool
+is_skippable(PlanState *child, PlanState *parent, bool parent_is)
+{
+	if (IsA(parent, HashJoinState) && child == outerPlanState(parent) &&
+		((HashJoinState *) parent)->hj_NullInnerTupleSlot == NULL)
+		return true;
+	return parent_is && demand_on(child, parent, LA_DEMAND_SOME) != LA_DEMAND_ALL;
+}
+
 static bool
 walk(PlanState *ps, void *arg)
 {
 	WalkState  *parent = (WalkState *) arg;
-	LaAttachContext context = {NULL, LA_DEMAND_RUN};
+	LaAttachContext context = {NULL, LA_DEMAND_RUN, false};
 	WalkState	state = {.node = ps};
 
 	if (parent->limit != NULL && parent->limit_child == ps)
@@ -184,6 +232,7 @@ walk(PlanState *ps, void *arg)
 
 		context.demand = demand_on(ps, parent->node,
 								   known ? parent->demand : LA_DEMAND_SOME);
+		context.skippable = is_skippable(ps, parent->node, parent->skippable);
 	}
 
 	for (int i = 0; i < nregistered; i++)
@@ -193,6 +242,7 @@ walk(PlanState *ps, void *arg)
 	}
 
 	state.demand = context.demand;
+	state.skippable = context.skippable;
 	if (IsA(ps, LimitState))
 	{
 		state.limit = (LimitState *) ps;
@@ -207,21 +257,21 @@ walk(PlanState *ps, void *arg)
 }
 
 /*
- * Tell nodes whether the statement is run to its end.  An error in a nested run
- * leaves its answer to the rest of the outer one: it is a hint, and not worth
- * a PG_TRY in every statement.
+ * Tell nodes whether the statement is run to its end.  An error in a nested run leaves
+ * the rest of the outer one without an answer, which is not worth a PG_TRY in
+ * every statement.
  */
 static void
 attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 {
-	bool		outer = runs_to_end;
+	EState	   *outer = run_to_end;
 
-	runs_to_end = count == 0;
+	run_to_end = count == 0 ? queryDesc->estate : NULL;
 	if (prev_ExecutorRun)
 		prev_ExecutorRun(LA_EXECUTOR_RUN_PASS);
 	else
 		standard_ExecutorRun(LA_EXECUTOR_RUN_PASS);
-	runs_to_end = outer;
+	run_to_end = outer;
 }
 
 static void

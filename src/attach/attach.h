@@ -34,13 +34,37 @@ typedef struct LaAttachContext
 
 	/* With a limit: how much of what the Limit allows. */
 	LaDemand	demand;
+
+	/* A node above may find that it needs none, after it took one row. */
+	bool		skippable;
 } LaAttachContext;
+
+/*
+ * A scan's row addresses, from a room that has found them before the scan did.
+ */
+typedef struct LaFeed
+{
+	void	   *arg;
+
+	/*
+	 * The scan starts over: its row addresses, all of them, in the order of
+	 * the index; they stay where they are until it starts over again.  False:
+	 * not known this time, the scan must look for itself.
+	 */
+	bool		(*begin) (void *arg, ItemPointer *tids, int *ntids);
+} LaFeed;
+
+/* Takes a scan's rows from the feed where it can; false if this scan cannot. */
+typedef bool (*la_feed_function) (PlanState *scan, const LaFeed *feed);
 
 typedef void (*la_attach_function) (PlanState *planstate,
 									const LaAttachContext *context);
 
 extern void la_attach_init(void);
-extern bool la_attach_is_all(LaDemand demand);
+extern bool la_attach_is_all(LaDemand demand, const EState *estate);
+extern void la_attach_register_feeder(la_feed_function function);
+extern bool la_attach_feed(PlanState *scan, const LaFeed *feed);
+extern int64 la_attach_rows_wanted(LimitState *limit);
 extern void la_attach_register(NodeTag tag, la_attach_function function);
 
 #endif							/* LA_ATTACH_H */

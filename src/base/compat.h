@@ -54,6 +54,15 @@
 #endif
 
 /*
+ * 18 asks the locale itself (commit 06421b084364).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_collation_is_c(oid)	(pg_newlocale_from_collation(oid)->collate_is_c)
+#else
+#define la_collation_is_c(oid)	lc_collate_is_c(oid)
+#endif
+
+/*
  * 18 keeps the left link as of the reading of the page (commit 1bd4bc85cac2).
  */
 #if PG_VERSION_NUM >= 180000
@@ -63,16 +72,30 @@
 #endif
 
 /*
+ * 18 tells the relations of the subplans, too (commit cbc127917e04).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_find_matching_subplans(pruning) \
+	ExecFindMatchingSubPlans(pruning, false, NULL)
+#else
+#define la_find_matching_subplans(pruning) \
+	ExecFindMatchingSubPlans(pruning, false)
+#endif
+
+/*
  * 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb).
  */
 #if PG_VERSION_NUM >= 180000
 #define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
 	index_beginscan(heap, index, snap, instr, nkeys, norderbys)
+#define la_count_index_search(scan) \
+	((scan)->instrument ? (void) (scan)->instrument->nsearches++ : (void) 0)
 #define la_iss_instrument(node)		(&(node)->iss_Instrument)
 #define la_ioss_instrument(node)	(&(node)->ioss_Instrument)
 #else
 #define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
 	index_beginscan(heap, index, snap, nkeys, norderbys)
+#define la_count_index_search(scan)	((void) 0)
 #define la_iss_instrument(node)		NULL
 #define la_ioss_instrument(node)	NULL
 #endif

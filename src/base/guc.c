@@ -26,6 +26,8 @@
 
 bool		la_enable = true;
 bool		la_enable_index_scan = true;
+bool		la_enable_nestloop = true;
+bool		la_nestloop_reuse = true;
 bool		la_force = false;
 bool		la_explain = true;
 int			la_attach_delay = 8;
@@ -107,6 +109,14 @@ la_guc_init(void)
 				"Enables look-ahead in index and index-only scans.",
 				NULL,
 				&la_enable_index_scan, true, 0);
+	define_bool("pg_lookahead.enable_nestloop",
+				"Enables look-ahead over the outer rows of nested loops.",
+				"Applies to nested loops whose inner side is a btree index scan.",
+				&la_enable_nestloop, true, 0);
+	define_bool("pg_lookahead.nestloop_reuse",
+				"Lets inner index scans use what was found when looking ahead.",
+				"When off, the inner scan searches the index again for each outer row.",
+				&la_nestloop_reuse, true, 0);
 	define_bool("pg_lookahead.force",
 				"Makes every eligible node look ahead at once, for tests.",
 				"All thresholds and gates are ignored; queries may become slower.",

@@ -70,7 +70,8 @@ typedef struct NodeFigures
 
 static const char *const kind_names[LA_NUM_KINDS] = {
 	"index scan",
-	"index only scan"
+	"index only scan",
+	"nested loop"
 };
 
 static SharedStats *shared = NULL;
@@ -276,7 +277,10 @@ pg_lookahead_last_statement(PG_FUNCTION_ARGS)
 		int			n = 0;
 
 		values[n++] = CStringGetTextDatum(kind_names[f->kind]);
+		/* a node may read several of them */
+		nulls[n] = !OidIsValid(f->heaprelid);
 		values[n++] = ObjectIdGetDatum(f->heaprelid);
+		nulls[n] = !OidIsValid(f->indexrelid);
 		values[n++] = ObjectIdGetDatum(f->indexrelid);
 		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
 			values[n++] = Int64GetDatum(c[i]);

@@ -14,10 +14,11 @@
 typedef enum LaKind
 {
 	LA_KIND_INDEX_SCAN,
-	LA_KIND_INDEX_ONLY_SCAN
+	LA_KIND_INDEX_ONLY_SCAN,
+	LA_KIND_NESTED_LOOP
 } LaKind;
 
-#define LA_NUM_KINDS (LA_KIND_INDEX_ONLY_SCAN + 1)
+#define LA_NUM_KINDS (LA_KIND_NESTED_LOOP + 1)
 
 /*
  * The counters, in the order of the view's columns.  The categories of blocks

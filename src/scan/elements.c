@@ -21,24 +21,21 @@
  * it is looked up again when it is half as far away.  So the only waits are for
  * pages that the access method would have waited for.
  *
- * All of it is a hint: inner pages are read under a share lock, as in any
- * descent, and take no predicate locks; splits that happen meanwhile make the
- * hint useless, nothing else.  The binary search is that of every btree, with
- * the server's own comparison of index tuples (_bt_compare).
+ * All of it is a hint, given by btree/descent.c: splits that happen meanwhile make
+ * it useless, nothing else.
  *
  * src/scan/elements.c
  */
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "storage/bufmgr.h"
-#include "utils/lsyscache.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "btree/descent.h"
 #include "scan/batch.h"
 #include "scan/elements.h"
-#include "window/issue.h"
 
 #define MAX_COMBINATIONS	((int64) 1 << 40)
 #define PUT_OFF				64	/* elements, a power of 2 */
@@ -55,41 +52,14 @@ struct LaElements
 	uint64		first_put_off;
 	uint64		nput_off;		/* ever put off */
 	BlockNumber last_leaf;		/* issued last: neighbours often share it */
-	BlockNumber last_inner;
 
-	BTScanInsertData key;
+	LaDescent  *descent;
 };
 
-/*
- * Fill the part of the insertion scan key that stays the same.  Returns false if
- * the column's comparison function cannot be found.
- */
-static bool
-init_column(LaElements *el, int column, ScanKey from)
+static Size
+elements_size(void)
 {
-	Relation	index = el->ls->real;
-	ScanKey		to = &el->key.scankeys[column];
-	Oid			type = index->rd_opcintype[column];
-	int			flags = index->rd_indoption[column] << SK_BT_INDOPTION_SHIFT;
-
-	if (from->sk_subtype == type || from->sk_subtype == InvalidOid)
-		ScanKeyEntryInitializeWithInfo(to, flags, column + 1, InvalidStrategy,
-									   InvalidOid, from->sk_collation,
-									   index_getprocinfo(index, column + 1,
-														 BTORDER_PROC),
-									   from->sk_argument);
-	else
-	{
-		Oid			proc = get_opfamily_proc(index->rd_opfamily[column], type,
-											 from->sk_subtype, BTORDER_PROC);
-
-		if (!OidIsValid(proc))
-			return false;
-		ScanKeyEntryInitialize(to, flags, column + 1, InvalidStrategy,
-							   from->sk_subtype, from->sk_collation, proc,
-							   from->sk_argument);
-	}
-	return true;
+	return sizeof(LaElements) + la_descent_size();
 }
 
 /*
@@ -106,13 +76,15 @@ la_elements_create(LaScan *ls)
 	int			column = 0;
 
 	if (so->numArrayKeys <= 0 || ls->scan->parallel_scan != NULL ||
-		!la_budget_has(&ls->budget, sizeof(LaElements)))
+		!la_budget_has(&ls->budget, elements_size()))
 		return NULL;
 
 	old = MemoryContextSwitchTo(ls->context);
-	la_budget_take(&ls->budget, sizeof(LaElements));
+	la_budget_take(&ls->budget, elements_size());
 	el = palloc0(sizeof(LaElements));
 	el->ls = ls;
+	el->descent = la_descent_create(ls->real, ls->scan->heapRelation,
+									LA_DESCENT_ALL);
 	el->total = 1;
 	for (int i = 0; i < nkeys; i++)
 	{
@@ -132,16 +104,19 @@ la_elements_create(LaScan *ls)
 							  SK_SEARCHNOTNULL)) != 0 ||
 			(array >= 0 && array != el->narrays) ||
 			(array >= 0 && so->arrayKeys[array].num_elems <= 0) ||
+			(array >= 0 &&
+			 el->total > MAX_COMBINATIONS / so->arrayKeys[array].num_elems) ||
 			(array < 0 && (key->sk_flags & SK_SEARCHARRAY) != 0) ||
-			!init_column(el, column, key))
+			!la_descent_add_column(el->descent, key->sk_subtype,
+								   key->sk_collation))
 			break;
 		if (array >= 0)
 		{
-			if (el->total > MAX_COMBINATIONS / so->arrayKeys[array].num_elems)
-				break;
 			el->total *= so->arrayKeys[array].num_elems;
 			el->narrays++;
 		}
+		else
+			la_descent_set(el->descent, column, key->sk_argument);
 		el->array_of_key[column++] = array;
 	}
 	MemoryContextSwitchTo(old);
@@ -151,16 +126,15 @@ la_elements_create(LaScan *ls)
 		la_elements_free(ls, el);
 		return NULL;
 	}
-	_bt_metaversion(ls->real, &el->key.heapkeyspace, &el->key.allequalimage);
-	el->key.keysz = column;
-	el->last_leaf = el->last_inner = InvalidBlockNumber;
+	el->last_leaf = InvalidBlockNumber;
 	return el;
 }
 
 void
 la_elements_free(LaScan *ls, LaElements *el)
 {
-	la_budget_return(&ls->budget, sizeof(LaElements));
+	la_budget_return(&ls->budget, elements_size());
+	la_descent_free(el->descent);
 	pfree(el);
 }
 
@@ -183,42 +157,16 @@ set_combination(LaElements *el, int64 n, ScanDirection dir)
 
 	if (!ScanDirectionIsForward(dir))
 		n = el->total - 1 - n;
-	for (int column = el->key.keysz - 1; column >= 0; column--)
+	for (int column = la_descent_columns(el->descent) - 1; column >= 0; column--)
 	{
 		int			a = el->array_of_key[column];
 
 		if (a < 0)
 			continue;
-		el->key.scankeys[column].sk_argument =
-			so->arrayKeys[a].elem_values[n % so->arrayKeys[a].num_elems];
+		la_descent_set(el->descent, column,
+					   so->arrayKeys[a].elem_values[n % so->arrayKeys[a].num_elems]);
 		n /= so->arrayKeys[a].num_elems;
 	}
-}
-
-/*
- * The downlink to follow: that of the last tuple which is smaller than the key.
- */
-static BlockNumber
-find_downlink(Relation index, BTScanInsert key, Page page)
-{
-	BTPageOpaque opaque = BTPageGetOpaque(page);
-	OffsetNumber low = P_FIRSTDATAKEY(opaque);
-	OffsetNumber high = PageGetMaxOffsetNumber(page);
-
-	if (high < low)
-		return InvalidBlockNumber;
-	/* the first one counts as minus infinity */
-	while (low < high)
-	{
-		OffsetNumber mid = low + (high - low + 1) / 2;
-
-		if (_bt_compare(index, key, page, mid) > 0)
-			low = mid;
-		else
-			high = mid - 1;
-	}
-	return BTreeTupleGetDownLink((IndexTuple)
-								 PageGetItem(page, PageGetItemId(page, low)));
 }
 
 static void
@@ -231,56 +179,25 @@ issue_leaf(LaElements *el, BlockNumber leaf)
 }
 
 /*
- * Search the inner pages for the combination in el->key, and issue its leaf
- * page.  Returns false if that would mean to wait for an inner page, whose read
- * was started instead.
+ * Search the inner pages for the combination that was set, and issue its leaf page.
+ * Returns false if that would mean to wait for an inner page, whose read was started
+ * instead.
  */
 static bool
 look_up(LaElements *el, bool may_wait)
 {
-	Relation	index = el->ls->real;
-	Buffer		buf = la_bt_getroot(index, el->ls->scan->heapRelation);
-	BlockNumber child = InvalidBlockNumber;
-	Buffer		recent;
+	BlockNumber leaf;
 
-	while (BufferIsValid(buf))
+	switch (la_descent_find_leaf(el->descent, may_wait, &leaf))
 	{
-		Page		page = BufferGetPage(buf);
-		BTPageOpaque opaque = BTPageGetOpaque(page);
-		BlockNumber next;
-
-		if (P_ISLEAF(opaque))
-			break;				/* the root is a leaf */
-		if (!P_RIGHTMOST(opaque) &&
-			(P_IGNORE(opaque) ||
-			 _bt_compare(index, &el->key, page, P_HIKEY) > 0))
-			next = opaque->btpo_next;	/* split, or deleted */
-		else
-		{
-			next = find_downlink(index, &el->key, page);
-			if (opaque->btpo_level == 1)
-			{
-				child = next;
-				break;
-			}
-		}
-		if (next == InvalidBlockNumber)
-			break;
-		if (!may_wait && !la_issue_is_cached(index, next, &recent) &&
-			!RelationUsesLocalBuffers(index))
-		{
-			_bt_relbuf(index, buf);
-			if (next != el->last_inner)
-				(void) la_issue_block(index, next, &recent);
-			el->last_inner = next;
+		case LA_DESCENT_FOUND:
+			issue_leaf(el, leaf);
+			return true;
+		case LA_DESCENT_PENDING:
 			return false;
-		}
-		buf = _bt_relandgetbuf(index, buf, next, BT_READ);
+		case LA_DESCENT_NOTHING:
+			break;
 	}
-	if (BufferIsValid(buf))
-		_bt_relbuf(index, buf);
-	if (child != InvalidBlockNumber)
-		issue_leaf(el, child);
 	return true;
 }
 
@@ -308,6 +225,7 @@ la_elements_advance(LaElements *el, ScanDirection dir, int64 rows_wanted)
 			break;
 		if (n <= here)
 			continue;
+		CHECK_FOR_INTERRUPTS();
 		set_combination(el, n, dir);
 		(void) look_up(el, true);
 	}
@@ -316,6 +234,7 @@ la_elements_advance(LaElements *el, ScanDirection dir, int64 rows_wanted)
 	{
 		bool		room = el->nput_off - el->first_put_off < PUT_OFF;
 
+		CHECK_FOR_INTERRUPTS();
 		set_combination(el, el->next, dir);
 		if (!look_up(el, !room))
 			el->put_off[el->nput_off++ % PUT_OFF] = el->next;

@@ -312,7 +312,7 @@ static Size
 own_bytes(LaScan *ls)
 {
 	return sizeof(LaLeaves) + ls->max_leaf_batches * sizeof(LaBatch *) +
-		la_window_size(ls->scan->heapRelation, &ls->policy);
+		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
 /*
@@ -347,7 +347,7 @@ create(LaScan *ls)
 	lv->ls = ls;
 	lv->batches.ls = ls;
 	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
-	lv->window = la_window_create(ls->scan->heapRelation, producer,
+	lv->window = la_window_create(&ls->scan->heapRelation, 1, producer,
 								  &ls->policy, &ls->counters);
 	lv->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, lv->bytes);

@@ -278,7 +278,7 @@ own_bytes(LaScan *ls)
 	return offsetof(LaQueue, rows) + slots_of_queue(ls) *
 		(sizeof(Row) +
 		 ls->scan->numberOfOrderBys * (sizeof(Datum) + sizeof(bool))) +
-		la_window_size(ls->scan->heapRelation, &ls->policy);
+		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
 bool
@@ -315,7 +315,7 @@ create(LaScan *ls)
 	if (ls->kind == LA_KIND_INDEX_ONLY_SCAN)
 		q->tuples = AllocSetContextCreate(ls->context, "pg_lookahead tuples",
 										  ALLOCSET_DEFAULT_SIZES);
-	q->window = la_window_create(ls->scan->heapRelation, producer,
+	q->window = la_window_create(&ls->scan->heapRelation, 1, producer,
 								 &ls->policy, &ls->counters);
 	q->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, q->bytes);

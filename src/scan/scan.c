@@ -173,7 +173,7 @@ eligible_other(PlanState *ps, Relation index)
 static bool
 eligible(PlanState *ps, Relation heap, Relation index)
 {
-	if (!la_enable || !la_enable_index_scan ||
+	if (!la_enable ||
 		ps->state->es_epq_active != NULL ||
 		index == NULL ||
 		index->rd_indam->amgettuple == NULL ||
@@ -191,7 +191,7 @@ install(PlanState *ps, IndexScanDesc scan, LaKind kind, LaDemand demand,
 		bool missed)
 {
 	LaScan	   *ls = la_shim_install(scan, kind, limit_of(ps),
-									 la_attach_is_all(demand),
+									 la_attach_is_all(demand, ps->state),
 									 ps->state->es_query_cxt);
 
 	if (missed)
@@ -343,10 +343,10 @@ attach_node(PlanState *ps, const LaAttachContext *context, Relation index,
 {
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
 
-	if (!la_enable_index_scan)
-		return;
 	if (*original == NULL)
 		*original = ps->ExecProcNodeReal;
+	if (!la_enable_index_scan)
+		return;
 	if (ps->ExecProcNodeReal != *original)
 		return;
 	if (btree && !la_force && at_most_one_row(index, keys, nkeys))
@@ -379,6 +379,54 @@ attach_index_only_scan(PlanState *ps, const LaAttachContext *context)
 				first_index_only_scan_entry, deferred_index_only_scan_entry);
 }
 
+/* Nobody else has replaced the node's function. */
+static bool
+is_stock_or_ours(PlanState *ps)
+{
+	if (ps->ExecProcNodeReal == exec_index_scan)
+		return true;
+	for (int i = 0; i < LA_NUM_DEMANDS; i++)
+	{
+		if (ps->ExecProcNodeReal == first_index_scan_entry[i] ||
+			ps->ExecProcNodeReal == deferred_index_scan_entry[i])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Another room knows the rows of this scan, which has been executed before.  Attach it
+ * if it is not yet.
+ */
+static bool
+feed_index_scan(PlanState *ps, const LaFeed *feed)
+{
+	IndexScanDesc scan;
+	LaScan	   *ls;
+
+	if (!IsA(ps, IndexScanState))
+		return false;
+	scan = ((IndexScanState *) ps)->iss_ScanDesc;
+	if (scan == NULL)
+		return false;
+	ls = la_shim_of(scan);
+	if (ls == NULL)
+	{
+		if (exec_index_scan == NULL || !is_stock_or_ours(ps))
+			return false;
+		attach_to_index_scan(ps, LA_DEMAND_SOME, false);
+		ls = la_shim_of(scan);
+		if (ls == NULL)
+			return false;
+		if (!la_enable_index_scan)
+			la_shim_only_feed(ls);
+	}
+	if (ls->method != NULL)
+		return false;
+	ls->feed = *feed;
+	return true;
+}
+
 static const LaCounters *
 explain_source(PlanState *ps)
 {
@@ -400,5 +448,6 @@ la_scan_init(void)
 {
 	la_attach_register(T_IndexScanState, attach_index_scan);
 	la_attach_register(T_IndexOnlyScanState, attach_index_only_scan);
+	la_attach_register_feeder(feed_index_scan);
 	la_explain_register(explain_source);
 }

@@ -54,6 +54,7 @@
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
+#include "attach/attach.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "catalog/pg_am.h"
@@ -64,8 +65,6 @@
 #include "window/history.h"
 #include "window/issue.h"
 #include "window/window.h"
-
-#define MICROSECONDS_PER_MILLISECOND 1000.0
 
 /* The shim's routine for btree: one for all scans. */
 static IndexAmRoutine shim_routine;
@@ -138,13 +137,8 @@ la_shim_issue_index_page(LaScan *ls, BlockNumber page)
 int64
 la_shim_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	LimitState *limit = ls->limit;
-
-	if (limit == NULL || limit->noCount || !ScanDirectionIsForward(dir) ||
-		limit->limitOption != LIMIT_OPTION_COUNT ||
-		limit->count > PG_INT32_MAX || limit->offset > PG_INT32_MAX)
-		return PG_INT64_MAX;
-	return Max(limit->offset + limit->count - limit->position - 1, 0);
+	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) :
+		PG_INT64_MAX;
 }
 
 static inline void
@@ -162,20 +156,16 @@ static void
 observe(LaScan *ls, BlockNumber block)
 {
 	Buffer	   *current = &la_heap_fetch(ls)->xs_cbuf;
-	LaVisitResult result = LA_VISIT_HIT;
-	LaReadResult r;
+	LaVisitResult result;
+	double		us;
 
 	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
 		return;
-	r = la_issue_read(ls->scan->heapRelation, block, InvalidBuffer, true,
-					  false, current);
-	if (r.missed)
-		result = block == ls->observed_block + 1 ? LA_VISIT_NEXT_MISS :
-			la_is_near(block, ls->observed_block) ? LA_VISIT_NEAR_MISS :
-			LA_VISIT_MISS;
+	result = la_window_read_observed(ls->scan->heapRelation, block,
+									 ls->observed_block, current, &us);
 	ls->observed_block = block;
 	ls->seen_buffer = *current;
-	la_policy_on_visit(&ls->policy, result, r.us);
+	la_policy_on_visit(&ls->policy, result, us);
 }
 
 /*
@@ -190,7 +180,7 @@ la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)
 
 	if (ls->policy.state == LA_ARMED)
 	{
-		la_window_visit(window, block, &la_heap_fetch(ls)->xs_cbuf);
+		la_window_visit(window, 0, block, &la_heap_fetch(ls)->xs_cbuf);
 		return;
 	}
 	la_window_clear(window);
@@ -314,7 +304,11 @@ shim_gettuple_btree(IndexScanDesc scan, ScanDirection dir)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	return ls->active ? la_leaf_gettuple(ls, dir) : pass_row(ls, dir, true);
+	if (ls->active)
+		return la_leaf_gettuple(ls, dir);
+	if (ls->fed)
+		return la_fed_gettuple(ls, dir);
+	return pass_row(ls, dir, true);
 }
 
 static bool
@@ -334,6 +328,7 @@ finish_scan(LaScan *ls)
 {
 	bool		started = ls->last_dir != NoMovementScanDirection;
 
+	la_fed_settle(ls);
 	if (ls->leaves != NULL)
 		la_leaf_drop(ls);
 	if (ls->queue != NULL)
@@ -353,6 +348,8 @@ shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	finish_scan(ls);
+	if (ls->feed.begin != NULL && la_fed_begin(ls, keys, nkeys))
+		return;
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys);
 	scan->indexRelation = &ls->shadow;
@@ -426,40 +423,27 @@ end_scan(void *arg)
 	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
 }
 
-/*
- * A tablespace whose effective_io_concurrency differs from the session's was
- * given its own for a reason: no scan keeps more reads in flight there.
- */
-static int
-distance_for(Relation heap)
-{
-	int			own = get_tablespace_io_concurrency(heap->rd_rel->reltablespace);
-
-	return own == effective_io_concurrency ? la_max_distance :
-		Min(la_max_distance, own);
-}
-
 static void
 read_settings(LaScan *ls)
 {
-	Relation	heap = ls->scan->heapRelation;
-	int			distance = distance_for(heap);
-	LaPolicyConfig config = {
-		.max_distance = Max(distance, 1),
-		.miss_threshold = la_miss_threshold,
-		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
-		.memory_threshold = la_memory_threshold,
-		.memory_distance = la_memory_distance,
-		.advice_works = distance > 0 && la_window_can_issue(heap),
-		.read_to_end = ls->read_to_end,
-		.known_slow = la_history_known_slow(ls->indexrelid),
-		.known_unhelpful = la_history_known_unhelpful(ls->indexrelid),
-		.force = la_force
-	};
+	LaPolicyConfig config = la_window_config(ls->scan->heapRelation,
+											 ls->read_to_end, ls->indexrelid);
 
+	config.known_unhelpful = la_history_known_unhelpful(ls->indexrelid);
 	la_policy_init(&ls->policy, &config);
 	ls->max_leaf_batches = la_max_leaf_batches;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
+}
+
+/*
+ * The scan is there to be fed, and is not to look ahead.
+ */
+void
+la_shim_only_feed(LaScan *ls)
+{
+	LaPolicyConfig config = {.max_distance = 1,.memory_threshold = -1};
+
+	la_policy_init(&ls->policy, &config);
 }
 
 /*

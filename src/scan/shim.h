@@ -14,6 +14,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
+#include "attach/attach.h"
 #include "base/budget.h"
 #include "base/stats.h"
 #include "window/policy.h"
@@ -67,6 +68,16 @@ typedef struct LaScan
 	bool		active;			/* it owns the position */
 	BlockNumber index_size;		/* see la_issue_exists() */
 
+	/* rows found by another room, fed.c */
+	LaFeed		feed;			/* begin is NULL: none */
+	bool		fed;			/* this scan's rows are */
+	ItemPointer fed_tids;
+	int			nfed;
+	int			next_fed;
+	bool		fed_ended;
+	bool		fed_tried_to_end;	/* before its end */
+	bool		fed_uncounted;
+
 	MemoryContextCallback callback;
 } LaScan;
 
@@ -81,7 +92,13 @@ extern bool la_shim_real_gettuple(LaScan *ls, ScanDirection dir);
 extern bool la_shim_heap_needed(LaScan *ls, ItemPointer tid, uint8 *known);
 extern bool la_shim_issue_index_page(LaScan *ls, BlockNumber page);
 extern void la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block);
+extern void la_shim_only_feed(LaScan *ls);
 extern int64 la_shim_rows_wanted(LaScan *ls, ScanDirection dir);
+
+/* fed.c */
+extern bool la_fed_begin(LaScan *ls, ScanKey keys, int nkeys);
+extern void la_fed_settle(LaScan *ls);
+extern bool la_fed_gettuple(LaScan *ls, ScanDirection dir);
 
 /* leaf.c */
 extern bool la_leaf_may_begin(LaScan *ls, ScanDirection dir);

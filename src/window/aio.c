@@ -49,7 +49,6 @@ typedef struct Slot
 
 struct LaAio
 {
-	Relation	rel;
 	int			nfree;
 	int		   *free;
 	Slot		slots[FLEXIBLE_ARRAY_MEMBER];
@@ -69,11 +68,10 @@ la_aio_size(int slots)
 }
 
 LaAio *
-la_aio_create(Relation rel, int slots)
+la_aio_create(int slots)
 {
 	LaAio	   *aio = palloc0(la_aio_size(slots));
 
-	aio->rel = rel;
 	aio->free = (int *) &aio->slots[slots];
 	for (int i = 0; i < slots; i++)
 		aio->free[aio->nfree++] = i;
@@ -91,20 +89,21 @@ la_aio_most(const LaAio *aio)
  * Start the read of a block, unless it is cached.
  */
 LaIssueResult
-la_aio_start(LaAio *aio, BlockNumber block, int *slot, Buffer *recent)
+la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
+			 Buffer *recent)
 {
 	Slot	   *s;
 
-	if (la_issue_is_cached(aio->rel, block, recent))
+	if (la_issue_is_cached(rel, block, recent))
 		return LA_ISSUE_CACHED;
 	if (la_aio_most(aio) <= 0)
 		return LA_ISSUE_NOTHING;
 
 	s = &aio->slots[aio->free[aio->nfree - 1]];
 	memset(&s->op, 0, sizeof(s->op));
-	s->op.rel = aio->rel;
-	s->op.smgr = RelationGetSmgr(aio->rel);
-	s->op.persistence = aio->rel->rd_rel->relpersistence;
+	s->op.rel = rel;
+	s->op.smgr = RelationGetSmgr(rel);
+	s->op.persistence = rel->rd_rel->relpersistence;
 	s->op.forknum = MAIN_FORKNUM;
 	if (!StartReadBuffer(&s->op, &s->buffer, block, 0))
 	{
@@ -172,7 +171,7 @@ la_aio_size(int slots)
 }
 
 LaAio *
-la_aio_create(Relation rel, int slots)
+la_aio_create(int slots)
 {
 	return NULL;
 }
@@ -184,7 +183,8 @@ la_aio_most(const LaAio *aio)
 }
 
 LaIssueResult
-la_aio_start(LaAio *aio, BlockNumber block, int *slot, Buffer *recent)
+la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
+			 Buffer *recent)
 {
 	return LA_ISSUE_NOTHING;
 }

@@ -13,10 +13,10 @@
 
 extern bool la_aio_works(Relation rel);
 extern Size la_aio_size(int slots);
-extern LaAio *la_aio_create(Relation rel, int slots);
+extern LaAio *la_aio_create(int slots);
 extern int	la_aio_most(const LaAio *aio);
-extern LaIssueResult la_aio_start(LaAio *aio, BlockNumber block, int *slot,
-								  Buffer *recent);
+extern LaIssueResult la_aio_start(LaAio *aio, Relation rel, BlockNumber block,
+								  int *slot, Buffer *recent);
 extern bool la_aio_settle(LaAio *aio, int slot, Buffer *recent);
 extern Buffer la_aio_finish(LaAio *aio, int slot);
 extern void la_aio_cancel(LaAio *aio, int slot);

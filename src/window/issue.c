@@ -22,7 +22,8 @@
  * earlier, so that heapam finds the buffer in place and does neither.  The
  * counters that ReadBuffer would have raised are raised here as well, and the
  * buffer's usage count, which ReadRecentBuffer leaves alone: blocks that are
- * used must not look unused to the clock sweep.
+ * used must not look unused to the clock sweep.  (For a room that reads index
+ * pages ahead there is no pruning, and *current is its own.)
  *
  * An I/O error of an advised block is the kernel's secret until the block is
  * read: then stock's ReadBuffer raises it, at the time when it would have.
@@ -46,12 +47,6 @@
 #include "window/issue.h"
 
 #define CACHE_LINE 64
-
-#if defined(__GNUC__) || defined(__clang__)
-#define touch(address)	__builtin_prefetch(address)
-#else
-#define touch(address)	((void) (address))
-#endif
 
 /*
  * Is the block within the relation?  *known_size remembers the relation's size,
@@ -115,10 +110,36 @@ la_issue_touch_page(Buffer recent, OffsetNumber offset)
 	if (BufferIsLocal(recent))
 		return;
 	page = (char *) BufferGetBlock(recent);
-	touch(GetBufferDescriptor(recent - 1));
-	touch(page);
-	touch(page + SizeOfPageHeaderData +
-		  (offset - FirstOffsetNumber) * sizeof(ItemIdData));
+	la_prefetch(GetBufferDescriptor(recent - 1));
+	la_prefetch(page);
+	la_prefetch(page + SizeOfPageHeaderData +
+				(offset - FirstOffsetNumber) * sizeof(ItemIdData));
+}
+
+/*
+ * The line pointers that a binary search of a page looks at first, once its header has
+ * come.  (See la_issue_touch_tuple() about the page.)
+ */
+void
+la_issue_touch_items(Buffer recent)
+{
+#ifndef USE_VALGRIND
+	char	   *page;
+	unsigned	end;
+
+	if (BufferIsLocal(recent))
+		return;
+	page = (char *) BufferGetBlock(recent);
+	end = ((volatile PageHeaderData *) page)->pd_lower;
+	if (end > SizeOfPageHeaderData && end < BLCKSZ)
+	{
+		unsigned	quarter = (end - SizeOfPageHeaderData) / 4;
+
+		la_prefetch(page + end - 3 * quarter);
+		la_prefetch(page + end - 2 * quarter);
+		la_prefetch(page + end - quarter);
+	}
+#endif
 }
 
 /*
@@ -142,8 +163,8 @@ la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
 	where = lp->lp_off;
 	if (where < BLCKSZ - 2 * CACHE_LINE)
 	{
-		touch(page + where);
-		touch(page + where + CACHE_LINE);
+		la_prefetch(page + where);
+		la_prefetch(page + where + CACHE_LINE);
 	}
 #endif
 }
@@ -192,6 +213,14 @@ la_issue_clock_us(void)
 	return INSTR_TIME_GET_DOUBLE(now) * 1e6;
 }
 
+/* Heap pages are pruned when a scan turns to them. */
+static void
+prune(Relation rel, Buffer buffer)
+{
+	if (rel->rd_indam == NULL)
+		heap_page_prune_opt(rel, buffer);
+}
+
 /* What heapam does when the scan turns to another buffer. */
 static void
 replace_current(Relation rel, Buffer buffer, Buffer *current)
@@ -202,7 +231,7 @@ replace_current(Relation rel, Buffer buffer, Buffer *current)
 		ReleaseBuffer(previous);
 	*current = buffer;
 	if (buffer != previous)
-		heap_page_prune_opt(rel, buffer);
+		prune(rel, buffer);
 }
 
 /*
@@ -232,7 +261,7 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 		if (timed && result.missed)
 			result.us = la_issue_clock_us() - start;
 		if (*current != previous)
-			heap_page_prune_opt(rel, *current);
+			prune(rel, *current);
 	}
 	return result;
 }

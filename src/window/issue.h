@@ -13,6 +13,13 @@
 
 typedef struct LaAio LaAio;		/* see aio.h */
 
+/* Tell the CPU that this address will be read. */
+#if defined(__GNUC__) || defined(__clang__)
+#define la_prefetch(address)	__builtin_prefetch(address)
+#else
+#define la_prefetch(address)	((void) (address))
+#endif
+
 /* Where a foreseen block was found. */
 typedef enum LaIssueResult
 {
@@ -34,6 +41,7 @@ extern bool la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent);
 extern LaIssueResult la_issue_block(Relation rel, BlockNumber block,
 									Buffer *recent);
 extern void la_issue_touch_page(Buffer recent, OffsetNumber offset);
+extern void la_issue_touch_items(Buffer recent);
 extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
 extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
 								  Buffer recent, bool timed, bool counted,

@@ -63,10 +63,10 @@
  *	I. Memory look-ahead takes 1.7 times as little time where pages come from
  *	   memory, and a tenth or two more where they are in the CPU's caches
  *	   (figures in bench/).  Which is the case cannot be seen from the blocks, so
- *	   it is timed: TRIAL_VISITS visits without, as many with it, and it is kept
+ *	   it is timed: memory_trial visits without, as many with it, and it is kept
  *	   only if it was faster.  Both answers are checked again now and then.  A
  *	   visit of many rows, or of rows that much is done with, has little of its
- *	   time to gain: beyond LONG_VISIT_US no visits are spent on a trial.  Nor are
+ *	   time to gain: beyond memory_visit_us no visits are spent on a trial.  Nor are
  *	   they at the beginning of a scan of which an earlier one of this session has
  *	   found that it was not faster (known_unhelpful).
  *	J. What one scan has learnt of an index, the next one of this session begins
@@ -108,11 +108,8 @@
 #define TRIAL_PAUSE_LAST	65536
 #define SHARE_UNIT			1024
 #define SHARE_WEIGHT		16	/* blocks over which the share is averaged */
-#define TRIAL_VISITS		64
 #define WARM_UP_VISITS		16
 #define SETTLE_VISITS		512 /* more than a leaf page has items, mostly */
-#define FASTER				0.88	/* of the time: noise must not decide */
-#define LONG_VISIT_US		4.0 /* memory costs a tenth of that */
 #define MEMORY_KEPT			16384	/* visits, until it is checked again */
 #define MEMORY_PAUSE_FIRST	8192
 #define MEMORY_PAUSE_LAST	(1 << 20)
@@ -278,6 +275,28 @@ la_policy_on_pass(LaPolicy *p, bool missed)
 		arm(p, true, false);
 	else if (p->config.known_slow)
 		arm(p, true, true);
+}
+
+/*
+ * Whoever has two policies and has decided by the other one: no more reads are to
+ * be timed for this one.
+ */
+void
+la_policy_rest(LaPolicy *p)
+{
+	if (p->state == LA_OBSERVE)
+		pass(p);
+}
+
+/*
+ * For a policy of memory look-ahead only: something had to be read, so that it cannot
+ * help, nor be timed.
+ */
+void
+la_policy_on_read(LaPolicy *p)
+{
+	p->total++;
+	pass(p);
 }
 
 /*
@@ -498,12 +517,12 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 			if (p->phase_start_us == 0)
 			{
 				p->phase_start_us = now_us;
-				p->clock_at = p->total + TRIAL_VISITS;
+				p->clock_at = p->total + p->config.memory_trial;
 				break;
 			}
 			p->passive_us = now_us - p->phase_start_us;
 			p->phase_start_us = 0;
-			if (p->passive_us > TRIAL_VISITS * LONG_VISIT_US)
+			if (p->passive_us > p->config.memory_trial * p->config.memory_visit_us)
 			{
 				give_up_memory(p);
 				break;
@@ -514,11 +533,11 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 
 		case LA_MEMORY_WARM_UP:
 			p->phase_start_us = now_us;
-			set_phase(p, LA_MEMORY_TRIAL, TRIAL_VISITS);
+			set_phase(p, LA_MEMORY_TRIAL, p->config.memory_trial);
 			break;
 
 		case LA_MEMORY_TRIAL:
-			if (now_us - p->phase_start_us < p->passive_us * FASTER)
+			if (now_us - p->phase_start_us < p->passive_us * p->config.memory_faster)
 			{
 				set_phase(p, LA_MEMORY_KEPT, MEMORY_KEPT);
 				p->memory_verdict = LA_MEMORY_FASTER;

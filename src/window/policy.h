@@ -21,6 +21,9 @@ typedef struct LaPolicyConfig
 	int			memory_threshold;	/* cached visits before memory look-ahead,
 									 * or -1 */
 	int			memory_distance;	/* visits to touch ahead */
+	int			memory_trial;	/* visits timed without it, and with it */
+	double		memory_faster;	/* it is kept below this share of the time */
+	double		memory_visit_us;	/* longer visits have little to gain */
 	bool		advice_works;	/* false under direct I/O */
 	bool		read_to_end;	/* the scan will not be left early */
 	bool		known_slow;		/* reads were waits the last time */
@@ -139,6 +142,8 @@ typedef struct LaPolicy
 extern void la_policy_init(LaPolicy *p, const LaPolicyConfig *config);
 extern void la_policy_rescan(LaPolicy *p, bool ended_early);
 extern void la_policy_on_pass(LaPolicy *p, bool missed);
+extern void la_policy_rest(LaPolicy *p);
+extern void la_policy_on_read(LaPolicy *p);
 extern void la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us);
 extern void la_policy_on_clock(LaPolicy *p, double now_us);
 extern bool la_policy_control_due(const LaPolicy *p);

@@ -36,6 +36,9 @@
  *	- stream: the predecessor of this block, as of most others, is cached: short
  *	  scans that together read a table from end to end (its behaviour K).
  *
+ * Most windows are of one relation.  The partitions that a nested loop's inner side
+ * turns to share one window: blocks are told apart by relation and number.
+ *
  * Invariant: the window is a hint.  Whatever it holds, la_window_visit leaves
  * the wanted block in the scan's buffer, or raises the error that reading it
  * raises.
@@ -45,12 +48,23 @@
 #include "postgres.h"
 
 #include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
 #include "storage/fd.h"
+#include "utils/spccache.h"
 
 #include "base/compat.h"
+#include "base/guc.h"
 #include "window/aio.h"
+#include "window/history.h"
 #include "window/issue.h"
 #include "window/window.h"
+
+#define MICROSECONDS_PER_MILLISECOND 1000.0
+
+/* Memory look-ahead, see policy.c, behaviour I */
+#define TRIAL_VISITS	64
+#define FASTER			0.88	/* noise must not decide */
+#define LONG_VISIT_US	4.0		/* memory costs a tenth of that */
 
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
@@ -76,19 +90,21 @@ typedef struct Visit
 	BlockNumber block;
 	Buffer		recent;			/* where it was, or InvalidBuffer */
 	OffsetNumber offset;
+	uint16		rel;			/* whose block */
 	uint16		state;			/* a VisitState */
 	int16		slot;			/* of an asynchronous read in flight, or -1 */
 } Visit;
 
 typedef struct RecentSlot
 {
-	BlockNumber block;
+	uint64		place;
 	uint64		visit;
 } RecentSlot;
 
 struct LaWindow
 {
-	Relation	heap;
+	Relation   *rels;			/* behind the ring */
+	BlockNumber *sizes;			/* of each, see la_issue_exists() */
 	LaProducer	producer;
 	LaPolicy   *policy;
 	LaCounters *counters;
@@ -98,11 +114,10 @@ struct LaWindow
 	uint64		page_touched;	/* visits before this had their first touch */
 	int			in_flight;		/* issued, not consumed, not landed */
 	int			landed;			/* issued, known to be done, not consumed */
-	BlockNumber last_foreseen;
+	uint64		last_foreseen;	/* its place */
 	int			run;			/* visits that were to the next block */
 	int			near_run;		/* visits that were to a near block */
 	int			undecided;		/* foreseen and left to the kernel on trial */
-	BlockNumber heap_size;		/* see la_issue_exists() */
 
 	LaAio	   *aio;			/* under direct I/O, else NULL */
 	uint64		settled;		/* visits before this hold no buffer */
@@ -129,50 +144,121 @@ aio_slots(const LaPolicy *policy)
 
 /* Advice has no effect on files opened with O_DIRECT. */
 static bool
-uses_aio(Relation heap)
+uses_aio(Relation rel)
 {
-	return la_direct_io() && la_aio_works(heap);
+	return la_direct_io() && la_aio_works(rel);
 }
 
 /* Can reads be started at all? */
-bool
-la_window_can_issue(Relation heap)
+static bool
+can_issue(Relation rel)
 {
-	return !la_direct_io() || uses_aio(heap);
+	return !la_direct_io() || uses_aio(rel);
+}
+
+/*
+ * A tablespace whose effective_io_concurrency differs from the session's was
+ * given its own for a reason: no scan keeps more reads in flight there.
+ */
+static int
+distance_for(Relation rel)
+{
+	int			own = get_tablespace_io_concurrency(rel->rd_rel->reltablespace);
+
+	return own == effective_io_concurrency ? la_max_distance :
+		Min(la_max_distance, own);
+}
+
+/*
+ * What the settings make of a policy for reads of this relation.  known_by: the
+ * index by which history.c may know whether they are waits.
+ */
+LaPolicyConfig
+la_window_config(Relation rel, bool read_to_end, Oid known_by)
+{
+	int			distance = distance_for(rel);
+	LaPolicyConfig config = {
+		.max_distance = Max(distance, 1),
+		.miss_threshold = la_miss_threshold,
+		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
+		.memory_threshold = la_memory_threshold,
+		.memory_distance = la_memory_distance,
+		.memory_trial = TRIAL_VISITS,
+		.memory_faster = FASTER,
+		.memory_visit_us = LONG_VISIT_US,
+		.advice_works = distance > 0 && can_issue(rel),
+		.read_to_end = read_to_end,
+		.known_slow = la_history_known_slow(known_by),
+		.force = la_force
+	};
+
+	return config;
+}
+
+/*
+ * State OBSERVE: read a block into *current, and tell what the policy wants to know
+ * of that.  last is the block observed before, if any.
+ */
+LaVisitResult
+la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
+						Buffer *current, double *us)
+{
+	LaReadResult r = la_issue_read(rel, block, InvalidBuffer, true, false,
+								   current);
+
+	*us = r.us;
+	if (!r.missed)
+		return LA_VISIT_HIT;
+	if (last == InvalidBlockNumber)
+		return LA_VISIT_MISS;
+	return block == last + 1 ? LA_VISIT_NEXT_MISS :
+		la_is_near(block, last) ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
+}
+
+/* Bytes without those of asynchronous reads. */
+static Size
+own_size(int nrels, const LaPolicy *policy)
+{
+	return offsetof(LaWindow, ring) + slots_of(policy) * sizeof(Visit) +
+		nrels * (sizeof(Relation) + sizeof(BlockNumber));
 }
 
 /* Bytes that a window takes. */
 Size
-la_window_size(Relation heap, const LaPolicy *policy)
+la_window_size(Relation *rels, int nrels, const LaPolicy *policy)
 {
-	Size		size = offsetof(LaWindow, ring) +
-		slots_of(policy) * sizeof(Visit);
-
-	if (uses_aio(heap))
-		size += la_aio_size(aio_slots(policy));
-	return size;
+	return own_size(nrels, policy) +
+		(uses_aio(rels[0]) ? la_aio_size(aio_slots(policy)) : 0);
 }
 
+/*
+ * The relations are all temporary ones, or none of them is.
+ */
 LaWindow *
-la_window_create(Relation heap, LaProducer producer, LaPolicy *policy,
-				 LaCounters *counters)
+la_window_create(Relation *rels, int nrels, LaProducer producer,
+				 LaPolicy *policy, LaCounters *counters)
 {
 	LaWindow   *w;
 
 	/* the ring need not be zeroed: visits are written before they are read */
-	w = palloc(offsetof(LaWindow, ring) + slots_of(policy) * sizeof(Visit));
+	w = palloc(own_size(nrels, policy));
 	memset(w, 0, offsetof(LaWindow, recent));
-	w->heap = heap;
+	w->rels = (Relation *) &w->ring[slots_of(policy)];
+	w->sizes = (BlockNumber *) &w->rels[nrels];
+	for (int i = 0; i < nrels; i++)
+	{
+		w->rels[i] = rels[i];
+		w->sizes[i] = InvalidBlockNumber;
+	}
 	w->producer = producer;
 	w->policy = policy;
 	w->counters = counters;
 	w->mask = slots_of(policy) - 1;
-	w->last_foreseen = InvalidBlockNumber;
-	w->heap_size = InvalidBlockNumber;
+	w->last_foreseen = LA_NO_PLACE;
 	for (int i = 0; i < RECENT_SLOTS; i++)
-		w->recent[i].block = InvalidBlockNumber;
-	if (uses_aio(heap))
-		w->aio = la_aio_create(heap, aio_slots(policy));
+		w->recent[i].place = LA_NO_PLACE;
+	if (uses_aio(rels[0]))
+		w->aio = la_aio_create(aio_slots(policy));
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
 	return w;
 }
@@ -195,7 +281,7 @@ la_window_clear(LaWindow *w)
 	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight + w->landed;
 	w->in_flight = w->landed = 0;
 	w->head = w->page_touched = w->tail;
-	w->last_foreseen = InvalidBlockNumber;
+	w->last_foreseen = LA_NO_PLACE;
 	w->run = w->near_run = w->undecided = 0;
 }
 
@@ -247,13 +333,13 @@ settle(LaWindow *w)
  * kernel?  If so, of which kind?
  */
 static VisitState
-run_of(LaWindow *w, BlockNumber block)
+run_of(LaWindow *w, uint64 place)
 {
-	BlockNumber last = w->last_foreseen;
+	uint64		last = w->last_foreseen;
 
-	w->last_foreseen = block;
-	w->run = block == last + 1 ? w->run + 1 : 0;
-	w->near_run = la_is_near(block, last) ? w->near_run + 1 : 0;
+	w->last_foreseen = place;
+	w->run = place == last + 1 ? w->run + 1 : 0;
+	w->near_run = la_is_near(place, last) ? w->near_run + 1 : 0;
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
 	if (w->near_run >= NEAR_RUN && la_policy_leave_near(w->policy))
@@ -262,13 +348,14 @@ run_of(LaWindow *w, BlockNumber block)
 }
 
 static bool
-is_recent(LaWindow *w, BlockNumber block)
+is_recent(LaWindow *w, uint64 place)
 {
-	RecentSlot *slot = &w->recent[block % RECENT_SLOTS];
-	bool		found = slot->block == block &&
+	/* partitions are read with the same numbers of blocks */
+	RecentSlot *slot = &w->recent[(place + (place >> 32) * 37) % RECENT_SLOTS];
+	bool		found = slot->place == place &&
 		w->tail - slot->visit < RECENT_VISITS;
 
-	slot->block = block;
+	slot->place = place;
 	slot->visit = w->tail;
 	return found;
 }
@@ -278,27 +365,29 @@ is_recent(LaWindow *w, BlockNumber block)
  * by another scan?  Then the kernel may take its read for part of a stream.
  */
 static bool
-follows_cached(LaWindow *w, BlockNumber block)
+follows_cached(LaWindow *w, const Visit *v)
 {
 	Buffer		before;
 
 	return w->policy->io && !w->policy->config.force && w->aio == NULL &&
-		block > 0 && la_issue_is_cached(w->heap, block - 1, &before);
+		v->block > 0 &&
+		la_issue_is_cached(w->rels[v->rel], v->block - 1, &before);
 }
 
 static LaIssueResult
 issue(LaWindow *w, Visit *v)
 {
+	Relation	rel = w->rels[v->rel];
 	int			slot;
 	LaIssueResult result;
 
 	/* no reads are to be started: only look where the block is */
-	if (!w->policy->config.advice_works && !RelationUsesLocalBuffers(w->heap))
-		return la_issue_is_cached(w->heap, v->block, &v->recent) ?
+	if (!w->policy->config.advice_works && !RelationUsesLocalBuffers(rel))
+		return la_issue_is_cached(rel, v->block, &v->recent) ?
 			LA_ISSUE_CACHED : LA_ISSUE_NOTHING;
 	if (w->aio == NULL)
-		return la_issue_block(w->heap, v->block, &v->recent);
-	result = la_aio_start(w->aio, v->block, &slot, &v->recent);
+		return la_issue_block(rel, v->block, &v->recent);
+	result = la_aio_start(w->aio, rel, v->block, &slot, &v->recent);
 	if (result == LA_ISSUE_STARTED)
 		v->slot = slot;
 	return result;
@@ -325,10 +414,10 @@ leave_alone(LaWindow *w, Visit *v, bool *follows)
 	LaPolicy   *p = w->policy;
 	bool		stream;
 
-	*follows = follows_cached(w, v->block);
+	*follows = follows_cached(w, v);
 	stream = *follows && la_policy_leave_stream(p);
 	if ((!stream && !la_policy_control_due(p)) ||
-		la_issue_is_cached(w->heap, v->block, &v->recent))
+		la_issue_is_cached(w->rels[v->rel], v->block, &v->recent))
 		return false;
 	if (stream)
 	{
@@ -347,23 +436,25 @@ static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
 	Visit	   *v = &w->ring[w->tail & w->mask];
+	uint64		place = la_place_of(f->rel, f->block);
 	bool		follows = false;
 
 	v->block = f->block;
 	v->offset = f->offset;
+	v->rel = f->rel;
 	v->recent = InvalidBuffer;
 	v->slot = -1;
-	v->state = run_of(w, f->block);
+	v->state = run_of(w, place);
 	count(w, LA_BLOCKS_FORESEEN);
 
-	if (is_recent(w, f->block))
+	if (is_recent(w, place))
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
 	}
 	else if (v->state != VISIT_UNKNOWN)
 		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
-	else if (!la_issue_exists(w->heap, f->block, &w->heap_size))
+	else if (!la_issue_exists(w->rels[f->rel], f->block, &w->sizes[f->rel]))
 	{
 		/* reading it is an error, and stock's to raise */
 	}
@@ -399,7 +490,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 static void
 top_up(LaWindow *w)
 {
-	LaForeseen	f;
+	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
 	uint64		wanted = la_policy_visits_ahead(w->policy);
 	int			max_distance = w->policy->config.max_distance;
 
@@ -444,8 +535,9 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 	bool		timed = v->state != VISIT_RECENT && v->state != VISIT_CACHED;
 	bool		settled = v->state == VISIT_ISSUED && w->aio != NULL;
 	LaReadResult r = v->slot >= 0 ?
-		la_issue_finish(w->heap, w->aio, v->slot, current) :
-		la_issue_read(w->heap, v->block, v->recent, timed, settled, current);
+		la_issue_finish(w->rels[v->rel], w->aio, v->slot, current) :
+		la_issue_read(w->rels[v->rel], v->block, v->recent, timed, settled,
+					  current);
 	LaVisitResult result = LA_VISIT_HIT;
 
 	if (v->state == VISIT_ISSUED)
@@ -484,12 +576,13 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
  * The scan is about to return a row of another block than the previous one.
  */
 void
-la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
+la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 {
 	LaCounters *n = w->counters;
-	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, VISIT_UNKNOWN, -1};
+	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, rel, VISIT_UNKNOWN, -1};
 
-	if (w->head < w->tail && w->ring[w->head & w->mask].block != block)
+	if (w->head < w->tail && (w->ring[w->head & w->mask].block != block ||
+							  w->ring[w->head & w->mask].rel != rel))
 	{
 		Assert(false);			/* producer and consumer disagree */
 		la_window_clear(w);
@@ -509,8 +602,8 @@ la_window_visit(LaWindow *w, BlockNumber block, Buffer *current)
 	else
 	{
 		w->producer.restart(w->producer.arg);
-		w->last_foreseen = block;
-		(void) is_recent(w, block);
+		w->last_foreseen = la_place_of(rel, block);
+		(void) is_recent(w, w->last_foreseen);
 	}
 
 	if (w->aio)

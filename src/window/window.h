@@ -23,7 +23,13 @@ typedef struct LaForeseen
 {
 	BlockNumber block;
 	OffsetNumber offset;
+	uint16		rel;			/* which of the window's relations; 0 unless
+								 * set */
 } LaForeseen;
+
+/* A block of a relation, as a number; neighbours have neighbouring numbers. */
+#define la_place_of(rel, block) (((uint64) (rel) << 32) | (block))
+#define LA_NO_PLACE				(PG_UINT64_MAX - 1) /* nobody's neighbour */
 
 typedef struct LaProducer
 {
@@ -40,16 +46,21 @@ typedef struct LaWindow LaWindow;
 
 /* Could the kernel's read-ahead for one block have brought the other? */
 static inline bool
-la_is_near(BlockNumber a, BlockNumber b)
+la_is_near(uint64 a, uint64 b)
 {
 	return (a > b ? a - b : b - a) <= LA_NEAR_BLOCKS;
 }
 
-extern bool la_window_can_issue(Relation heap);
-extern Size la_window_size(Relation heap, const LaPolicy *policy);
-extern LaWindow *la_window_create(Relation heap, LaProducer producer,
-								  LaPolicy *policy, LaCounters *counters);
-extern void la_window_visit(LaWindow *window, BlockNumber block,
+extern LaPolicyConfig la_window_config(Relation rel, bool read_to_end,
+									   Oid known_by);
+extern LaVisitResult la_window_read_observed(Relation rel, BlockNumber block,
+											 BlockNumber last, Buffer *current,
+											 double *us);
+extern Size la_window_size(Relation *rels, int nrels, const LaPolicy *policy);
+extern LaWindow *la_window_create(Relation *rels, int nrels,
+								  LaProducer producer, LaPolicy *policy,
+								  LaCounters *counters);
+extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);
 extern void la_window_clear(LaWindow *window);
 extern void la_window_free(LaWindow *window);

@@ -262,14 +262,27 @@ class Gen(Others):
         t1, t2 = self.table(), self.table()
         k1 = self.rng.choice(KEYS)
         j1, j2 = self.rng.choice(JOINABLE), self.rng.choice(JOINABLE)
+        if self.chance(0.15):
+            t2, j2 = "part", "a"
         outer = (f"select * from {t1} where {self.cond(t1, k1)} "
                  f"order by {self.order(k1, backward=self.chance(0.3))} "
-                 f"limit {self.rng.choice([1, 5, 20, 50])}")
+                 f"limit {self.rng.choice([1, 5, 20, 50, 300])}")
+        if self.chance(0.3):
+            outer = f"select * from {t1} where {self.cond(t1, k1)}"
         join = self.rng.choice(["join", "join", "left join"])
         k2 = self.rng.choice(KEYS)
         extra = f" and {self.cond(t2, k2, 'y')}" if self.chance(0.4) else ""
+        equal = f"y.{j2} = x.{j1}"
+        if self.chance(0.2):
+            equal = f"y.{j2} = x.{j1} and y.b = x.b"
+        if self.chance(0.1):
+            equal = f"y.{j2} = x.{j1} + {self.rng.randint(0, 3)}"
+        if self.chance(0.3):
+            # all rows are wanted, so more of them are taken ahead
+            return (f"select count(*), sum(y.id), min(x.id) from ({outer}) x {join} {t2} y "
+                    f"on {equal}{extra}")
         return (f"select x.id, {self.targets(k2, 'y')} from ({outer}) x {join} {t2} y "
-                f"on y.{j2} = x.{j1}{extra} limit 3000")
+                f"on {equal}{extra} limit 3000")
 
     def s_lateral(self):
         """Inner scans that are given up early, again and again."""
@@ -396,7 +409,9 @@ class Gen(Others):
 
     def ahead(self):
         r = self.rng
-        s = {"max_leaf_batches": r.choice([2, 3, 8, 64]),
+        s = {"enable_nestloop": r.choice(["on", "on", "on", "off"]),
+             "nestloop_reuse": r.choice(["on", "on", "off"]),
+             "max_leaf_batches": r.choice([2, 3, 8, 64]),
              "max_distance": r.choice([1, 2, 7, 64, 512])}
         if self.chance(0.8):
             s["force"] = "on"

@@ -33,6 +33,7 @@ from cases import KEYS, Gen
 from server import Lost, Server, Session, wait_until
 
 PHASE2 = 1000000        # case numbers from here on run beside writers
+PIN_LOOKS = 3
 
 SERVER_SETTINGS = {
     # small, so that scans do miss; the operating system has the rest
@@ -411,10 +412,18 @@ class Fuzz:
         return bad
 
     def pins(self):
-        return self.session.must(
-            "select relfilenode, relblocknumber, pinning_backends from pg_buffercache b "
-            "where pinning_backends > 0 and relfilenode in "
-            "(select pg_relation_filenode(oid) from pg_class where relnamespace >= 2200)")
+        """A pin that was left stays; the checkpointer's and the background writer's are short."""
+        left = None
+        for _ in range(PIN_LOOKS):
+            seen = set(self.session.must(
+                "select relfilenode, relblocknumber, pinning_backends from pg_buffercache b "
+                "where pinning_backends > 0 and relfilenode in "
+                "(select pg_relation_filenode(oid) from pg_class where relnamespace >= 2200)"))
+            left = seen if left is None else left & seen
+            if not left:
+                break
+            time.sleep(1)
+        return sorted(left)
 
     def activity(self):
         """Figures of pg_stat_lookahead, as {kind: {column: value}}."""

@@ -91,6 +91,9 @@ $node->safe_psql(
 		ELSIF mode = 7 THEN
 			PERFORM verify_merge_join(tab);
 			RETURN 'good';
+		ELSIF mode = 11 THEN
+			PERFORM verify_nested_loop(tab);
+			RETURN 'good';
 		ELSIF mode <= 9 THEN
 			PERFORM verify_cursor(tab, CASE WHEN mode = 8 THEN plain ELSE covered END || ' ORDER BY a, id', rows);
 			RETURN 'good';
@@ -134,6 +137,23 @@ $node->safe_psql(
 			FROM (SELECT count(*) AS n, sum(id) AS s, sum(length(w)) AS l FROM %I GROUP BY a) s', tab) INTO expected;
 		IF seen <> expected THEN
 			RAISE 'merge join: % instead of %', seen, expected;
+		END IF;
+	END $$;
+
+	-- a chain of nested loops
+	CREATE FUNCTION verify_nested_loop(tab text) RETURNS void LANGUAGE plpgsql AS $$
+	DECLARE
+		seen record;
+		expected record;
+	BEGIN
+		PERFORM set_config(name, 'off', true) FROM unnest('{enable_hashjoin, enable_mergejoin, enable_material, enable_memoize}'::text[]) name;
+		EXECUTE format('SELECT count(*)::numeric AS n, sum(y.amount)::numeric AS s1, sum(z.id)::numeric AS s2, sum(length(z.w)) AS l
+			FROM %I x JOIN %I y ON y.id = x.id JOIN %I z ON z.a = y.a', tab, tab, tab) INTO seen;
+		PERFORM scan_sequentially();
+		EXECUTE format('SELECT sum(n * n) AS n, sum(n * m) AS s1, sum(n * s) AS s2, sum(n * l)::bigint AS l
+			FROM (SELECT count(*) AS n, sum(amount) AS m, sum(id) AS s, sum(length(w)) AS l FROM %I GROUP BY a) s', tab) INTO expected;
+		IF seen <> expected THEN
+			RAISE 'nested loop: % instead of %', seen, expected;
 		END IF;
 	END $$;
 
@@ -211,8 +231,8 @@ $node->safe_psql(
 
 # what verify() is meant to run, by mode; the planner may choose between indexes for the join
 my @uses = (
-	'index scan _ai', 'index only scan _ai', 'index scan _ai', 'index only scan _ai', 'index scan _g', 'index scan _g',
-	'.*', '.*index scan _ai?', 'index scan _ai', 'index only scan _ai', 'index scan _ai');
+	'index scan _ai', 'index only scan _ai', 'index scan _ai', 'index only scan _ai', 'index scan _g', 'index scan _g, nested loop _g',
+	'.*', '.*index scan _ai?', 'index scan _ai', 'index only scan _ai', 'index scan _ai', '.*nested loop _ai?.*');
 my $modes = @uses;
 
 # ---- the scripts ------------------------------------------------------------------

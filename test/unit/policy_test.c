@@ -77,6 +77,9 @@ static const LaPolicyConfig defaults = {
 	.min_read_us = 25,
 	.memory_threshold = 64,
 	.memory_distance = 8,
+	.memory_trial = 64,
+	.memory_faster = 0.88,
+	.memory_visit_us = 4.0,
 	.advice_works = true,
 	.force = false
 };

@@ -1,0 +1,61 @@
+/*
+ * descent.h
+ *	  Finding the leaf page and the entries of one key in a stock btree index.
+ *
+ * For rooms that know a key before the access method is asked for it.  The one
+ * header of this room that other rooms may include; see descent.c.
+ *
+ * src/btree/descent.h
+ */
+#ifndef LA_DESCENT_H
+#define LA_DESCENT_H
+
+#include "storage/buf.h"
+#include "storage/itemptr.h"
+#include "storage/off.h"
+#include "utils/rel.h"
+
+typedef struct LaDescent LaDescent;
+
+/* The ideas of which each can be left out, to measure it or where it loses. */
+#define LA_DESCENT_ITERATE		0x01	/* one pass over a tuple's attributes */
+#define LA_DESCENT_TRUNCATE		0x02	/* skip the prefix that bounds share */
+#define LA_DESCENT_TYPED		0x04	/* compare common types without fmgr */
+#define LA_DESCENT_SAME_LEAF	0x08	/* begin where the last search ended */
+#define LA_DESCENT_CARRY		0x10	/* what the parent's separator told */
+#define LA_DESCENT_ALL			0x1f
+
+/* What came of a search of the inner pages. */
+typedef enum LaDescentResult
+{
+	LA_DESCENT_FOUND,
+	LA_DESCENT_PENDING,			/* an inner page is not cached */
+	LA_DESCENT_NOTHING			/* the index is empty, or is being changed */
+} LaDescentResult;
+
+/* The entries that equal the key, on one leaf page. */
+typedef struct LaMatches
+{
+	ItemPointerData *tids;		/* room for max of them */
+	int			max;
+	int			count;
+	bool		complete;		/* there are no others, here or elsewhere */
+} LaMatches;
+
+extern LaDescent *la_descent_create(Relation index, Relation heap, int options);
+extern Size la_descent_size(void);
+extern void la_descent_free(LaDescent *d);
+extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
+extern int	la_descent_columns(const LaDescent *d);
+extern bool la_descent_may_fail(const LaDescent *d);
+extern bool la_descent_comparison_may_fail(Oid function);
+extern void la_descent_set(LaDescent *d, int column, Datum value);
+extern void la_descent_issue(LaDescent *d, BlockNumber block);
+extern LaDescentResult la_descent_find_leaf(LaDescent *d, bool may_wait,
+											BlockNumber *leaf);
+extern bool la_descent_search_leaf(LaDescent *d, Buffer *leaf,
+								   OffsetNumber *position);
+extern void la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
+							   bool skip_dead, LaMatches *matches);
+
+#endif							/* LA_DESCENT_H */

@@ -1,0 +1,130 @@
+/*
+ * params.c
+ *	  The executor's Params as they will be when it is an outer row's turn.
+ *
+ * The planner passes values of the outer row to the inner side through Params
+ * (NestLoop.nestParams).  For a row that is still in the queue, expressions over them are
+ * evaluated with a copy of all Params that has this row's values in it, so that
+ * nothing has to be put back:
+ *
+ *		es_param_exec_vals ----copy----> values <---- nestParams of the row
+ *
+ * Others among the Params that are used belong to nodes above this join, and have
+ * the right value now: the join would be rescanned if they changed.  Or they belong to
+ * an InitPlan that may not have run; then nothing is known ahead.
+ *
+ * Nor is anything known where a value of the row is stored out of line: reading it is real
+ * work.
+ *
+ * Params of a subplan would not be found here: it takes its own from the executor's array,
+ * whatever the ExprContext says.  la_params_collect() tells.
+ *
+ * src/nestloop/params.c
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+
+#include "nestloop/join.h"
+
+struct LaParams
+{
+	LaJoin	   *join;
+	ParamExecData *values;
+	int			nvalues;
+	Bitmapset  *own;			/* that are used and values of the outer row */
+	Bitmapset  *others;			/* that are used and are not */
+};
+
+static bool
+collect(Node *node, void *arg)
+{
+	Bitmapset **used = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		return true;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+		*used = bms_add_member(*used, ((Param *) node)->paramid);
+	return expression_tree_walker(node, collect, arg);
+}
+
+/*
+ * Add the Params that the expression uses.  Returns false if it has a subplan.
+ */
+bool
+la_params_collect(Node *node, Bitmapset **used)
+{
+	return !collect(node, used);
+}
+
+/*
+ * For expressions that use these Params.  *outer is set if one of them is a value of the
+ * outer row, else left alone.
+ */
+LaParams *
+la_params_create(LaJoin *join, Bitmapset *used, bool *outer)
+{
+	LaParams   *params = palloc0(sizeof(LaParams));
+	EState	   *estate = join->node->js.ps.state;
+	ListCell   *lc;
+
+	params->join = join;
+	params->others = bms_copy(used);
+	foreach(lc, ((NestLoop *) join->node->js.ps.plan)->nestParams)
+	{
+		int			param = ((NestLoopParam *) lfirst(lc))->paramno;
+
+		if (!bms_is_member(param, params->others))
+			continue;
+		*outer = true;
+		params->own = bms_add_member(params->own, param);
+		params->others = bms_del_member(params->others, param);
+	}
+	params->nvalues = list_length(estate->es_plannedstmt->paramExecTypes);
+	params->values = palloc0(sizeof(ParamExecData) * Max(params->nvalues, 1));
+	return params;
+}
+
+/*
+ * Make the values those of this outer row; false if one is not known.
+ */
+bool
+la_params_set(LaParams *params, TupleTableSlot *outer)
+{
+	NestLoopState *node = params->join->node;
+	ParamExecData *now = node->js.ps.state->es_param_exec_vals;
+	ListCell   *lc;
+	int			other = -1;
+
+	while ((other = bms_next_member(params->others, other)) >= 0)
+	{
+		if (now[other].execPlan != NULL)
+			return false;
+	}
+	memcpy(params->values, now, params->nvalues * sizeof(ParamExecData));
+	foreach(lc, ((NestLoop *) node->js.ps.plan)->nestParams)
+	{
+		NestLoopParam *nlp = lfirst(lc);
+		ParamExecData *param = &params->values[nlp->paramno];
+
+		param->execPlan = NULL;
+		param->value = slot_getattr(outer, nlp->paramval->varattno,
+									&param->isnull);
+		if (!param->isnull && bms_is_member(nlp->paramno, params->own) &&
+			TupleDescAttr(outer->tts_tupleDescriptor,
+						  nlp->paramval->varattno - 1)->attlen == -1 &&
+			VARATT_IS_EXTERNAL(DatumGetPointer(param->value)))
+			return false;
+	}
+	return true;
+}
+
+/* They stay where they are. */
+ParamExecData *
+la_params_values(LaParams *params)
+{
+	return params->values;
+}
