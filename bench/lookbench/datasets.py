@@ -26,10 +26,14 @@ bench_fragments
                1000 rows (some ten pages).
 bench_parity   Geoghegan's example: 250 rows on four pages.
 bench_mixed    a primary key in heap order, and two random permutations a and b.
+bench_driver   the outer side of nested loops: id, and three random permutations k, k2, k3 of every
+               20th key of bench_points.
 bench_vectors  vectors of 128 dimensions around CLUSTERS centres, in an order unrelated to
                them, with payloads of 768 bytes.
 bench_parts    PARTITIONS partitions; in each of them key is a permutation of
                0..rows/PARTITIONS-1.
+bench_divided  the columns seq, rnd and payload of bench_points, in DIVISIONS partitions by ranges
+               of rnd.
 bench_wide     rows of 1 kB whose payload, 6 kB more, is stored out of line and not
                compressed; key is a random permutation.
 pgbench_*      pgbench's own, made by pgbench -i.
@@ -55,6 +59,7 @@ if TYPE_CHECKING:  # workloads import this module
 CYCLES = 1000
 PARTITIONS = 1000
 CLUSTERS = 1000
+DIVISIONS = 16
 DIMENSIONS = 128
 PGBENCH_ROWS_PER_SCALE = 100_000
 
@@ -194,7 +199,28 @@ order by pk;
 alter table bench_mixed add primary key (pk)
 """
 
+DRIVER = """
+create table bench_driver as
+select (row_number() over (order by hashint4extended(i, 50)) - 1)::int as id, i * 20 as k,
+       (row_number() over (order by hashint4extended(i, 51)) - 1)::int * 20 as k2,
+       (row_number() over (order by hashint4extended(i, 52)) - 1)::int * 20 as k3
+from generate_series(0, {rows} - 1) i order by id;
+alter table bench_driver add primary key (id)
+"""
+
+# ranges of the join key of "nestloop"; the payloads of bench_points
+DIVIDED = """
+create table bench_divided (seq integer, rnd integer, payload text) partition by range (rnd);
+do $$ begin for i in 0 .. {divisions} - 1 loop execute format('create table bench_divided_%s partition of bench_divided for values from (%s) to (%s)', i, i * ({rows} / {divisions}), (i + 1) * ({rows} / {divisions})); end loop; end $$;
+insert into bench_divided
+select seq, rnd, md5(seq::text)
+from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as seq, i as rnd
+      from generate_series(0, {rows} - 1) i) numbered
+"""
+
 SCRIPTS: Mapping[str, str] = {
+    "bench_divided": DIVIDED,
+    "bench_driver": DRIVER,
     "bench_points": POINTS,
     "bench_limit": LIMIT,
     "bench_places": PLACES,
@@ -255,7 +281,7 @@ def ensure_table(server: Server, connection: psycopg.Connection, table: str, row
         connection.execute("set enable_nestloop = off")
         connection.execute("set enable_mergejoin = off")
         script = SCRIPTS[table].format(
-            table=table, rows=rows, cycles=CYCLES, side=side(rows), origin=ORIGIN, partitions=PARTITIONS,
+            table=table, rows=rows, cycles=CYCLES, side=side(rows), origin=ORIGIN, partitions=PARTITIONS, divisions=DIVISIONS,
             clusters=CLUSTERS, dimensions=DIMENSIONS, spread=SPREAD, spread_x=_spread("x"), spread_y=_spread("y"),
         )
         _run_script(connection, script)

@@ -12,13 +12,14 @@ from .lookup import Lookup
 from .matching import Matching
 from .methods import Methods
 from .mixed import Mixed
+from .nestloop import NestLoop, Rivals
 from .toast import Toast
 from .tpch import TpcH
 from .vector import Vector
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Mixed, Lookup, Contents,
-    Vector, Append, Toast, Direct, TpcH,
+    Vector, Append, Toast, Direct, NestLoop, Rivals, TpcH,
 )
 
 __all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Index", "Scope", "Throughput", "WORKLOADS", "Workload"]

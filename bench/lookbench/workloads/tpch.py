@@ -8,6 +8,8 @@ prefetching with it in 2023, and these are his indexes.
   q06-index ..          without sequential and bitmap scans, for 6, 8, 14 and 19, which gained
                         in his measurements of 100 GB, and for 5 and 15, which then scan orders
                         and lineitem by index
+  q05-nestloop ..       without hash and merge joins, for 5, 8, 10, 12 and 19: nested loops over
+                        btree indexes
 
 The size is the scale factor.  Stock and look-ahead must give the same rows, in the same
 order where the query determines it.
@@ -28,6 +30,8 @@ from .base import CACHED, COLD, Cell, Index, Scope, Workload
 PARALLEL = "-parallel"
 INDEX = "-index"
 INDEX_QUERIES = (5, 6, 8, 14, 15, 19)
+NESTLOOP = "-nestloop"
+NESTLOOP_QUERIES = (5, 8, 10, 12, 19)
 QUICK_SHAPES = ("q02", "q08", "q19", "q20", "q06-index", "q14-index")
 TIMEOUT = "10min"  # of one statement
 
@@ -49,7 +53,8 @@ class TpcH(Workload):
 
     def cells(self) -> Iterator[Cell]:
         serial = [f"q{number:02}" for number in QUERIES]
-        shapes = [*serial, *(shape + PARALLEL for shape in serial), *(f"q{number:02}{INDEX}" for number in INDEX_QUERIES)]
+        shapes = [*serial, *(shape + PARALLEL for shape in serial), *(f"q{number:02}{INDEX}" for number in INDEX_QUERIES),
+                  *(f"q{number:02}{NESTLOOP}" for number in NESTLOOP_QUERIES)]
         for scale in self.scope.tpch_scales:
             for shape in QUICK_SHAPES if self.scope.quick else shapes:
                 for state in (COLD,) if self.scope.quick else (COLD, CACHED):
@@ -83,6 +88,8 @@ class TpcH(Workload):
         }
         if cell.shape.endswith(INDEX):
             settings |= {"enable_seqscan": "off", "enable_bitmapscan": "off"}
+        if cell.shape.endswith(NESTLOOP):
+            settings |= {"enable_hashjoin": "off", "enable_mergejoin": "off"}
         return [f"set {name} = {value}" for name, value in settings.items()]
 
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
