@@ -129,7 +129,7 @@ def main() -> None:
     finally:
         server.stop()
 
-    with (results / "samples.csv").open("w", newline="") as file:
+    with (results / "searches.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["shape", "variant", "rep", "nanoseconds"])
         writer.writerows((s, v, r, f"{ns:.1f}") for s, v, r, ns in samples)
