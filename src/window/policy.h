@@ -28,6 +28,7 @@ typedef struct LaPolicyConfig
 	bool		read_to_end;	/* the scan will not be left early */
 	bool		known_slow;		/* reads were waits the last time */
 	bool		known_unhelpful;	/* memory look-ahead was not faster */
+	bool		leave_near;		/* waits near the block before do not count */
 	bool		force;			/* arm at once, never disarm */
 } LaPolicyConfig;
 
@@ -127,6 +128,8 @@ typedef struct LaPolicy
 	/* blocks left to the kernel's read-ahead, behaviours G and K */
 	LaTrial		near;
 	LaTrial		stream;
+	int			near_share;		/* of foreseen blocks, those near the one
+								 * before, 1/1024ths; with leave_near */
 	int			follow_share;	/* of blocks not cached, those whose
 								 * predecessor was, 1/1024ths */
 
@@ -150,6 +153,7 @@ extern bool la_policy_control_due(const LaPolicy *p);
 extern void la_policy_on_control(LaPolicy *p);
 extern void la_policy_on_issue(LaPolicy *p);
 extern bool la_policy_leave_near(LaPolicy *p);
+extern void la_policy_on_foreseen(LaPolicy *p, bool near);
 extern void la_policy_on_uncached(LaPolicy *p, bool follows);
 extern bool la_policy_leave_stream(LaPolicy *p);
 extern int	la_policy_visits_ahead(const LaPolicy *p);

@@ -340,6 +340,7 @@ run_of(LaWindow *w, uint64 place)
 	w->last_foreseen = place;
 	w->run = place == last + 1 ? w->run + 1 : 0;
 	w->near_run = la_is_near(place, last) ? w->near_run + 1 : 0;
+	la_policy_on_foreseen(w->policy, w->near_run > 0);
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
 	if (w->near_run >= NEAR_RUN && la_policy_leave_near(w->policy))
