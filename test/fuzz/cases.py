@@ -365,7 +365,7 @@ class Gen(Others):
                 f"where r.v is not null and n < 60) select * from r")
 
     def select(self, small=False):
-        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 3 + [self.s_lateral] * 3 + \
+        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 16 + [self.s_lateral] * 3 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 2 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]
