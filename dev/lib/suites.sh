@@ -119,12 +119,20 @@ own_regress()
 		--inputdir="$WORK/own/test" --outputdir="$DIR" \
 		--temp-instance="$DIR/tmp" --temp-config="$WORK/own/test/pg_lookahead.conf" \
 		--no-locale --encoding=UTF8 "${tests[@]}" >"$DIR/out" 2>&1 || rc=$?
+	regress_end "$rc"
+}
+
+# regress_end RC: of pg_regress in DIR
+regress_end()
+{
+	local rc=$1
+
 	cat "$DIR/out"
 	count_regress "$DIR/out" || rc=1
 	# what it printed, for whoever writes the expected files
 	cp -r "$DIR/results" "${REPORT%.report}.results" 2>/dev/null
 	keep_evidence
-	return $rc
+	return "$rc"
 }
 
 # own_descent NAME: a library made for this test, and pg_regress
@@ -144,11 +152,7 @@ own_descent()
 		"$(pgxs_of "$name")/src/test/regress/pg_regress" --bindir="${HOMES[$name]}/bin" \
 		--inputdir="$DIR" --outputdir="$DIR" --temp-instance="$DIR/tmp" \
 		--no-locale --encoding=UTF8 descent >"$DIR/out" 2>&1 || rc=$?
-	cat "$DIR/out"
-	count_regress "$DIR/out" || rc=1
-	cp -r "$DIR/results" "${REPORT%.report}.results" 2>/dev/null
-	keep_evidence
-	return $rc
+	regress_end "$rc"
 }
 
 # own_tap NAME

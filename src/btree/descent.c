@@ -92,8 +92,7 @@ typedef struct Separator
 
 struct LaDescent
 {
-	MemoryContext context;		/* of all of it, and of what comparisons keep */
-	Relation	index;
+	LaKey		key;			/* has the index, and the context of all of it */
 	Relation	heap;
 	BlockNumber index_size;		/* see la_issue_exists() */
 	BlockNumber pending;		/* inner page issued last */
@@ -115,8 +114,6 @@ struct LaDescent
 	BlockNumber carried_to;
 	int			carried_equal;	/* so many of its columns equal the key */
 	Separator	carried;
-
-	LaKey		key;
 };
 
 Size
@@ -137,9 +134,7 @@ la_descent_create(Relation index, Relation heap, int options)
 												  ALLOCSET_SMALL_SIZES);
 	LaDescent  *d = MemoryContextAllocZero(context, sizeof(LaDescent));
 
-	d->context = context;
 	d->index_size = InvalidBlockNumber;
-	d->index = index;
 	d->heap = heap;
 	d->pending = d->last_leaf = d->carried_to = InvalidBlockNumber;
 	d->searched_leaf = InvalidBlockNumber;
@@ -150,7 +145,7 @@ la_descent_create(Relation index, Relation heap, int options)
 void
 la_descent_free(LaDescent *d)
 {
-	MemoryContextDelete(d->context);
+	MemoryContextDelete(d->key.context);
 }
 
 /*
@@ -396,33 +391,25 @@ is_between_separators(LaDescent *d)
 		 la_key_compare(&d->key, (IndexTuple) d->high.tuple, 0, &equal) <= 0);
 }
 
-static bool
-is_same_leaf(LaDescent *d)
-{
-	if ((d->key.options & LA_DESCENT_SAME_LEAF) == 0)
-		return false;
-	if (d->same_misses >= SAME_LEAF_MISSES &&
-		d->same_misses % SAME_LEAF_PAUSE != 0)
-	{
-		d->same_misses++;
-		return false;
-	}
-	if (is_between_separators(d))
-	{
-		d->same_misses = 0;
-		return true;
-	}
-	d->same_misses++;
-	return false;
-}
-
-/* Will separators of the next leaf be looked at? */
+/* Are separators looked at for this key, or kept for the next one? */
 static bool
 separators_wanted(const LaDescent *d)
 {
 	return (d->key.options & LA_DESCENT_SAME_LEAF) != 0 &&
 		(d->same_misses < SAME_LEAF_MISSES ||
 		 d->same_misses % SAME_LEAF_PAUSE == 0);
+}
+
+static bool
+is_same_leaf(LaDescent *d)
+{
+	if (separators_wanted(d) && is_between_separators(d))
+	{
+		d->same_misses = 0;
+		return true;
+	}
+	d->same_misses++;
+	return false;
 }
 
 /*
@@ -434,8 +421,8 @@ la_descent_issue(LaDescent *d, BlockNumber block)
 	Buffer		recent;
 
 	/* reading what is not there is an error, and stock's to raise */
-	if (la_issue_exists(d->index, block, &d->index_size))
-		(void) la_issue_block(d->index, block, &recent);
+	if (la_issue_exists(d->key.index, block, &d->index_size))
+		(void) la_issue_block(d->key.index, block, &recent);
 }
 
 /*
@@ -446,7 +433,7 @@ la_descent_issue(LaDescent *d, BlockNumber block)
 LaDescentResult
 la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 {
-	Relation	index = d->index;
+	Relation	index = d->key.index;
 	Buffer		buffer;
 	Buffer		recent;
 
@@ -534,7 +521,7 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 bool
 la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 {
-	_bt_lockbuf(d->index, *leaf, BT_READ);
+	_bt_lockbuf(d->key.index, *leaf, BT_READ);
 	for (int moves = 0;; moves++)
 	{
 		Page		page = BufferGetPage(*leaf);
@@ -544,7 +531,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 		if (is_lost(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
 			moves > MOST_MOVES)
 		{
-			_bt_relbuf(d->index, *leaf);
+			_bt_relbuf(d->key.index, *leaf);
 			*leaf = InvalidBuffer;
 			return false;
 		}
@@ -562,7 +549,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 			return true;
 		}
 		d->last_leaf = InvalidBlockNumber;
-		*leaf = _bt_relandgetbuf(d->index, *leaf, opaque->btpo_next, BT_READ);
+		*leaf = _bt_relandgetbuf(d->key.index, *leaf, opaque->btpo_next, BT_READ);
 	}
 }
 

@@ -48,7 +48,7 @@ typedef struct LaKeyColumn
 
 typedef struct LaKey
 {
-	MemoryContext context;		/* of what comparisons keep */
+	MemoryContext context;		/* of what comparison functions keep */
 	Relation	index;
 	int			options;		/* of LA_DESCENT_... */
 	bool		heapkeyspace;

@@ -300,13 +300,6 @@ la_scout_search_leaf(LaJoin *join, Row *row, Buffer *buffer)
 	keep_matches(join, row, &matches);
 }
 
-/* Is there room for the visits of one more row? */
-static bool
-may_locate(const LaScout *scout)
-{
-	return scout->end_visit - scout->first_visit <= MAX_VISITS - MAX_ROW_VISITS;
-}
-
 /*
  * Find the heap blocks of row n: the row itself, or in state OBSERVE the one that is
  * not in the queue.
@@ -439,7 +432,7 @@ next_heap(void *arg, LaForeseen *visit)
 	{
 		Row		   *row = la_queue_row(join, scout->heap_row);
 
-		if (row == NULL || (row->state != ROW_LOCATED && !may_locate(scout)))
+		if (row == NULL || (row->state != ROW_LOCATED && !la_scout_has_room(scout)))
 			return false;
 		locate(join, row, scout->heap_row);
 		if (scout->heap_visit < row->nvisits)

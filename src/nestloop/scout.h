@@ -95,6 +95,13 @@ struct LaScout
 #define visit_of(scout, n)	(&(scout)->visits[(n) & (MAX_VISITS - 1)])
 #define recent_of(scout, n) (&(scout)->recent[(n) & (MAX_VISITS - 1)])
 
+/* ... for the visits of one more row? */
+static inline bool
+la_scout_has_room(const LaScout *scout)
+{
+	return scout->end_visit - scout->first_visit <= MAX_VISITS - MAX_ROW_VISITS;
+}
+
 /* queue.c */
 extern void la_queue_init(LaJoin *join, LaScout *scout);
 extern Row *la_queue_row(LaJoin *join, uint64 n);

@@ -53,7 +53,7 @@ search(LaJoin *join, Row *row)
 	LaScout    *scout = join->scout;
 	Buffer		buffer = InvalidBuffer;
 
-	if (scout->end_visit - scout->first_visit > MAX_VISITS - MAX_ROW_VISITS)
+	if (!la_scout_has_room(scout))
 	{
 		row->state = ROW_LOCATED;
 		return;

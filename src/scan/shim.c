@@ -52,7 +52,6 @@
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
-#include "utils/spccache.h"
 
 #include "attach/attach.h"
 #include "base/compat.h"

@@ -336,14 +336,20 @@ leave_to_kernel(LaPolicy *p, LaTrial *trial)
 	return trial->leave;
 }
 
+/* A running average of the share of those that are. */
+static void
+average(int *share, bool is)
+{
+	*share += ((is ? SHARE_UNIT : 0) - *share) / SHARE_WEIGHT;
+}
+
 /*
  * A block to be foreseen is not cached; follows: the one before it is.
  */
 void
 la_policy_on_uncached(LaPolicy *p, bool follows)
 {
-	p->follow_share += ((follows ? SHARE_UNIT : 0) - p->follow_share) /
-		SHARE_WEIGHT;
+	average(&p->follow_share, follows);
 }
 
 /*
@@ -357,14 +363,12 @@ la_policy_leave_stream(LaPolicy *p)
 }
 
 /*
- * A block is foreseen; near: to the one before.
+ * With leave_near: a block is foreseen; near: to the one before.
  */
 void
 la_policy_on_foreseen(LaPolicy *p, bool near)
 {
-	if (p->config.leave_near)
-		p->near_share += ((near ? SHARE_UNIT : 0) - p->near_share) /
-			SHARE_WEIGHT;
+	average(&p->near_share, near);
 }
 
 /*

@@ -91,7 +91,8 @@ typedef struct Visit
 	Buffer		recent;			/* where it was, or InvalidBuffer */
 	OffsetNumber offset;
 	uint16		rel;			/* whose block */
-	uint16		state;			/* a VisitState */
+	uint8		state;			/* a VisitState */
+	bool		on_trial;		/* counted in undecided */
 	int16		slot;			/* of an asynchronous read in flight, or -1 */
 } Visit;
 
@@ -340,7 +341,8 @@ run_of(LaWindow *w, uint64 place)
 	w->last_foreseen = place;
 	w->run = place == last + 1 ? w->run + 1 : 0;
 	w->near_run = la_is_near(place, last) ? w->near_run + 1 : 0;
-	la_policy_on_foreseen(w->policy, w->near_run > 0);
+	if (w->policy->config.leave_near)
+		la_policy_on_foreseen(w->policy, w->near_run > 0);
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
 	if (w->near_run >= NEAR_RUN && la_policy_leave_near(w->policy))
@@ -483,7 +485,8 @@ foresee(LaWindow *w, const LaForeseen *f)
 				break;
 		}
 	}
-	if (is_on_trial(w, v))
+	v->on_trial = is_on_trial(w, v);
+	if (v->on_trial)
 		w->undecided++;
 	w->tail++;
 }
@@ -580,7 +583,8 @@ void
 la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 {
 	LaCounters *n = w->counters;
-	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, rel, VISIT_UNKNOWN, -1};
+	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, rel, VISIT_UNKNOWN,
+	false, -1};
 
 	if (w->head < w->tail && (w->ring[w->head & w->mask].block != block ||
 							  w->ring[w->head & w->mask].rel != rel))
@@ -596,8 +600,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 			w->landed--;
 		else if (v.state == VISIT_ISSUED)
 			w->in_flight--;
-		else if ((v.state == VISIT_NEAR || v.state == VISIT_STREAM) &&
-				 w->undecided > 0)
+		else if (v.on_trial)
 			w->undecided--;
 	}
 	else

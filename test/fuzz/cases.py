@@ -38,6 +38,7 @@ KEYS = [
 NULLABLE = {"b", "c", "t", 't collate "C"', "n", "f", "lower(t)"}
 # integer columns that two tables can be joined on
 JOINABLE = ["id", "a", "b", "c"]
+NESTED_LOOP = "/* nested loop */"  # planner() knows it by that
 
 REVERSED = {"": "desc", "desc": "", "desc nulls first": "", "desc nulls last": "nulls first",
             "nulls first": "desc nulls last"}
@@ -266,8 +267,8 @@ class Gen(Others):
             t2, j2 = "part", "a"
         outer = (f"select * from {t1} where {self.cond(t1, k1)} "
                  f"order by {self.order(k1, backward=self.chance(0.3))} "
-                 f"limit {self.rng.choice([1, 5, 20, 50, 300])}")
-        if self.chance(0.3):
+                 f"limit {self.rng.choice([1, 5, 20, 100, 300, 300])}")
+        if self.chance(0.45):
             outer = f"select * from {t1} where {self.cond(t1, k1)}"
         join = self.rng.choice(["join", "join", "left join"])
         k2 = self.rng.choice(KEYS)
@@ -277,11 +278,11 @@ class Gen(Others):
             equal = f"y.{j2} = x.{j1} and y.b = x.b"
         if self.chance(0.1):
             equal = f"y.{j2} = x.{j1} + {self.rng.randint(0, 3)}"
-        if self.chance(0.3):
+        if self.chance(0.5):
             # all rows are wanted, so more of them are taken ahead
-            return (f"select count(*), sum(y.id), min(x.id) from ({outer}) x {join} {t2} y "
+            return (f"select count(*), sum(y.id), min(x.id) from ({outer}) x {NESTED_LOOP} {join} {t2} y "
                     f"on {equal}{extra}")
-        return (f"select x.id, {self.targets(k2, 'y')} from ({outer}) x {join} {t2} y "
+        return (f"select x.id, {self.targets(k2, 'y')} from ({outer}) x {NESTED_LOOP} {join} {t2} y "
                 f"on {equal}{extra} limit 3000")
 
     def s_lateral(self):
@@ -365,7 +366,7 @@ class Gen(Others):
                 f"where r.v is not null and n < 60) select * from r")
 
     def select(self, small=False):
-        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 16 + [self.s_lateral] * 3 + \
+        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_lateral] * 3 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 2 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]
@@ -392,6 +393,8 @@ class Gen(Others):
             s["enable_incremental_sort"] = "off"
         if " join " in sql or "exists" in sql or " in (select" in sql or "lateral" in sql:
             want = r.choice(["merge", "merge", "nest", "nest", "hash", "any"])
+            if NESTED_LOOP in sql and self.chance(0.7):
+                want = "nest"
             for kind, name in (("merge", "enable_mergejoin"), ("nest", "enable_nestloop"),
                                ("hash", "enable_hashjoin")):
                 if want not in ("any", kind):

@@ -35,24 +35,6 @@ begin
     uses := la_am.uses(q);
 end $$;
 
--- what a cursor that cannot turn returns: so many rows at a time, and on behind the end
-create function forward_rows(q text, steps int[]) returns text[] language plpgsql as $$
-declare c refcursor; k int; r record; out text[] := '{}';
-begin
-    open c no scroll for execute q;
-    foreach k in array steps loop
-        if k > 1 then
-            move forward k - 1 from c;
-        end if;
-        fetch next from c into r;
-        out := out || format('%s %s %s', k, found, r);
-    end loop;
-    close c;
-    return out;
-end $$;
-create function pg_temp.forward_rows(q text, steps int[]) returns text[] language sql as
-    $$ select la_am.forward_rows(q, steps) $$;
-
 create table t (id int, few int, h text, p point, b box, c circle, r int4range, i inet, v tsvector, s text, w text)
     with (fillfactor = 50);
 insert into t select i, i % 4, 'key ' || i % 500,

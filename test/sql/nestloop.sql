@@ -175,21 +175,7 @@ select * from pg_temp.compare('select o.id, o.w, t.id from o join t on t.id = o.
 reset pg_lookahead.backend_memory;
 -- cursors
 select * from pg_temp.play('select o.id, t.id from o join t on t.id = o.k', 'n n p n m100 n w50 p f l p a7 r-3 e p s n');
-create function some_rows(q text, steps int[]) returns text[] language plpgsql as $$
-declare c refcursor; k int; r record; out text[] := '{}';
-begin
-    open c no scroll for execute q;
-    foreach k in array steps loop
-        move forward k - 1 from c;
-        fetch next from c into r;
-        out := out || format('%s %s %s', k, found, r);
-    end loop;
-    close c;
-    return out;
-end $$;
-create function pg_temp.some_rows(q text, steps int[]) returns text[] language sql as
-    $$ select la_nestloop.some_rows(q, steps) $$;
-select * from pg_temp.differ('some_rows(''select o.id, t.id from o join t on t.id = o.k'', ''{1,2,1,50,3,400,2000,1}'')');
+select * from pg_temp.differ('forward_rows(''select o.id, t.id from o join t on t.id = o.k'', ''{1,2,1,50,3,400,2000,1}'')');
 
 -- what must stand down
 create sequence calls;
@@ -220,21 +206,9 @@ select * from pg_temp.differ('counted(''select o.id, t.id from o join t on t.id 
 select * from pg_temp.differ('counted(''select o.id, t.id from o left join t on t.k = o.k limit 170'')');
 
 -- updates that join
-create function updated(q text) returns text[] language plpgsql as $$
-declare out text[];
-begin
-    begin
-        execute q;
-        select array_agg(t::text order by id, ctid) into out from la_nestloop.t t where j = 99;
-        raise exception using errcode = 'LA001';
-    exception when sqlstate 'LA001' then
-        return out;
-    end;
-end $$;
-create function pg_temp.updated(q text) returns text[] language sql as $$ select la_nestloop.updated(q) $$;
-select * from pg_temp.differ('updated(''update t set j = 99, k = t.k + 1 from o where t.id = o.k'')');
-select * from pg_temp.differ('updated(''update t set j = 99 from o join t v on v.id = o.k where t.id = v.k'')');
-select * from pg_temp.differ('updated(''insert into t select o.id + 100000, t.k, 99 from o join t on t.id = o.k'')');
+select * from pg_temp.differ('rows_after(''update t set j = 99, k = t.k + 1 from o where t.id = o.k'', ''select * from t where j = 99 order by id, ctid'')');
+select * from pg_temp.differ('rows_after(''update t set j = 99 from o join t v on v.id = o.k where t.id = v.k'', ''select * from t where j = 99 order by id, ctid'')');
+select * from pg_temp.differ('rows_after(''insert into t select o.id + 100000, t.k, 99 from o join t on t.id = o.k'', ''select * from t where j = 99 order by id, ctid'')');
 -- in parallel workers
 set enable_seqscan = on;
 set max_parallel_workers_per_gather = 2;

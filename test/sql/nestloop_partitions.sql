@@ -97,19 +97,7 @@ select * from pg_temp.compare_all('select n, x.* from generate_series(1, 3) n, l
 select * from pg_temp.compare('select o.id, (select sum(r.id) from o i join r on r.k = i.k where i.j = o.j and i.id < 300) from o where o.id < 40');
 -- cursors, updates
 select * from pg_temp.play('select o.id, r.id from o join r on r.k = o.k', 'n n p n m100 n w50 p f l p a7 r-3 e p s n');
-create function updated(q text) returns text[] language plpgsql as $$
-declare out text[];
-begin
-    begin
-        execute q;
-        select array_agg(r::text order by id, tableoid, ctid) into out from la_parts.r r where p = 'new';
-        raise exception using errcode = 'LA001';
-    exception when sqlstate 'LA001' then
-        return out;
-    end;
-end $$;
-create function pg_temp.updated(q text) returns text[] language sql as $$ select la_parts.updated(q) $$;
-select * from pg_temp.differ('updated(''update r set p = ''''new'''', k = r.k + 500 from o where r.k = o.k'')');
+select * from pg_temp.differ('rows_after(''update r set p = ''''new'''', k = r.k + 500 from o where r.k = o.k'', ''select * from r where p = ''''new'''' order by id, tableoid, ctid'')');
 -- several partitions for a row; an expression that fails, where not all rows are taken
 select * from pg_temp.compare_all('select o.id, r.id from o join r on r.j = o.j and r.id = o.id');
 select * from pg_temp.compare('select o.id, r.id from o join r on r.k = 3000 / (o.id - 700) where o.id < 900 limit 40');
