@@ -349,6 +349,7 @@ init_lane(LaLane *lane, LaJoin *join, bool heaps)
 	}
 	config.memory_threshold = -1;	/* that is what join->rows is for */
 	config.leave_near = true;
+	config.observing_costs = true;
 	la_policy_init(&lane->policy, &config);
 	lane->last_block = InvalidBlockNumber;
 }

@@ -29,6 +29,7 @@ typedef struct LaPolicyConfig
 	bool		known_slow;		/* reads were waits the last time */
 	bool		known_unhelpful;	/* memory look-ahead was not faster */
 	bool		leave_near;		/* waits near the block before do not count */
+	bool		observing_costs;	/* more than a look at the time */
 	bool		force;			/* arm at once, never disarm */
 } LaPolicyConfig;
 
@@ -105,6 +106,7 @@ typedef struct LaPolicy
 	int			holdoff_length; /* visits, the next time */
 	int			slow;			/* timed reads that were waits, weighted */
 	int			fast;			/* timed reads that were not */
+	int			near_waits;		/* ... that were, near the block before */
 	int			hits;			/* visits since the last miss */
 	int			quiet_hits;		/* so many need no decision */
 

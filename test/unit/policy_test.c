@@ -439,6 +439,46 @@ test_near(void)
 		  s.issued == 0);
 }
 
+/* A nested loop: what is observed is done twice. */
+static void
+test_nested_loop(void)
+{
+	Sim			s;
+	LaPolicyConfig config = defaults;
+	int			observed = 0;
+
+	config.memory_threshold = -1;
+	config.leave_near = config.observing_costs = true;
+	start(&s, &config);
+	for (int i = 0; i < 40000; i++)
+	{
+		/* every fourth one turns to the next page of the index, and is a wait */
+		if (s.policy.state == LA_PASS)
+			la_policy_on_pass(&s.policy, i % 4 == 0);
+		else
+		{
+			observed++;
+			la_policy_on_visit(&s.policy, i % 4 == 0 ? LA_VISIT_NEXT_MISS : LA_VISIT_HIT,
+							   i % 4 == 0 ? DISK_US : 0.0);
+		}
+	}
+	check("pages one after the other are seldom observed",
+		  observed < 1000 && s.policy.state != LA_ARMED);
+	check("and nothing is said of how slow reads are",
+		  s.policy.verdict == LA_READS_UNKNOWN);
+	visits(&s, 'd', 5000);
+	check("others are found in the end", s.policy.state == LA_ARMED);
+
+	start(&s, &config);
+	visits(&s, 'd', 1);
+	visits(&s, 'h', 128);
+	check("hits end it", s.policy.state == LA_PASS);
+	visits(&s, 'd', 32);
+	check("... for a while", s.policy.state == LA_PASS);
+	visits(&s, 'd', 200);
+	check("... and no longer", s.policy.state == LA_ARMED);
+}
+
 static void
 test_rescans(void)
 {
@@ -631,6 +671,7 @@ main(void)
 	test_os_cache();
 	test_misses_stop();
 	test_near();
+	test_nested_loop();
 	test_rescans();
 	test_settings();
 	test_knowledge();
