@@ -348,8 +348,7 @@ init_lane(LaLane *lane, LaJoin *join, bool heaps)
 			restrict_config(&config, lane->rels[i], join);
 	}
 	config.memory_threshold = -1;	/* that is what join->rows is for */
-	config.leave_near = true;
-	config.observing_costs = true;
+	config.nested_loop = true;
 	la_policy_init(&lane->policy, &config);
 	lane->last_block = InvalidBlockNumber;
 }

@@ -27,10 +27,10 @@
  *	   served by the operating system in a few microseconds.  So misses are
  *	   timed, and only waits count (short scans: Knizhnik's LIMIT table of 2025,
  *	   where look-ahead by default lost 4x on LIMIT 1).
- *	   Where a visit cannot be observed without being made twice (observing_costs: a
- *	   nested loop's inner search), hits in a row end it sooner, and are followed by
- *	   a hold-off as well: TPC-H's query 22, whose inner pages come one after the
- *	   other, had lost a sixth by being observed all the time.
+ *	   In a nested loop the inner search is made twice to be observed, so hits in a
+ *	   row end it sooner, and are followed by a hold-off as well: TPC-H's query 22,
+ *	   whose inner pages come one after the other, had lost a sixth by being
+ *	   observed all the time.
  *	C. Armed, the number of visits foreseen doubles with each issued block that
  *	   is consumed, up to max_distance; beyond that, to FORESEE_FACTOR times
  *	   max_distance, while so many visits are hits that fewer blocks than
@@ -63,11 +63,11 @@
  *	   than MOST_UNDECIDED of them are foreseen (window.c).  Reads from block to
  *	   next block are the kernel's always: waits there mean that the disk is busy
  *	   with large requests, and small ones of ours would only disturb it.
- *	   With leave_near, waits close to the previous block are no evidence, but end
- *	   OBSERVE: in nested loops whose outer rows come in the order of the inner table
- *	   (TPC-H's query 4), issued blocks spoil the read-ahead that stock has.  If it
- *	   is armed all the same, it goes back to PASS when three quarters of
- *	   the blocks are near the one before.
+ *	   In nested loops waits close to the previous block are no evidence, but end
+ *	   OBSERVE: where outer rows come in the order of the inner table (TPC-H's query
+ *	   4), issued blocks spoil the read-ahead that stock has.  If it is armed all the
+ *	   same, it goes back to PASS when three quarters of the blocks are near the
+ *	   one before.
  *	H. force ignores all that: armed from the first row, at full distance.
  *	I. Memory look-ahead takes 1.7 times as little time where pages come from
  *	   memory, and a tenth or two more where they are in the CPU's caches
@@ -97,8 +97,8 @@
 
 #define FAST_ENOUGH			8	/* fast reads that end OBSERVE */
 #define HITS_ENOUGH			256 /* hits in a row that end OBSERVE */
-#define HITS_ENOUGH_COSTLY	128 /* ... where it costs more than a look */
-#define NEAR_ENOUGH			8	/* near waits that end it, with leave_near */
+#define HITS_ENOUGH_INNER	128 /* ... in a nested loop */
+#define NEAR_ENOUGH			8	/* near waits that end it there */
 #define IO_QUIET			1024
 #define HOLDOFF_FIRST		64
 #define HOLDOFF_LAST		4096
@@ -376,7 +376,7 @@ la_policy_leave_stream(LaPolicy *p)
 }
 
 /*
- * With leave_near: a block is foreseen; near: to the one before.
+ * In nested loops: a block is foreseen; near: to the one before.
  */
 void
 la_policy_on_foreseen(LaPolicy *p, bool near)
@@ -507,7 +507,7 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 	if (result == LA_VISIT_HIT)
 	{
 		p->hits++;
-		if (p->config.observing_costs && p->hits >= HITS_ENOUGH_COSTLY)
+		if (p->config.nested_loop && p->hits >= HITS_ENOUGH_INNER)
 			look_away(p);
 		else if (p->hits >= HITS_ENOUGH)
 			pass(p);
@@ -517,7 +517,7 @@ la_policy_on_visit(LaPolicy *p, LaVisitResult result, double us)
 	near = result == LA_VISIT_NEAR_MISS || result == LA_VISIT_NEXT_MISS;
 	if (us < p->config.min_read_us)
 		p->fast++;
-	else if (near && p->config.leave_near)
+	else if (near && p->config.nested_loop)
 		p->near_waits++;
 	else if (result != LA_VISIT_NEXT_MISS)
 		p->slow += near ? 1 : FAR_WEIGHT;

@@ -28,8 +28,8 @@ typedef struct LaPolicyConfig
 	bool		read_to_end;	/* the scan will not be left early */
 	bool		known_slow;		/* reads were waits the last time */
 	bool		known_unhelpful;	/* memory look-ahead was not faster */
-	bool		leave_near;		/* waits near the block before do not count */
-	bool		observing_costs;	/* more than a look at the time */
+	bool		nested_loop;	/* visits are made by inner scans, and to be
+								 * observed are made twice */
 	bool		force;			/* arm at once, never disarm */
 } LaPolicyConfig;
 
@@ -131,7 +131,7 @@ typedef struct LaPolicy
 	LaTrial		near;
 	LaTrial		stream;
 	int			near_share;		/* of foreseen blocks, those near the one
-								 * before, 1/1024ths; with leave_near */
+								 * before, 1/1024ths; in nested loops */
 	int			follow_share;	/* of blocks not cached, those whose
 								 * predecessor was, 1/1024ths */
 

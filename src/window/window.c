@@ -341,7 +341,7 @@ run_of(LaWindow *w, uint64 place)
 	w->last_foreseen = place;
 	w->run = place == last + 1 ? w->run + 1 : 0;
 	w->near_run = la_is_near(place, last) ? w->near_run + 1 : 0;
-	if (w->policy->config.leave_near)
+	if (w->policy->config.nested_loop)
 		la_policy_on_foreseen(w->policy, w->near_run > 0);
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
@@ -583,8 +583,7 @@ void
 la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 {
 	LaCounters *n = w->counters;
-	Visit		v = {block, InvalidBuffer, InvalidOffsetNumber, rel, VISIT_UNKNOWN,
-	false, -1};
+	Visit		v = {.block = block,.rel = rel,.state = VISIT_UNKNOWN,.slot = -1};
 
 	if (w->head < w->tail && (w->ring[w->head & w->mask].block != block ||
 							  w->ring[w->head & w->mask].rel != rel))
