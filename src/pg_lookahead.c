@@ -16,6 +16,7 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/stats.h"
+#include "hashjoin/hashjoin.h"
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"
 
@@ -36,4 +37,5 @@ _PG_init(void)
 	la_attach_init();
 	la_scan_init();
 	la_nestloop_init();
+	la_hashjoin_init();
 }

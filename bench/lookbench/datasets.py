@@ -36,6 +36,14 @@ bench_divided  the columns seq, rnd and payload of bench_points, in DIVISIONS pa
                of rnd.
 bench_wide     rows of 1 kB whose payload, 6 kB more, is stored out of line and not
                compressed; key is a random permutation.
+bench_ints_N   the integers 1..N.
+bench_hash_keys
+               what hash joins are joined by: b and t are the row's number as bigint and text, k1
+               and k2 its halves; m1000 etc. are random numbers up to that, so is m1 up to a
+               hundred times of a tenth of the rows and m50 up to twice of it; skewed is 0 in a
+               tenth of the rows and the row's number in the others.
+bench_hash_wide
+               the row's number i, and 92 bytes.
 pgbench_*      pgbench's own, made by pgbench -i.
 tpch*          schemas of TPC-H, one for each scale factor; see tpch/.
 
@@ -218,6 +226,21 @@ from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as 
       from generate_series(0, {rows} - 1) i) numbered
 """
 
+INTS = "create table {table} as select i::int as i from generate_series(1, {rows}) i"
+HASH_SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 30_000_000)
+
+HASH_KEYS = """
+create table {table} as
+select i::bigint as b, i::text collate "C" as t, i / 1000 as k1, i % 1000 as k2,
+       1 + (h & 1073741823) % ({rows} * 10) as m1, 1 + (h & 1073741823) % ({rows} / 5) as m50,
+       1 + (h & 1073741823) % 1000 as m1000, 1 + (h & 1073741823) % 10000 as m10000,
+       1 + (h & 1073741823) % 100000 as m100000, 1 + (h & 1073741823) % 1000000 as m1000000,
+       case when i % 10 = 0 then 0 else i end as skewed
+from (select i, hashint4(i) as h from generate_series(1, {rows}) i) numbered
+"""
+
+HASH_WIDE = "create table {table} as select i, rpad(md5(i::text), 91, 'x') as w from generate_series(1, {rows}) i"
+
 SCRIPTS: Mapping[str, str] = {
     "bench_divided": DIVIDED,
     "bench_driver": DRIVER,
@@ -233,7 +256,9 @@ SCRIPTS: Mapping[str, str] = {
     "bench_fragments": _fragments(),
     "bench_parity": PARITY,
     "bench_mixed": MIXED,
-}
+    "bench_hash_keys": HASH_KEYS,
+    "bench_hash_wide": HASH_WIDE,
+} | {f"bench_ints_{size}": INTS for size in HASH_SIZES}
 
 
 def side(rows: int) -> int:

@@ -28,6 +28,8 @@ bool		la_enable = true;
 bool		la_enable_index_scan = true;
 bool		la_enable_nestloop = true;
 bool		la_nestloop_reuse = true;
+bool		la_enable_hash_join = true;
+bool		la_hash_huge_pages = true;
 bool		la_force = false;
 bool		la_explain = true;
 int			la_attach_delay = 8;
@@ -117,6 +119,14 @@ la_guc_init(void)
 				"Lets inner index scans use what was found when looking ahead.",
 				"When off, the inner scan searches the index again for each outer row.",
 				&la_nestloop_reuse, true, 0);
+	define_bool("pg_lookahead.enable_hash_join",
+				"Lets hash joins fetch what they look up into the CPU's cache.",
+				"A statement that runs keeps what it started with.",
+				&la_enable_hash_join, true, 0);
+	define_bool("pg_lookahead.hash_join_huge_pages",
+				"Asks for huge pages for large hash tables.",
+				NULL,
+				&la_hash_huge_pages, true, 0);
 	define_bool("pg_lookahead.force",
 				"Makes every eligible node look ahead at once, for tests.",
 				"All thresholds and gates are ignored; queries may become slower.",

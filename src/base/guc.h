@@ -13,6 +13,8 @@ extern bool la_enable;
 extern bool la_enable_index_scan;
 extern bool la_enable_nestloop;
 extern bool la_nestloop_reuse;
+extern bool la_enable_hash_join;
+extern bool la_hash_huge_pages;
 extern bool la_force;
 extern bool la_explain;
 extern int	la_attach_delay;

@@ -71,7 +71,8 @@ typedef struct NodeFigures
 static const char *const kind_names[LA_NUM_KINDS] = {
 	"index scan",
 	"index only scan",
-	"nested loop"
+	"nested loop",
+	"hash join"
 };
 
 static SharedStats *shared = NULL;

@@ -15,10 +15,11 @@ typedef enum LaKind
 {
 	LA_KIND_INDEX_SCAN,
 	LA_KIND_INDEX_ONLY_SCAN,
-	LA_KIND_NESTED_LOOP
+	LA_KIND_NESTED_LOOP,
+	LA_KIND_HASH_JOIN
 } LaKind;
 
-#define LA_NUM_KINDS (LA_KIND_NESTED_LOOP + 1)
+#define LA_NUM_KINDS (LA_KIND_HASH_JOIN + 1)
 
 /*
  * The counters, in the order of the view's columns.  The categories of blocks

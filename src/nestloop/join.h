@@ -12,6 +12,8 @@
 #include "utils/rel.h"
 
 #include "attach/attach.h"
+#include "attach/early.h"
+#include "attach/takeover.h"
 #include "base/budget.h"
 #include "base/stats.h"
 #include "btree/descent.h"
@@ -68,6 +70,7 @@ typedef struct LaJoin
 	 */
 	PlanState	queue;
 
+	LaTakeover	takeover;
 	NestLoopState *node;
 	PlanState  *outer;			/* the outer child */
 	MemoryContext context;		/* lives as long as the query */
@@ -100,9 +103,6 @@ typedef struct LaJoin
 	LaPolicy	rows;			/* of memory look-ahead; a visit is a row */
 	LaScout    *scout;
 	LaBudget	budget;
-
-	MemoryContextCallback callback;
-	struct LaJoin *next;
 } LaJoin;
 
 /* Is one of the lanes in this state? */
@@ -129,9 +129,14 @@ la_join_takes_all(const LaJoin *join)
 		la_attach_is_all(join->demand, join->queue.state);
 }
 
-/* early.c */
-extern bool la_early_is_safe(const LaJoin *join);
-extern bool la_early_is_errorfree(const LaJoin *join, Node *expression);
+/* What of it may be done early. */
+static inline LaEarly
+la_join_early(const LaJoin *join)
+{
+	LaEarly		early = {la_join_takes_all(join), join->initplan_params};
+
+	return early;
+}
 
 /* params.c */
 extern LaParams *la_params_create(LaJoin *join, Bitmapset *used, bool *outer);

@@ -17,7 +17,7 @@
  *
  * Stands down
  *	- where an expression is volatile, or it or the comparison could raise an error for a
- *	  row whose turn may never come (early.c);
+ *	  row whose turn may never come (attach/early.c);
  *	- where an expression has a subplan;
  *	- for a row with a value that is stored out of line: reading it is real work;
  *	- for a row while a Param of the expression is an InitPlan that has not run.
@@ -108,6 +108,7 @@ init_column(const LaKeys *keys, KeyColumn *column, ScanKey key,
 	LaInner    *inner = keys->inner;
 	LaJoin	   *join = inner->join;
 	NestLoop   *plan = (NestLoop *) join->node->js.ps.plan;
+	LaEarly		early = la_join_early(join);
 
 	memset(column, 0, sizeof(*column));
 	column->key = key;
@@ -123,8 +124,8 @@ init_column(const LaKeys *keys, KeyColumn *column, ScanKey key,
 		column->attribute = outer_attribute(plan, expression);
 		return column->attribute != 0 ||
 			(!contain_volatile_functions((Node *) expression) &&
-			 (la_join_takes_all(join) ||
-			  la_early_is_errorfree(join, (Node *) expression)) &&
+			 (early.takes_all ||
+			  la_early_is_errorfree(&early, (Node *) expression)) &&
 			 la_params_collect((Node *) expression, params));
 	}
 	return (key->sk_flags & SK_ISNULL) == 0;

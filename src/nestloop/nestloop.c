@@ -24,11 +24,6 @@
  *	5. Where nothing has to be read, a third policy, of outer rows, tries whether it
  *	   helps to look ahead in memory (touch.c), and keeps to it if so.
  *
- * Rescans are told by a callback of the join's ExprContext, which ReScanExprContext
- * calls and forgets; it is registered again when the join is executed next.  The
- * same callback comes at the end of the query.  It also is how exec_join finds the
- * LaJoin of a node: there is no room in the node itself.
- *
  * Eligible is a join
  *	- that passes values of the outer row to the inner side, which is an index or
  *	  index-only scan of a btree, by itself or below Memoize, without ORDER BY
@@ -38,7 +33,7 @@
  *	  old_snapshot_threshold (15, 16) could make an early read fail,
  *	- of whose inner keys at least the first column's is an equality that can be
  *	  known ahead (keys.c; of an Append's members each for itself),
- *	- whose outer side may be run ahead (early.c), and in a SERIALIZABLE transaction
+ *	- whose outer side may be run ahead (attach/early.c), and in a SERIALIZABLE transaction
  *	  only if all of it will be read: reading takes predicate locks.
  * The last two are looked at when the join would first look ahead: not at all in
  * short or cached queries.
@@ -59,6 +54,7 @@
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
+#include "attach/takeover.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -75,48 +71,13 @@
 
 #define MAX_PARTITIONS	1024	/* of an inner side that is worth the memory */
 
-/* The joins of all queries that this backend is executing, newest first. */
-static LaJoin *joins = NULL;
-
-/* The server's own function for the node, learnt from the first seen. */
-static ExecProcNodeMtd exec_nestloop = NULL;
-
-static void on_rescan(Datum arg);
-
-static LaJoin *
-find_join(PlanState *node)
-{
-	for (LaJoin *join = joins; join != NULL; join = join->next)
-	{
-		if (&join->node->js.ps == node)
-			return join;
-	}
-	return NULL;
-}
-
-static LaJoin *
-join_of(PlanState *node)
-{
-	ExprContext_CB *callback = node->ps_ExprContext->ecxt_callbacks;
-	LaJoin	   *join;
-
-	for (; callback != NULL; callback = callback->next)
-	{
-		if (callback->function == on_rescan)
-			return (LaJoin *) DatumGetPointer(callback->arg);
-	}
-	join = find_join(node);
-	if (join != NULL)
-		RegisterExprContextCallback(node->ps_ExprContext, on_rescan,
-									PointerGetDatum(join));
-	return join;
-}
+static LaNodeKind nestloops;
 
 /* The join is rescanned, or the query ends. */
 static void
-on_rescan(Datum arg)
+on_rescan(LaTakeover *takeover)
 {
-	LaJoin	   *join = (LaJoin *) DatumGetPointer(arg);
+	LaJoin	   *join = la_takeover_container(LaJoin, takeover);
 
 	if (join->handed > 0)
 	{
@@ -140,16 +101,11 @@ counters_of(const LaJoin *join)
 
 /* The join's memory goes. */
 static void
-end_join(void *arg)
+on_end(LaTakeover *takeover)
 {
-	LaJoin	   *join = (LaJoin *) arg;
-	LaJoin	  **p = &joins;
+	LaJoin	   *join = la_takeover_container(LaJoin, takeover);
 	LaCounters	counters = counters_of(join);
 
-	while (*p != NULL && *p != join)
-		p = &(*p)->next;
-	if (*p != NULL)
-		*p = join->next;
 	if (!join->initialized)
 		return;
 	la_budget_end(&join->budget);
@@ -177,6 +133,7 @@ first_scan(LaJoin *join)
 static bool
 prepare(LaJoin *join)
 {
+	LaEarly		early = la_join_early(join);
 	MemoryContext old;
 
 	if (join->prepared || join->given_up)
@@ -184,7 +141,7 @@ prepare(LaJoin *join)
 	old = MemoryContextSwitchTo(join->context);
 	join->given_up = true;
 	if ((la_join_takes_all(join) || !IsolationIsSerializable()) &&
-		la_early_is_safe(join) &&
+		la_early_is_safe(&early, join->outer) &&
 		la_keys_of(first_scan(join)) != NULL &&
 		(join->append == NULL ||
 		 (join->route = la_route_create(join)) != NULL) &&
@@ -307,15 +264,6 @@ exec_queue(PlanState *queue)
 	return slot;
 }
 
-/* Give the node back; see ExecProcNodeFirst() for the two fields. */
-static void
-detach(PlanState *node)
-{
-	node->ExecProcNodeReal = exec_nestloop;
-	if (!node->instrument)
-		node->ExecProcNode = exec_nestloop;
-}
-
 /* What is possible everywhere. */
 static void
 restrict_config(LaPolicyConfig *config, Relation rel, const LaJoin *join)
@@ -370,13 +318,15 @@ initialize(LaJoin *join)
 static TupleTableSlot *
 exec_join(PlanState *node)
 {
-	LaJoin	   *join = join_of(node);
+	LaTakeover *takeover = la_takeover_of(node);
+	LaJoin	   *join = takeover == NULL ? NULL :
+		la_takeover_container(LaJoin, takeover);
 	TupleTableSlot *slot;
 
 	if (join == NULL || join->given_up)
 	{
-		detach(node);
-		return exec_nestloop(node);
+		la_takeover_give_back(node, &nestloops);
+		return nestloops.stock(node);
 	}
 	if (!join->initialized)
 		initialize(join);
@@ -386,7 +336,7 @@ exec_join(PlanState *node)
 	 * query's plan is not used for anything any more, not even to end it.
 	 */
 	outerPlanState(node) = &join->queue;
-	slot = exec_nestloop(node);
+	slot = nestloops.stock(node);
 	outerPlanState(node) = join->outer;
 	return slot;
 }
@@ -500,24 +450,6 @@ init_inner(LaJoin *join)
 	return true;
 }
 
-/*
- * InitPlans are evaluated when somebody first wants their value, and after
- * ExecutorStart none has been.
- */
-static Bitmapset *
-initplan_params(EState *estate)
-{
-	Bitmapset  *params = NULL;
-	int			n = list_length(estate->es_plannedstmt->paramExecTypes);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (estate->es_param_exec_vals[i].execPlan != NULL)
-			params = bms_add_member(params, i);
-	}
-	return params;
-}
-
 static void
 attach_nestloop(PlanState *ps, const LaAttachContext *context)
 {
@@ -527,9 +459,7 @@ attach_nestloop(PlanState *ps, const LaAttachContext *context)
 
 	if (!la_enable_nestloop)
 		return;
-	if (exec_nestloop == NULL)
-		exec_nestloop = ps->ExecProcNodeReal;
-	if (ps->ExecProcNodeReal != exec_nestloop ||
+	if (!la_takeover_is_possible(ps, &nestloops) ||
 		((NestLoop *) ps->plan)->nestParams == NIL ||
 		estate->es_epq_active != NULL ||
 		la_early_reads_may_fail() ||
@@ -553,24 +483,21 @@ attach_nestloop(PlanState *ps, const LaAttachContext *context)
 	join->limit = context->limit;
 	join->demand = context->demand;
 	join->skippable = context->skippable;
-	join->initplan_params = initplan_params(estate);
-	join->callback.func = end_join;
-	join->callback.arg = join;
-	MemoryContextRegisterResetCallback(join->context, &join->callback);
-	join->next = joins;
-	joins = join;
-	ps->ExecProcNodeReal = exec_join;
+	join->initplan_params = la_early_initplan_params(estate);
+	join->takeover.on_rescan = on_rescan;
+	join->takeover.on_end = on_end;
+	la_takeover_begin(&join->takeover, ps, &nestloops, exec_join);
 }
 
 static const LaCounters *
 explain_source(PlanState *ps)
 {
 	static LaCounters counters;
-	LaJoin	   *join = IsA(ps, NestLoopState) ? find_join(ps) : NULL;
+	LaTakeover *takeover = la_takeover_find(ps, &nestloops);
 
-	if (join == NULL)
+	if (takeover == NULL)
 		return NULL;
-	counters = counters_of(join);
+	counters = counters_of(la_takeover_container(LaJoin, takeover));
 	return &counters;
 }
 

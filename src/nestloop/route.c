@@ -16,7 +16,7 @@
  *	- without pruning by values of the outer row: each row would read several members,
  *	  or, chosen by a Param from above, always the same few;
  *	- where an expression of the pruning has a subplan, or could raise an error for
- *	  a row whose turn may never come (early.c).
+ *	  a row whose turn may never come (attach/early.c).
  *
  * src/nestloop/route.c
  */
@@ -41,6 +41,7 @@ struct LaRoute
 static bool
 steps_are_fit(const LaJoin *join, List *steps)
 {
+	LaEarly		early = la_join_early(join);
 	ListCell   *lc;
 
 	foreach(lc, steps)
@@ -53,9 +54,9 @@ steps_are_fit(const LaJoin *join, List *steps)
 			continue;
 		if (!la_params_collect((Node *) step->exprs, &ignored))
 			return false;
-		if (la_join_takes_all(join))
+		if (early.takes_all)
 			continue;
-		if (!la_early_is_errorfree(join, (Node *) step->exprs))
+		if (!la_early_is_errorfree(&early, (Node *) step->exprs))
 			return false;
 		foreach(function, step->cmpfns)
 		{

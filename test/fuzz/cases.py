@@ -5,7 +5,7 @@ A Case is what the driver runs twice: planner settings, and steps that go to the
 one after the other inside a transaction.  All choices come from the random generator that
 the driver seeds with (seed, case number), so a case can be made again on its own.
 
-Three layers (those for access methods other than btree are in others.py):
+Three layers (those for access methods other than btree are in others.py, hash joins in joins.py):
   KEYS and Gen.cond()    conditions that an index of schema.py can use
   Gen.s_*                query shapes: one SELECT each
   Gen.case()             kinds: how such a SELECT is run (plain, cursor, prepared, ...)
@@ -14,6 +14,7 @@ Three layers (those for access methods other than btree are in others.py):
 from dataclasses import dataclass, field
 
 import schema
+from joins import HASH_JOIN, Joins
 from others import Others
 
 # Leading columns of the indexes, with the order that the index has.
@@ -61,7 +62,7 @@ class Case:
     dml: bool = False           # {T} and {C} stand for the copies
 
 
-class Gen(Others):
+class Gen(Others, Joins):
     def __init__(self, rng, samples, readonly=False):
         self.rng = rng
         self.samples = samples  # table -> expression -> literals
@@ -366,7 +367,7 @@ class Gen(Others):
                 f"where r.v is not null and n < 60) select * from r")
 
     def select(self, small=False):
-        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_lateral] * 3 + \
+        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 2 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]
@@ -395,6 +396,8 @@ class Gen(Others):
             want = r.choice(["merge", "merge", "nest", "nest", "hash", "any"])
             if NESTED_LOOP in sql and self.chance(0.7):
                 want = "nest"
+            if HASH_JOIN in sql and self.chance(0.8):
+                want = "hash"
             for kind, name in (("merge", "enable_mergejoin"), ("nest", "enable_nestloop"),
                                ("hash", "enable_hashjoin")):
                 if want not in ("any", kind):
@@ -406,13 +409,15 @@ class Gen(Others):
         if self.chance(0.15):
             s["enable_partitionwise_join"] = "on"
             s["enable_partitionwise_aggregate"] = "on"
-        if self.chance(0.1):
-            s["work_mem"] = "64kB"
+        if self.chance(0.35 if HASH_JOIN in sql else 0.1):
+            s["work_mem"] = r.choice(["64kB", "64kB", "150kB", "400kB"])
         return s
 
     def ahead(self):
         r = self.rng
         s = {"enable_nestloop": r.choice(["on", "on", "on", "off"]),
+             "enable_hash_join": r.choice(["on", "on", "on", "off"]),
+             "hash_join_huge_pages": r.choice(["on", "off"]),
              "nestloop_reuse": r.choice(["on", "on", "off"]),
              "max_leaf_batches": r.choice([2, 3, 8, 64]),
              "max_distance": r.choice([1, 2, 7, 64, 512])}

@@ -443,8 +443,10 @@ class Fuzz:
 
     def idle(self, activity):
         """Where look-ahead has done too little to have been tested."""
+        scans = ("scans_attached", "scans_armed")
+        blocks = ("blocks_foreseen", "blocks_issued")
         return [f"{kind}: {name} = {row.get(name)}" for kind, row in activity.items()
-                for name in ("scans_attached", "scans_armed", "blocks_foreseen", "blocks_issued")
+                for name in (scans if kind == "hash join" else scans + blocks)
                 if (row.get(name) or 0) < 50]
 
     def until_busy(self, first, most):

@@ -44,22 +44,10 @@ delete from r where id % 10 = 3;
 set enable_seqscan = off;
 alter table o set (parallel_workers = 0);
 
--- nodes of a plan, each once
-create function nodes(q text) returns text language plpgsql as $$
-declare l text; found text[] := '{}';
-begin
-    for l in execute 'explain (costs off) ' || q loop
-        l := substring(l from '(?:->  )?([A-Z][A-Za-z ]+?)(?: using .*| on .*|$)');
-        if l is not null and not l = any (found) then
-            found := found || l;
-        end if;
-    end loop;
-    return array_to_string(found, ', ');
-end $$;
 \set ECHO all
 
 -- one partition for each row; one of them without index
-select nodes('select o.id, r.id from o join r on r.k = o.k');
+select pg_temp.nodes('select o.id, r.id from o join r on r.k = o.k');
 select * from pg_temp.compare('select o.id, r.id, r.p from o join r on r.k = o.k');
 select * from pg_temp.compare('select o.id, r.id from o join r on r.k = o.k and r.j = o.j');
 select * from pg_temp.compare('select o.id, r.id from o left join r on r.k = o.k and r.id > o.id');
@@ -83,13 +71,13 @@ reset pg_lookahead.enable;
 reset pg_lookahead.force;
 reset plan_cache_mode;
 -- index-only, text keys
-select nodes('select o.id, r.k, r.j from o join r on r.k = o.k');
+select pg_temp.nodes('select o.id, r.k, r.j from o join r on r.k = o.k');
 select * from pg_temp.compare('select o.id, r.k, r.j from o join r on r.k = o.k');
 select * from pg_temp.compare('select o.id, h.id from o join h on h.s = o.s');
 select * from pg_temp.compare_all('select o.id, h.id from o join h on h.s = o.s || ''''');
 -- below memoize, in chains, and rescanned
 set enable_memoize = on;
-select nodes('select o.id, r.p from o join r on r.k = o.k');
+select pg_temp.nodes('select o.id, r.p from o join r on r.k = o.k');
 select * from pg_temp.compare('select o.id, r.p from o join r on r.k = o.k');
 set enable_memoize = off;
 select * from pg_temp.compare('select o.id, r.id, h.id from o join r on r.k = o.k join h on h.s = r.s');

@@ -103,7 +103,7 @@ begin
     perform max(w) from small where a > 0;
     perform pg_stat_lookahead_reset();
     for r in execute q loop end loop;
-    return (select sum(scans_attached) from pg_stat_lookahead where kind <> 'nested loop');
+    return (select sum(scans_attached) from pg_stat_lookahead where kind like 'index%');
 end $$;
 set pg_lookahead.attach_delay = 5;
 select pg_temp.attached('select w from small where a between 101 and 104') as four,

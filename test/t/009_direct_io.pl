@@ -306,7 +306,9 @@ sub run_all
 	same(walk($scan, $bad), qr/^$bad rows\n/, "$method, closed before the damaged block", 'damaged');
 	same(walk("$scan LIMIT $bad"), qr/^$bad rows\n/, "$method, LIMIT before the damaged block", 'damaged');
 	same("SELECT count(*) FROM ($scan OFFSET 0) s; SELECT 1;", qr/ERROR:  $error/, "$method, damaged block, no cursor", 'damaged');
-	same(walk("SELECT s.* FROM generate_series(0, $rows) g, LATERAL (SELECT * FROM ($scan) s WHERE s.a = g) s"),
+	my $one = $scan =~ s/a >= 0/a = n.i/r;
+
+	same(walk("SELECT s.* FROM generate_series(0, $rows) n (i), LATERAL ($one OFFSET 0) s"),
 		qr/^$bad rows, XX001: $error/, "$method, damaged block, rescanned", 'damaged');
 	same(walk("SELECT id, w FROM damaged WHERE g = 1"), qr/^\d+ rows/, "$method, damaged block, hash", 'damaged');
 	same(walk("SELECT id, w FROM damaged WHERE $everything"), qr/^\d+ rows, XX001: $error/, "$method, damaged block, GiST", 'damaged');

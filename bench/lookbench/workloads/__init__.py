@@ -5,6 +5,7 @@ from .base import CACHED, COLD, OS_CACHED, Cell, Index, Scope, Throughput, Workl
 from .contents import Contents
 from .direct import Direct
 from .fragmented import Fragmented
+from .hashjoin import HashJoin
 from .indexonly import IndexOnly
 from .inlist import InList
 from .limit import Limit, LimitPgbench
@@ -19,7 +20,7 @@ from .vector import Vector
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Mixed, Lookup, Contents,
-    Vector, Append, Toast, Direct, NestLoop, Rivals, TpcH,
+    Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, TpcH,
 )
 
 __all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Index", "Scope", "Throughput", "WORKLOADS", "Workload"]

@@ -1,13 +1,13 @@
 /*
  * early.c
- *	  May the outer side of a nested loop be run ahead of the inner side?
+ *	  May the outer side of a join be run ahead of the join?
  *
- * Looking ahead takes outer rows before the inner side has been scanned for their
+ * Looking ahead takes outer rows before the join has been made for their
  * predecessors.  Nobody must be able to tell:
  *
  *	- Volatile functions in the outer side could: their calls would come in another
- *	  order relative to those of the inner side, and there might be more of them.
- *	  So the outer side must be free of them.
+ *	  order relative to those of the join and of its inner side, and there might be
+ *	  more of them.  So the outer side must be free of them.
  *	- An error could, if stock would not have come to the row that raises it: below
  *	  a LIMIT, in a semi join, from a cursor.  So unless all rows will be taken, what
  *	  the outer side evaluates must not be able to fail.  Leakproof functions
@@ -17,25 +17,28 @@
  *	  is read to its end before the first row, in stock as well, so nothing below
  *	  matters.  (If all rows are taken, and both sides fail, the statement may
  *	  fail with the outer side's error where stock has the inner side's.)
+ *	- A row's xmin, xmax, cmin and cmax could, which the statement itself may change
+ *	  between its rows.
  *	- Row locks, writes, foreign servers and other extensions' nodes could, and any
  *	  node that is not known here; subplans, too, whatever they do.
  *
  * Everything else reads under the query's snapshot, and finds the same rows a
  * moment earlier.
  *
- * src/nestloop/early.c
+ * src/attach/early.c
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
-#include "nestloop/join.h"
+#include "attach/early.h"
 
 typedef struct EarlyContext
 {
-	const LaJoin *join;
+	const LaEarly *early;
 	bool		may_fail;		/* errors do not matter here */
 } EarlyContext;
 
@@ -56,7 +59,7 @@ can_fail(Node *node, void *context)
 			/* an InitPlan is run by the first row that wants its value */
 			if (((Param *) node)->paramkind == PARAM_EXEC &&
 				bms_is_member(((Param *) node)->paramid,
-							  ((const LaJoin *) context)->initplan_params))
+							  ((const LaEarly *) context)->initplan_params))
 				return true;
 			break;
 		case T_Var:
@@ -90,17 +93,37 @@ can_fail(Node *node, void *context)
  * Can this expression, or list of them, be evaluated without any error?
  */
 bool
-la_early_is_errorfree(const LaJoin *join, Node *expression)
+la_early_is_errorfree(const LaEarly *early, Node *expression)
 {
-	return !can_fail(expression, (void *) join);
+	return !can_fail(expression, (void *) early);
+}
+
+/*
+ * A row's xmin, xmax, cmin and cmax are what they are when the row is read, and the
+ * statement itself may change them.
+ */
+static bool
+reads_changing_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		int			n = ((Var *) node)->varattno;
+
+		return n < 0 && n != SelfItemPointerAttributeNumber &&
+			n != TableOidAttributeNumber;
+	}
+	return expression_tree_walker(node, reads_changing_column, context);
 }
 
 static bool
 fit(const EarlyContext *context, const void *expressions)
 {
 	return !contain_volatile_functions((Node *) expressions) &&
+		!reads_changing_column((Node *) expressions, NULL) &&
 		(context->may_fail ||
-		 la_early_is_errorfree(context->join, (Node *) expressions));
+		 la_early_is_errorfree(context->early, (Node *) expressions));
 }
 
 static bool
@@ -205,12 +228,30 @@ is_unsafe(PlanState *ps, void *arg)
 }
 
 /*
- * May rows be taken from the join's outer child early?
+ * May rows be taken from this node early?
  */
 bool
-la_early_is_safe(const LaJoin *join)
+la_early_is_safe(const LaEarly *early, PlanState *outer)
 {
-	EarlyContext context = {join, la_join_takes_all(join)};
+	EarlyContext context = {early, early->takes_all};
 
-	return !is_unsafe(join->outer, &context);
+	return !is_unsafe(outer, &context);
+}
+
+/*
+ * InitPlans are evaluated when somebody first wants their value, and after
+ * ExecutorStart none has been: this is to be called then.
+ */
+Bitmapset *
+la_early_initplan_params(const EState *estate)
+{
+	Bitmapset  *params = NULL;
+	int			n = list_length(estate->es_plannedstmt->paramExecTypes);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (estate->es_param_exec_vals[i].execPlan != NULL)
+			params = bms_add_member(params, i);
+	}
+	return params;
 }

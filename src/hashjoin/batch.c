@@ -1,0 +1,370 @@
+/*
+ * batch.c
+ *	  Outer rows, taken ahead, and what their look-ups are going to read.
+ *
+ *	outer child --> probes[1]: [ row | row | ... | row ]   buckets fetched, then the
+ *					  |                                    first row of each chain
+ *					  v  change places
+ *					probes[0]: [ row | row | ... | row ] --> joined one by one
+ *
+ * What a look-up waits for is memory: the bucket, then a row of its chain.  While the
+ * rows of one batch are joined, both are on their way to the CPU's cache for the next
+ * batch.
+ *
+ * Behaviours
+ *	A. Where outer rows must not be taken early, or the table is small, none are: a row is
+ *	   looked up and joined, while it is in the outer child's slot.
+ *	B. Rows of a batch are copied into slots of the outer child's own kind: the columns
+ *	   that are needed, if these are all by value; otherwise the row, by reference to its
+ *	   buffer, but not to more than MOST_PINS buffers.
+ *	C. Where not all rows may be taken, batches begin with one row, and double; the first
+ *	   one is joined before another is taken.
+ *	D. EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when it
+ *	   is taken.
+ *	E. The table is ours (build.c), or a shared one (shared.c): then rows that cannot match
+ *	   are handed on, too, and counted by the node's own instrumentation.  While a shared
+ *	   table is built, the "outer rows" are those of the Hash, of which only buckets are
+ *	   fetched.
+ *
+ * Source: two buffers, Munro, "Hash joins: hiding memory latency" (2019), seeds.
+ *
+ * src/hashjoin/batch.c
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "executor/nodeHash.h"
+#include "storage/bufmgr.h"
+
+#include "base/guc.h"
+#include "hashjoin/join.h"
+#include "window/issue.h"
+
+#define MOST_PINS		8		/* of a batch */
+#define INTO_TUPLE		40		/* a row's data begin, and may end in another
+								 * cache line */
+
+/* ---- rows ------------------------------------------------------------ */
+
+/*
+ * The next outer row that could match, and how many could not before it; NULL if there is
+ * none, or if so many could not that who is not patient gives up for now.
+ */
+static TupleTableSlot *
+next_outer(LaHashJoin *join, Probe *p, bool patient)
+{
+	HashJoinState *node = join->node;
+	ExprContext *econtext = node->js.ps.ps_ExprContext;
+	TupleTableSlot *slot = node->hj_FirstOuterTupleSlot;
+	uint32		skipped = join->skipped;
+
+	if (!TupIsNull(slot))
+		node->hj_FirstOuterTupleSlot = NULL;
+	else
+		slot = ExecProcNode(join->outer);
+	for (; !TupIsNull(slot); slot = ExecProcNode(join->outer))
+	{
+		econtext->ecxt_outertuple = slot;
+		if (la_hash_outer_row(node, econtext, &p->hash))
+		{
+			node->hj_OuterNotEmpty = true;
+			p->wanted = true;
+			p->skipped = skipped;
+			join->skipped = 0;
+			return slot;
+		}
+		skipped++;
+		if (!patient && skipped >= BATCH)
+		{
+			join->skipped = skipped;
+			return NULL;
+		}
+	}
+	join->eof = true;
+	join->skipped = skipped;
+	return NULL;
+}
+
+/* Behaviour E: the next row, whatever it is. */
+static TupleTableSlot *
+next_shared(LaHashJoin *join, Probe *p)
+{
+	HashJoinState *node = join->node;
+	ExprContext *econtext = join->building ? join->hash->ps.ps_ExprContext :
+		node->js.ps.ps_ExprContext;
+	TupleTableSlot *slot = join->shared_outer(join->outer);
+
+	if (TupIsNull(slot))
+	{
+		join->eof = true;
+		return NULL;
+	}
+	econtext->ecxt_outertuple = slot;
+	p->wanted = join->building ? la_hash_inner_row(join->hash, econtext, &p->hash) :
+		la_hash_outer_row(node, econtext, &p->hash);
+	p->skipped = 0;
+	return slot;
+}
+
+/* Behaviour D. */
+static void
+count_rows(LaHashJoin *join, double n)
+{
+	if (join->outer->instrument && !join->shared)
+		join->outer->instrument->tuplecount += n;
+}
+
+/*
+ * A reference to a row in a buffer; the columns that were found already need not be found
+ * again.
+ */
+static void
+copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
+{
+	int			n = from->tts_nvalid;
+
+	memcpy(to->tts_values, from->tts_values, n * sizeof(Datum));
+	memcpy(to->tts_isnull, from->tts_isnull, n * sizeof(bool));
+	to->tts_nvalid = n;
+	to->tts_flags |= from->tts_flags & TTS_FLAG_SLOW;
+	((HeapTupleTableSlot *) to)->off = ((HeapTupleTableSlot *) from)->off;
+}
+
+/* Behaviour B.  *last and *pins: buffers pinned by this batch. */
+static void
+copy_row(LaHashJoin *join, TupleTableSlot *to, TupleTableSlot *from,
+		 Buffer *last, int *pins)
+{
+	if (join->attributes >= 0)
+	{
+		slot_getsomeattrs(from, join->attributes);
+		memcpy(to->tts_values, from->tts_values,
+			   join->attributes * sizeof(Datum));
+		memcpy(to->tts_isnull, from->tts_isnull,
+			   join->attributes * sizeof(bool));
+		to->tts_nvalid = join->attributes;
+		to->tts_flags &= ~TTS_FLAG_EMPTY;
+		return;
+	}
+
+	ExecCopySlot(to, from);
+	if (TTS_IS_BUFFERTUPLE(to) && BufferIsValid(((BufferHeapTupleTableSlot *) to)->buffer))
+	{
+		Buffer		buffer = ((BufferHeapTupleTableSlot *) to)->buffer;
+
+		if (buffer != *last)
+			(*pins)++;
+		*last = buffer;
+		if (*pins > MOST_PINS)
+			ExecMaterializeSlot(to);
+		else
+			copy_found_columns(to, from);
+	}
+}
+
+/* ---- the table ------------------------------------------------------- */
+
+static inline const void *
+bucket_of(const LaHashJoin *join, uint32 hash)
+{
+	if (join->shared)
+		return &join->shared_buckets[hash & join->mask];
+	return &join->buckets[hash & join->mask];
+}
+
+static inline HashJoinTuple
+candidate_of(const LaHashJoin *join, uint32 hash)
+{
+	uint64		word;
+
+	if (join->shared)
+		return la_hash_shared_tuple(join, hash);
+	word = (uint64) join->buckets[hash & join->mask];
+	if (!join->filtered)
+		return (HashJoinTuple) word;
+	return (word & filter_bit(hash)) != 0 ? (HashJoinTuple) (word & POINTER_BITS) : NULL;
+}
+
+/* The row's key, where it is compared here; false if it is null, which matches nothing. */
+static bool
+take_key(const LaHashJoin *join, Probe *p, TupleTableSlot *slot)
+{
+	bool		isnull;
+
+	p->key = DatumGetInt32(slot_getattr(slot, join->outer_key, &isnull));
+	return !isnull;
+}
+
+/* ---- batches --------------------------------------------------------- */
+
+static void
+clear_slots(LaHashJoin *join)
+{
+	if (!join->have_slots)
+		return;
+	for (int i = 0; i < 2 * BATCH; i++)
+		ExecClearTuple(join->slots[i / BATCH][i % BATCH]);
+}
+
+static void
+fill(LaHashJoin *join, int which)
+{
+	Probe	   *probes = join->probes[which];
+	Buffer		last = InvalidBuffer;
+	Instrumentation *instrument = join->shared ? NULL : join->outer->instrument;
+	double		counted = instrument ? instrument->tuplecount : 0;
+	int			pins = 0;
+	int			n = 0;
+
+	/* the row that told whether there is any has been counted */
+	if (!join->shared && !TupIsNull(join->node->hj_FirstOuterTupleSlot))
+		counted -= 1;
+	while (n < join->batch && !join->eof)
+	{
+		Probe	   *p = &probes[n];
+		TupleTableSlot *slot = join->shared ? next_shared(join, p) :
+			next_outer(join, p, n == 0 || join->takes_all);
+
+		if (slot == NULL)
+			break;
+		if (join->outer_key != 0 && !take_key(join, p, slot))
+			p->wanted = false;
+		if (p->wanted)
+			la_prefetch(bucket_of(join, p->hash));
+		p->slot = join->slots[which][n];
+		copy_row(join, p->slot, slot, &last, &pins);
+		n++;
+	}
+	join->count[which] = n;
+	if (instrument)
+		instrument->tuplecount = counted;
+	if (join->building)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		Probe	   *p = &probes[i];
+
+		p->candidate = p->wanted ? candidate_of(join, p->hash) : NULL;
+		if (p->candidate == NULL)
+			continue;
+		la_prefetch(p->candidate);
+		la_prefetch((char *) p->candidate + INTO_TUPLE);
+	}
+}
+
+/* Behaviour A. */
+static Probe *
+next_single(LaHashJoin *join)
+{
+	Probe	   *p = &join->probes[0][0];
+
+	p->slot = join->eof ? NULL : next_outer(join, p, true);
+	if (p->slot == NULL)
+		return NULL;
+	if (join->outer_key != 0 && !take_key(join, p, p->slot))
+		p->wanted = false;
+	p->candidate = p->wanted ? candidate_of(join, p->hash) : NULL;
+	return p;
+}
+
+/* No row is left. */
+static void
+end_of_rows(LaHashJoin *join)
+{
+	count_rows(join, join->skipped);
+	join->skipped = 0;
+	clear_slots(join);
+}
+
+/* The batch is joined: the other one, if there is one, takes its place. */
+static bool
+change_batches(LaHashJoin *join)
+{
+	int			other = 1 - join->current;
+	bool		first = join->count[join->current] == 0;
+
+	/* at the beginning there is none to be joined meanwhile */
+	if (join->count[other] == 0)
+		fill(join, other);
+	join->count[join->current] = 0;
+	join->position = 0;
+	if (join->count[other] == 0)
+	{
+		end_of_rows(join);
+		return false;
+	}
+
+	/* one row may be all that is wanted */
+	if (!first || join->takes_all)
+	{
+		join->batch = Min(2 * join->batch, BATCH);
+		fill(join, join->current);
+	}
+	join->current = other;
+	return true;
+}
+
+/*
+ * The next row to be joined, or NULL.
+ */
+Probe *
+la_batch_next(LaHashJoin *join)
+{
+	Probe	   *p;
+
+	if (join->batch == 0)
+		return next_single(join);
+	if (join->position == join->count[join->current] && !change_batches(join))
+		return NULL;
+	p = &join->probes[join->current][join->position++];
+	count_rows(join, 1.0 + p->skipped);
+	return p;
+}
+
+/* ---- beginning and end ----------------------------------------------- */
+
+static void
+make_slots(LaHashJoin *join)
+{
+	EState	   *estate = join->node->js.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	bool		fixed;
+	const TupleTableSlotOps *ops = ExecGetResultSlotOps(join->outer, &fixed);
+
+	for (int i = 0; i < 2 * BATCH; i++)
+		join->slots[i / BATCH][i % BATCH] =
+			ExecAllocTableSlot(&estate->es_tupleTable,
+							   ExecGetResultType(join->outer),
+							   fixed ? ops : &TTSOpsVirtual);
+	join->have_slots = true;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The table is there, and outer rows are going to be looked up.
+ */
+void
+la_batch_prepare(LaHashJoin *join)
+{
+	bool		ahead = join->early && (!join->small || la_force);
+
+	if (ahead && !join->have_slots)
+		make_slots(join);
+	join->takes_all = la_hash_takes_all(join);
+	join->batch = !ahead ? 0 : join->takes_all ? BATCH : 1;
+	if (ahead)
+		join->counters.c[LA_SCANS_ARMED]++;
+}
+
+/*
+ * Forget the rows: the join is rescanned, or ends.
+ */
+void
+la_batch_clear(LaHashJoin *join)
+{
+	clear_slots(join);
+	join->count[0] = join->count[1] = 0;
+	join->current = join->position = 0;
+	join->skipped = 0;
+	join->eof = false;
+}
