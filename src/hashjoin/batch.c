@@ -15,13 +15,16 @@
  *	A. Where outer rows must not be taken early, or the table is small, none are: a row is
  *	   looked up and joined, while it is in the outer child's slot.
  *	B. Rows of a batch are copied into slots of the outer child's own kind: the columns
- *	   that are needed, if these are all by value; otherwise the row, by reference to its
- *	   buffer, but not to more than MOST_PINS buffers.
+ *	   that are needed, if these are all by value, or lie in one of the MOST_PINS buffers
+ *	   that the batch keeps pinned; otherwise the row.
  *	C. Where not all rows may be taken, batches begin with one row, and double; the first
  *	   one is joined before another is taken.
  *	D. EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when it
  *	   is taken.
- *	E. The table is ours (build.c), or a shared one (shared.c): then rows that cannot match
+ *	E. Where outer rows without a match are of no use, and the buckets are few enough to
+ *	   be in a cache of the CPU, they are asked at once, by their filter bits, and
+ *	   rows that cannot match are not copied.
+ *	F. The table is ours (build.c), or a shared one (shared.c): then rows that cannot match
  *	   are handed on, too, and counted by the node's own instrumentation.  While a shared
  *	   table is built, the "outer rows" are those of the Hash, of which only buckets are
  *	   fetched.
@@ -40,9 +43,35 @@
 #include "hashjoin/join.h"
 #include "window/issue.h"
 
-#define MOST_PINS		8		/* of a batch */
+/* Behaviour E: sizes of the CPU's own cache; copying values costs less. */
+#define OF_REFERENCES	8
+#define OF_VALUES		2
+
 #define INTO_TUPLE		40		/* a row's data begin, and may end in another
 								 * cache line */
+
+/* ---- the table ------------------------------------------------------- */
+
+static inline const void *
+bucket_of(const LaHashJoin *join, uint32 hash)
+{
+	if (join->shared)
+		return &join->shared_buckets[hash & join->mask];
+	return &join->buckets[hash & join->mask];
+}
+
+static inline HashJoinTuple
+candidate_of(const LaHashJoin *join, uint32 hash)
+{
+	uint64		word;
+
+	if (join->shared)
+		return la_hash_shared_tuple(join, hash);
+	word = (uint64) join->buckets[hash & join->mask];
+	if (!join->filtered)
+		return (HashJoinTuple) word;
+	return (word & filter_bit(hash)) != 0 ? (HashJoinTuple) (word & POINTER_BITS) : NULL;
+}
 
 /* ---- rows ------------------------------------------------------------ */
 
@@ -68,10 +97,13 @@ next_outer(LaHashJoin *join, Probe *p, bool patient)
 		if (la_hash_outer_row(node, econtext, &p->hash))
 		{
 			node->hj_OuterNotEmpty = true;
-			p->wanted = true;
-			p->skipped = skipped;
-			join->skipped = 0;
-			return slot;
+			if (!join->test_first || candidate_of(join, p->hash) != NULL)
+			{
+				p->wanted = true;
+				p->skipped = skipped;
+				join->skipped = 0;
+				return slot;
+			}
 		}
 		skipped++;
 		if (!patient && skipped >= BATCH)
@@ -85,7 +117,7 @@ next_outer(LaHashJoin *join, Probe *p, bool patient)
 	return NULL;
 }
 
-/* Behaviour E: the next row, whatever it is. */
+/* Behaviour F: the next row, whatever it is. */
 static TupleTableSlot *
 next_shared(LaHashJoin *join, Probe *p)
 {
@@ -130,59 +162,60 @@ copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
 	((HeapTupleTableSlot *) to)->off = ((HeapTupleTableSlot *) from)->off;
 }
 
-/* Behaviour B.  *last and *pins: buffers pinned by this batch. */
-static void
-copy_row(LaHashJoin *join, TupleTableSlot *to, TupleTableSlot *from,
-		 Buffer *last, int *pins)
+/*
+ * Is the row in a buffer that the batch keeps pinned?  One pin is enough for all rows in
+ * it.
+ */
+static bool
+share_pin(LaHashJoin *join, int which, TupleTableSlot *slot)
 {
-	if (join->attributes >= 0)
+	Buffer	   *pins = join->pins[which];
+	int			n = join->npins[which];
+	Buffer		buffer = TTS_IS_BUFFERTUPLE(slot) ?
+		((BufferHeapTupleTableSlot *) slot)->buffer : InvalidBuffer;
+
+	if (!BufferIsValid(buffer))
+		return false;
+	if (n > 0 && pins[n - 1] == buffer)
+		return true;
+	if (n == MOST_PINS)
+		return false;
+	IncrBufferRefCount(buffer);
+	pins[n] = buffer;
+	join->npins[which] = n + 1;
+	return true;
+}
+
+static void
+release_pins(LaHashJoin *join, int which)
+{
+	while (join->npins[which] > 0)
+		ReleaseBuffer(join->pins[which][--join->npins[which]]);
+}
+
+/* Behaviour B. */
+static void
+copy_row(LaHashJoin *join, int which, TupleTableSlot *to, TupleTableSlot *from)
+{
+	int			n = join->attributes;
+	bool		stays = (n >= 0 && join->by_value) || share_pin(join, which, from);
+
+	if (!TTS_EMPTY(to))
+		ExecClearTuple(to);
+	if (n >= 0 && stays)
 	{
-		slot_getsomeattrs(from, join->attributes);
-		memcpy(to->tts_values, from->tts_values,
-			   join->attributes * sizeof(Datum));
-		memcpy(to->tts_isnull, from->tts_isnull,
-			   join->attributes * sizeof(bool));
-		to->tts_nvalid = join->attributes;
+		slot_getsomeattrs(from, n);
+		memcpy(to->tts_values, from->tts_values, n * sizeof(Datum));
+		memcpy(to->tts_isnull, from->tts_isnull, n * sizeof(bool));
+		to->tts_nvalid = n;
 		to->tts_flags &= ~TTS_FLAG_EMPTY;
 		return;
 	}
-
 	ExecCopySlot(to, from);
-	if (TTS_IS_BUFFERTUPLE(to) && BufferIsValid(((BufferHeapTupleTableSlot *) to)->buffer))
-	{
-		Buffer		buffer = ((BufferHeapTupleTableSlot *) to)->buffer;
-
-		if (buffer != *last)
-			(*pins)++;
-		*last = buffer;
-		if (*pins > MOST_PINS)
-			ExecMaterializeSlot(to);
-		else
-			copy_found_columns(to, from);
-	}
-}
-
-/* ---- the table ------------------------------------------------------- */
-
-static inline const void *
-bucket_of(const LaHashJoin *join, uint32 hash)
-{
-	if (join->shared)
-		return &join->shared_buckets[hash & join->mask];
-	return &join->buckets[hash & join->mask];
-}
-
-static inline HashJoinTuple
-candidate_of(const LaHashJoin *join, uint32 hash)
-{
-	uint64		word;
-
-	if (join->shared)
-		return la_hash_shared_tuple(join, hash);
-	word = (uint64) join->buckets[hash & join->mask];
-	if (!join->filtered)
-		return (HashJoinTuple) word;
-	return (word & filter_bit(hash)) != 0 ? (HashJoinTuple) (word & POINTER_BITS) : NULL;
+	if (!stays)
+		ExecMaterializeSlot(to);
+	else
+		copy_found_columns(to, from);
 }
 
 /* The row's key, where it is compared here; false if it is null, which matches nothing. */
@@ -204,17 +237,19 @@ clear_slots(LaHashJoin *join)
 		return;
 	for (int i = 0; i < 2 * BATCH; i++)
 		ExecClearTuple(join->slots[i / BATCH][i % BATCH]);
+	release_pins(join, 0);
+	release_pins(join, 1);
 }
 
 static void
 fill(LaHashJoin *join, int which)
 {
 	Probe	   *probes = join->probes[which];
-	Buffer		last = InvalidBuffer;
 	Instrumentation *instrument = join->shared ? NULL : join->outer->instrument;
 	double		counted = instrument ? instrument->tuplecount : 0;
-	int			pins = 0;
 	int			n = 0;
+
+	release_pins(join, which);
 
 	/* the row that told whether there is any has been counted */
 	if (!join->shared && !TupIsNull(join->node->hj_FirstOuterTupleSlot))
@@ -232,7 +267,7 @@ fill(LaHashJoin *join, int which)
 		if (p->wanted)
 			la_prefetch(bucket_of(join, p->hash));
 		p->slot = join->slots[which][n];
-		copy_row(join, p->slot, slot, &last, &pins);
+		copy_row(join, which, p->slot, slot);
 		n++;
 	}
 	join->count[which] = n;
@@ -276,6 +311,33 @@ end_of_rows(LaHashJoin *join)
 	clear_slots(join);
 }
 
+/*
+ * The first row of each chain has arrived.  Where it is not the one that is looked
+ * for, or not the only one, the next is wanted.
+ */
+static void
+look_further(LaHashJoin *join, int which)
+{
+	for (int i = 0; i < join->count[which]; i++)
+	{
+		Probe	   *p = &join->probes[which][i];
+		HashJoinTuple next;
+
+		if (p->candidate == NULL)
+			continue;
+		next = p->candidate->next.unshared;
+		if (p->candidate->hashvalue != p->hash)
+			p->candidate = next;
+		else if (join->node->js.single_match)
+			continue;
+		if (next != NULL)
+		{
+			la_prefetch(next);
+			la_prefetch((char *) next + INTO_TUPLE);
+		}
+	}
+}
+
 /* The batch is joined: the other one, if there is one, takes its place. */
 static bool
 change_batches(LaHashJoin *join)
@@ -300,6 +362,8 @@ change_batches(LaHashJoin *join)
 		join->batch = Min(2 * join->batch, BATCH);
 		fill(join, join->current);
 	}
+	if (!join->shared)
+		look_further(join, other);
 	join->current = other;
 	return true;
 }
@@ -351,6 +415,9 @@ la_batch_prepare(LaHashJoin *join)
 	if (ahead && !join->have_slots)
 		make_slots(join);
 	join->takes_all = la_hash_takes_all(join);
+	join->test_first = !join->shared && join->filtered && !fill_outer(join->node) &&
+		((Size) join->mask + 1) * sizeof(HashJoinTuple) <=
+		la_hash_cache_size() * (join->by_value ? OF_VALUES : OF_REFERENCES);
 	join->batch = !ahead ? 0 : join->takes_all ? BATCH : 1;
 	if (ahead)
 		join->counters.c[LA_SCANS_ARMED]++;

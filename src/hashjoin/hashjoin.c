@@ -191,6 +191,7 @@ typedef struct NeededColumns
 	TupleDesc	desc;
 	int			last;			/* of those needed */
 	bool		by_value;		/* all of them */
+	bool		row;			/* is needed itself */
 } NeededColumns;
 
 static bool
@@ -204,7 +205,9 @@ note_columns(Node *node, void *context)
 	{
 		int			n = ((Var *) node)->varattno;
 
-		if (n <= 0 || !TupleDescAttr(needed->desc, n - 1)->attbyval)
+		if (n <= 0)
+			needed->row = true;
+		else if (!TupleDescAttr(needed->desc, n - 1)->attbyval)
 			needed->by_value = false;
 		needed->last = Max(needed->last, n);
 		return false;
@@ -213,15 +216,15 @@ note_columns(Node *node, void *context)
 }
 
 /*
- * How many columns of an outer row are needed once its hash value is known; -1 if the row
- * is.  (A column before the last needed one that is not by value is copied, too, and never
+ * How many columns of an outer row are needed once its hash value is known, and are these
+ * by value?  (A column before the last needed one that is not is copied, too, and never
  * looked at.)
  */
-static int
-columns_needed(const LaHashJoin *join)
+static void
+find_needed_columns(LaHashJoin *join)
 {
 	HashJoin   *plan = (HashJoin *) join->node->js.ps.plan;
-	NeededColumns needed = {ExecGetResultType(join->outer), 0, true};
+	NeededColumns needed = {ExecGetResultType(join->outer), 0, true, false};
 
 	note_columns((Node *) plan->join.plan.targetlist, &needed);
 	note_columns((Node *) plan->join.plan.qual, &needed);
@@ -229,7 +232,10 @@ columns_needed(const LaHashJoin *join)
 	note_columns((Node *) plan->hashclauses, &needed);
 	if (join->node->js.ps.plan->parallel_aware)
 		note_columns((Node *) plan->hashkeys, &needed); /* once more */
-	return needed.by_value ? needed.last : -1;
+	if (needed.row)
+		return;
+	join->attributes = needed.last;
+	join->by_value = needed.by_value;
 }
 
 /* Is the only hash clause a comparison of two int4 columns? */
@@ -285,14 +291,14 @@ attach_hashjoin(PlanState *ps, const LaAttachContext *context)
 		if (!la_takeover_is_possible(ps, &hashjoins))
 			return;
 		join = create_join(node, outerPlanState(ps), context);
-		join->attributes = columns_needed(join);
+		find_needed_columns(join);
 		find_keys(join);
 		la_takeover_begin(&join->takeover, ps, &hashjoins, exec_join);
 		return;
 	}
 
 	join = create_join(node, outerPlanState(ps), context);
-	join->attributes = columns_needed(join);
+	find_needed_columns(join);
 	la_hash_attach_shared(join);
 	join = create_join(node, outerPlanState(innerPlanState(ps)), context);
 	join->building = true;

@@ -10,6 +10,7 @@
 #include "executor/executor.h"
 #include "executor/hashjoin.h"
 #include "nodes/execnodes.h"
+#include "storage/buf.h"
 
 #include "attach/attach.h"
 #include "attach/takeover.h"
@@ -17,6 +18,7 @@
 #include "base/stats.h"
 
 #define BATCH			32		/* outer rows whose look-ups are made together */
+#define MOST_PINS		8		/* buffers in which they are */
 
 /* An outer row, and where its look-up has come. */
 typedef struct Probe
@@ -68,13 +70,17 @@ typedef struct LaHashJoin
 	Probe		probes[2][BATCH];
 	TupleTableSlot *slots[2][BATCH];
 	bool		have_slots;
-	int			attributes;		/* of an outer row to be copied, if all of
-								 * these are by value; or -1 */
+	int			attributes;		/* of an outer row that are needed, or -1: the
+								 * row itself is */
+	bool		by_value;		/* ... all of these are */
+	Buffer		pins[2][MOST_PINS]; /* of rows in slots[] */
+	int			npins[2];
 	int			count[2];
 	int			current;		/* which of both is being joined */
 	int			position;		/* in it */
 	int			batch;			/* rows to be taken at a time; 0: none ahead */
 	bool		takes_all;
+	bool		test_first;		/* outer rows that cannot match are skipped */
 	bool		eof;			/* of the outer side */
 	uint32		skipped;		/* rows that could not match, after the last
 								 * one that could */

@@ -82,7 +82,8 @@ join_match(LaHashJoin *join)
 		return NULL;
 	}
 	join->matched = true;
-	if (!HeapTupleHeaderHasMatch(inner))
+	/* where nobody asks, it would be a write to memory for nothing */
+	if (!join->filtered && !HeapTupleHeaderHasMatch(inner))
 		HeapTupleHeaderSetMatch(inner);
 	if (type == JOIN_ANTI || node->js.single_match)
 		join->probe = NULL;
