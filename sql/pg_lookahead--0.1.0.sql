@@ -60,3 +60,23 @@ CREATE FUNCTION pg_lookahead_last_statement(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_lookahead_last_statement'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+-- Index builds since the last reset, by what became of them: taken over, or left to
+-- the server and why.  Times are milliseconds.  Needs shared_preload_libraries.
+CREATE FUNCTION pg_stat_get_lookahead_index_build(
+    OUT outcome text,
+    OUT builds bigint,
+    OUT parallel_builds bigint,
+    OUT spilled_builds bigint,
+    OUT index_rows bigint,
+    OUT scan_time double precision,
+    OUT sort_time double precision,
+    OUT load_time double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_index_build'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_lookahead_index_build AS
+    SELECT * FROM pg_stat_get_lookahead_index_build();
+
+GRANT SELECT ON pg_stat_lookahead_index_build TO PUBLIC;

@@ -12,10 +12,12 @@
 #include "fmgr.h"
 
 #include "attach/attach.h"
+#include "base/buildstats.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/stats.h"
+#include "btree/build.h"
 #include "hashjoin/hashjoin.h"
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"
@@ -33,9 +35,11 @@ _PG_init(void)
 {
 	la_guc_init();
 	la_stats_init();
+	la_build_stats_init();
 	la_explain_init();
 	la_attach_init();
 	la_scan_init();
 	la_nestloop_init();
 	la_hashjoin_init();
+	la_build_init();
 }

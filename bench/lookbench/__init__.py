@@ -4,6 +4,7 @@ server      a private server: start, stop, settings, cold caches
 machine     what was measured on: processor, disk, git commit, fio ceiling
 variants    stock, bitmap, lookahead: session and server settings of each
 datasets    tables that the workloads read
+paid        the tables of index builds and inserts: prices paid for houses
 relations   what a table consists of: partitions, indexes, TOAST
 residency   keep files in the page cache and prove that they are there
 workloads/  one file per workload: its cells and its statements

@@ -44,6 +44,7 @@ bench_hash_keys
                tenth of the rows and the row's number in the others.
 bench_hash_wide
                the row's number i, and 92 bytes.
+bench_paid*    prices paid for houses, see paid.py.
 pgbench_*      pgbench's own, made by pgbench -i.
 tpch*          schemas of TPC-H, one for each scale factor; see tpch/.
 
@@ -59,6 +60,7 @@ from typing import TYPE_CHECKING, Mapping, Sequence
 
 import psycopg
 
+from .paid import SCRIPTS as PAID_SCRIPTS
 from .server import Server, ServerError
 
 if TYPE_CHECKING:  # workloads import this module
@@ -258,7 +260,7 @@ SCRIPTS: Mapping[str, str] = {
     "bench_mixed": MIXED,
     "bench_hash_keys": HASH_KEYS,
     "bench_hash_wide": HASH_WIDE,
-} | {f"bench_ints_{size}": INTS for size in HASH_SIZES}
+} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS
 
 
 def side(rows: int) -> int:

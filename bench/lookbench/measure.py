@@ -5,7 +5,8 @@ States
               connection's caches are there and only table and index are cold
   cached      table and index loaded by pg_prewarm into shared_buffers that hold both;
               several connections one after another, in each of them one execution before
-              the timed ones; a sample with reads is taken again
+              the timed ones; a sample with reads is taken again.  What changes something
+              is executed once (workloads/changing.py)
   os-cached   files locked in the page cache, 128 MB shared_buffers; restart
 """
 
@@ -15,7 +16,8 @@ import re
 import subprocess
 import tempfile
 import time
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Mapping, Sequence
@@ -26,8 +28,8 @@ from .machine import ROOT
 from .relations import blocks_read, prewarm, storage, total_size
 from .residency import Resident
 from .server import Server, ServerError
-from .variants import Variant
-from .workloads import CACHED, COLD, OS_CACHED, Cell, Throughput, Workload
+from .variants import ENABLE, LIBRARY, Variant
+from .workloads import CACHED, COLD, OS_CACHED, Cell, Changing, Throughput, Workload
 
 SMALL_BUFFERS = "128MB"
 COLD_BUFFERS = "128MB"
@@ -68,6 +70,9 @@ def told_settings(connection: psycopg.Connection) -> dict[str, str]:
         (list(_UNTOLD),),
     )
     return {name: value for name, value in rows}
+
+
+_WORKERS_WANTED = re.compile(r"^building index .* with request for (\d+) parallel worker")
 
 
 def _growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
@@ -145,7 +150,7 @@ class Bench:
         if not wanted:
             return
         with closing(self.server.connect()) as connection:
-            prewarm(connection, wanted, with_indexes=workload.free_plans)
+            prewarm(connection, wanted, with_indexes=workload.free_plans and not isinstance(workload, Changing))
         self._warm.update(wanted)
 
     def _hold(self, workload: Workload, cell: Cell) -> None:
@@ -174,7 +179,10 @@ class Bench:
     ) -> Result:
         for _ in range(CACHED_ATTEMPTS):
             self._enter(workload, cell, variant, cached_buffers)
-            result = self._run(workload, cell, variant, rep)
+            if isinstance(workload, Changing):
+                result = self._change(workload, cell, variant, rep)
+            else:
+                result = self._run(workload, cell, variant, rep)
             if cell.state != CACHED or not result.reads:
                 break
             self._warm.clear()
@@ -216,6 +224,62 @@ class Bench:
             reads = blocks_read(connection, tables) - before
             grown = _growth(counted, workload.counters(connection, cell))
             return Result(ms, executions, rows, checksum, reads, plan, settings, grown)
+
+    def _change(self, workload: Changing, cell: Cell, variant: Variant, rep: int) -> Result:
+        """A sample of what changes something."""
+        statements = workload.statements(cell, rep)
+        # without the library there is no such setting
+        off = {ENABLE: "off"} if self._preloaded(variant) else {}
+        with closing(self.server.connect(off)) as connection:
+            if workload.tried and cell.key not in self._warm:
+                workload.prepare(connection, cell)
+                self._at_once(workload, cell, off, statements)
+                self._warm.add(cell.key)
+            workload.prepare(connection, cell)
+            connection.execute("checkpoint")
+            before = blocks_read(connection, workload.tables(cell), indexes=False)
+            ms, settings, workers = self._at_once(workload, cell, variant.session, statements)
+            reads = blocks_read(connection, workload.tables(cell), indexes=False) - before
+            outcome = workload.outcome(self.server, connection, cell, rep)
+            facts = dict(outcome.facts) | {"workers": workers}
+            return Result(ms, 1, outcome.rows, outcome.checksum, reads, workload.told(cell, rep), settings, facts)
+
+    @staticmethod
+    def _preloaded(variant: Variant) -> bool:
+        return LIBRARY in variant.server.get("shared_preload_libraries", "")
+
+    def _at_once(
+        self, workload: Changing, cell: Cell, session: Mapping[str, str], statements: Sequence[str]
+    ) -> tuple[float, dict[str, str], int]:
+        """Milliseconds until all statements have ended, each in its own session; settings, and workers wanted."""
+        workers: list[int] = []
+
+        def notice(told: psycopg.errors.Diagnostic) -> None:
+            found = _WORKERS_WANTED.search(told.message_primary or "")
+            if found:
+                workers.append(int(found[1]))
+
+        with ExitStack() as stack:
+            connections = []
+            for _ in statements:
+                connection = stack.enter_context(closing(self.server.connect(session)))
+                for statement in workload.setup(cell):
+                    connection.execute(statement)
+                # catalogs of what it works on
+                for table in workload.tables(cell):
+                    connection.execute(f"explain select * from {table}")
+                connection.add_notice_handler(notice)
+                connections.append(connection)
+            settings = told_settings(connections[0])
+            with ThreadPoolExecutor(len(statements)) as pool:
+                began = time.perf_counter()
+                running = [pool.submit(connection.execute, text) for connection, text in zip(connections, statements)]
+                for one in running:
+                    one.result()
+                ms = (time.perf_counter() - began) * 1000
+            for connection in connections:
+                connection.execute("select pg_stat_force_next_flush()")
+        return ms, settings, sum(workers)
 
     @staticmethod
     def _repetitions(workload: Workload, cell: Cell, statements: int) -> tuple[int, int]:

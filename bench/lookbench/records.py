@@ -6,7 +6,8 @@ machine.json  machine, server, git commit, disk ceiling and settings, one entry 
               time the runner was started
 categories.csv
               how much a workload's own counters grew during a sample (all its executions);
-              what did not grow is left out
+              what did not grow is left out.  Of an index build or inserts: bytes of what was
+              made, workers
 plans.txt     the plan of each cell and variant, long lists shortened
 failed.csv    samples that ended in an error, with its text; tried again by the next run
 problems.txt  rows or plans that differed, caches that were not what they should be

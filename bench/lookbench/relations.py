@@ -26,7 +26,7 @@ _STORAGE = _TREE + """,
 """
 
 _READS = _TREE + """
-    select coalesce(sum(heap_blks_read + coalesce(idx_blks_read, 0)
+    select coalesce(sum(heap_blks_read + case when %s then coalesce(idx_blks_read, 0) else 0 end
                         + coalesce(toast_blks_read, 0) + coalesce(tidx_blks_read, 0)), 0)
     from pg_statio_user_tables join tree on oid = relid
 """
@@ -46,10 +46,10 @@ def total_size(connection: psycopg.Connection, tables: Sequence[str]) -> int:
     return int(row[0])
 
 
-def blocks_read(connection: psycopg.Connection, tables: Sequence[str]) -> int:
-    """Blocks of the tables and their indexes that had to be read into shared_buffers."""
+def blocks_read(connection: psycopg.Connection, tables: Sequence[str], indexes: bool = True) -> int:
+    """Blocks of the tables, and of their indexes, that had to be read into shared_buffers."""
     connection.execute("select pg_stat_force_next_flush()")
-    row = connection.execute(_READS, (list(tables),)).fetchone()
+    row = connection.execute(_READS, (list(tables), indexes)).fetchone()
     return int(row[0]) if row else 0
 
 

@@ -110,6 +110,8 @@ class Entry:
             words += ["--storage", self.place.storage]
         if any(self.place.runs.get(run, {}).get("options", {}).get("quick") for run in self.runs):
             words.append("--quick")
+        if any(self.place.runs.get(run, {}).get("options", {}).get("full") for run in self.runs):
+            words.append("--full")
         if self.cell.workload == TPCH:
             words += ["--tpch", str(self.cell.size)]
         return " ".join([*words, "--only", f"'{self.cell.key}'"])

@@ -1,6 +1,7 @@
 """Heat maps: which cell stands where, and in which colour.
 
-Rows are data and shape, by state of the caches; columns are the number of rows.  Whole
+Rows are data and shape, by state of the caches; columns are the number of rows, or what
+else a workload's size counts.  Whole
 queries (TPC-H) have a row each, and a column for each scale and state.
 
 The colour is that of the logarithm of the ratio: green above 1, full at 8; red below,
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from .report_data import STATES, TPCH, Entry, Place
+from .workloads import WORKLOADS
 
 Colour = tuple[int, int, int]
 Value = Callable[[Entry], "float | None"]
@@ -120,7 +122,11 @@ def _map(place: Place, entries: list[Entry], value: Value) -> HeatMap | None:
             for data, shape in rows
         ]
         blocks.append(Block(state, tuple(lines)))
-    return HeatMap(place, "rows", tuple(map(short, sizes)), tuple(blocks), value)
+    return HeatMap(place, _size_is(entries[0].cell.workload), tuple(map(short, sizes)), tuple(blocks), value)
+
+
+def _size_is(workload: str) -> str:
+    return next((kind.size_is for kind in WORKLOADS if kind.name == workload), "rows")
 
 
 def _queries(place: Place, entries: list[Entry], value: Value) -> HeatMap:

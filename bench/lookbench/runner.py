@@ -7,8 +7,8 @@ The parameters of a query differ between repetitions and are the same for all va
 Checked on the way: the plan has the scan that the variant is about; index-scan variants
 have the same EXPLAIN text; all variants return the same number of rows and sums.  What
 differs is printed, kept in problems.txt, and makes the exit code 1.  A sample that ends in
-an error is noted in failed.csv and tried again by the next run; the report shows its cell as
-failed, whatever its other samples say.
+an error, or makes another index than stock, is noted in failed.csv and tried again by the
+next run; the report shows its cell as failed, whatever its other samples say.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import psycopg
 from rich.console import Console
@@ -34,8 +35,8 @@ from .measure import Bench, Result
 from .records import Records, Sample
 from .server import BASE_SETTINGS, Server, ServerError
 from .storages import LOCAL, STORAGES, Speed
-from .variants import Variant, make_variants
-from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Scope, Workload
+from .variants import LIBRARY, Variant, make_variants
+from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Changing, Scope, Workload
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 MEMORY_SHARE = 0.7  # that shared_buffers may take
@@ -70,6 +71,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--reps", type=int, help="repetitions (default 5, quick 3)")
     parser.add_argument("--rows", type=int, help="rows of the points table (default 20 million, quick 2 million)")
     parser.add_argument("--limit-rows", type=int, help="rows, and pages, of the LIMIT table (default 200,000, quick 50,000)")
+    parser.add_argument("--paid-rows", type=int,
+                        help="rows of the table of index builds; inserts have a fifth (default 5 million, quick 200,000)")
+    parser.add_argument("--full", action="store_true",
+                        help="index builds in every combination of index, statement, workers and memory")
     parser.add_argument("--tpch", type=int, action="append", metavar="SCALE",
                         help="scale factor of TPC-H; repeatable (default 1, quick none; 5 takes hours)")
     parser.add_argument("--seconds", type=int, help="length of one pgbench run (default 3, quick 1)")
@@ -97,6 +102,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options.rows = (options.rows or (2_000_000 if quick else 5_000_000 if small else 20_000_000)) // 1000 * 1000
     options.seconds = options.seconds or (1 if quick else 3)
     options.limit_rows = options.limit_rows or (50_000 if quick else 200_000)
+    options.paid_rows = options.paid_rows or (200_000 if quick else 5_000_000)
+    if options.paid_rows < 50_000:
+        parser.error("at least 50,000 rows for index builds")
     if options.rows < 200_000 or options.limit_rows < 10_000:
         parser.error("at least 200,000 rows, and 10,000 for the LIMIT table")
     return options
@@ -115,6 +123,8 @@ def make_workloads(options: argparse.Namespace) -> list[Workload]:
         tpch_scales=options.tpch or (() if options.quick else (1,)),
         quick=options.quick,
         seconds=options.seconds,
+        paid_rows=options.paid_rows,
+        full=options.full,
     )
     return [kind(scope) for kind in WORKLOADS]
 
@@ -127,11 +137,17 @@ def plan_steps(options: argparse.Namespace, workloads: list[Workload], variants:
             for cell in workload.cells():
                 wanted = not options.only or any(fnmatch.fnmatch(cell.key, p) for p in options.only)
                 if cell.state == state and wanted:
-                    steps.append(Step(workload, cell, suitable(variants, workload, cell)))
+                    chosen = suitable(variants, workload, cell)
+                    if chosen:
+                        steps.append(Step(workload, cell, chosen))
     return steps
 
 
 def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Variant]:
+    if workload.lacking:
+        variants = [v for v in variants if not v.looks_ahead]
+    elif workload.switches:
+        variants = [replace(v, session=dict(v.session) | dict(workload.switches)) if v.looks_ahead else v for v in variants]
     if workload.free_plans:
         return [v.free() for v in variants if not v.is_bitmap]
     bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
@@ -190,9 +206,20 @@ class Runner:
             obstacle = workload.obstacle(self.server, uring)
             if obstacle:
                 self.console.print(f"{workload.name} is left out: {obstacle}")
-            else:
-                workloads.append(workload)
+                continue
+            workload.lacking = self._lacking(workload.switches) if library else ()
+            if workload.lacking:
+                self.console.print(f"{workload.name} is measured without look-ahead: there is no {', '.join(workload.lacking)}")
+            workloads.append(workload)
         return plan_steps(self.options, workloads, variants)
+
+    def _lacking(self, settings: Mapping[str, str]) -> Sequence[str]:
+        """Those of the library's settings that the installed one does not know."""
+        if not settings or not self.server.starts_with({"shared_preload_libraries": LIBRARY}):
+            return tuple(settings)
+        with closing(self.server.connect()) as connection:
+            known = {row[0] for row in connection.execute("select name from pg_settings where name = any (%s)", (list(settings),))}
+        return tuple(name for name in settings if name not in known)
 
     def check_space(self, steps: list[Step]) -> None:
         """Before anything is made: does it fit?  What is there already is not needed again."""
@@ -237,7 +264,7 @@ class Runner:
             "machine": describe(self.options.data.resolve()),
             "source": source_state(),
             "storage": self.options.storage,
-            "options": {k: getattr(self.options, k) for k in ("quick", "reps", "rows", "limit_rows", "seconds")},
+            "options": {k: getattr(self.options, k) for k in ("quick", "reps", "rows", "limit_rows", "seconds", "paid_rows", "full")},
             "ceiling_reads_per_second": reads,
             "settings": self.settings,
         }
@@ -279,8 +306,11 @@ class Runner:
                 except (psycopg.Error, ServerError) as error:
                     self._failed(step.cell, rep, variant, error)
                 else:
-                    self._check(step, rep, variant, result)
-                    self._record(step.cell, rep, variant, result)
+                    wrong = self._check(step, rep, variant, result)
+                    if wrong:
+                        self._failed(step.cell, rep, variant, ServerError(wrong))
+                    else:
+                        self._record(step.cell, rep, variant, result)
                 progress.advance(task, forecast(step, variant))
 
     def _touch(self, step: Step, rep: int) -> None:
@@ -313,7 +343,9 @@ class Runner:
             self.settings[place] = result.settings
             self.records.write_run(self.run, self.facts)
 
-    def _check(self, step: Step, rep: int, variant: Variant, result: Result) -> None:
+    def _check(self, step: Step, rep: int, variant: Variant, result: Result) -> str:
+        """Print and note what is not as it should be; the text of what makes the sample fail."""
+        exact = isinstance(step.workload, Changing) and step.workload.exact
         name = f"{step.cell.key} {variant.name}"
         seen = self.seen.setdefault(step.cell.key, self._seen_before(step.cell))
         if variant.node and variant.node not in result.plan:
@@ -324,11 +356,16 @@ class Runner:
             if seen.plans[other] != result.plan:
                 self._problem(f"{name}: its plan is not that of {other}")
         answer = f"{result.rows} rows, {result.checksum}"
-        other, expected = seen.answers.setdefault(rep, (variant.name, answer))
+        # what is exact is so in all repetitions
+        other, expected = seen.answers.setdefault(0 if exact else rep, (variant.name, answer))
         if answer != expected:
-            self._problem(f"{name}, repetition {rep}: {answer}, but {other} has {expected}")
+            text = f"{answer}, but {other} has {expected}"
+            if exact:
+                return text
+            self._problem(f"{name}, repetition {rep}: {text}")
         if step.cell.state == CACHED and result.reads:
             self._problem(f"{name}, repetition {rep}: {result.reads} blocks were read, nothing should have been")
+        return ""
 
     def _seen_before(self, cell: Cell) -> Seen:
         """The answers that earlier runs have recorded."""

@@ -46,6 +46,10 @@ class Variant:
         """It waits for each block."""
         return self.name in ("stock", "again", "bare")
 
+    @property
+    def looks_ahead(self) -> bool:
+        return self.session.get(ENABLE) == "on"
+
     def free(self) -> Variant:
         """The same with plans of the planner's choice."""
         session = {k: v for k, v in self.session.items() if k not in _ONLY_INDEX and k not in _ONLY_BITMAP}

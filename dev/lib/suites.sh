@@ -135,23 +135,23 @@ regress_end()
 	return "$rc"
 }
 
-# own_descent NAME: a library made for this test, and pg_regress
-own_descent()
+# own_library SERVER NAME: test/NAME, a library made for this test, and pg_regress
+own_library()
 {
-	local name=$1 rc=0 library=$WORK/own/test/descent
+	local server=$1 name=$2 rc=0
 
-	job_dir "$name-descent" || return 1
-	cp -r "$library/." "$DIR/"
+	job_dir "$server-$name" || return 1
+	cp -r "$WORK/own/test/$name/." "$DIR/"
 	chown -R "$SERVER_USER:" "$DIR" 2>/dev/null || true
-	in_server "$name" make -s -C "$DIR" PG_CONFIG="$(server_pg_config "$name")" \
+	in_server "$server" make -s -C "$DIR" PG_CONFIG="$(server_pg_config "$server")" \
 		SRC="$WORK/own/src" with_llvm=no COPT=-Werror >"$DIR/out" 2>&1 || {
 		cat "$DIR/out"
 		return 1
 	}
-	in_server "$name" LA_TEST_DESCENT="$DIR/la_test_descent.so" \
-		"$(pgxs_of "$name")/src/test/regress/pg_regress" --bindir="${HOMES[$name]}/bin" \
+	in_server "$server" "LA_TEST_${name^^}=$DIR/la_test_$name.so" \
+		"$(pgxs_of "$server")/src/test/regress/pg_regress" --bindir="${HOMES[$server]}/bin" \
 		--inputdir="$DIR" --outputdir="$DIR" --temp-instance="$DIR/tmp" \
-		--no-locale --encoding=UTF8 descent >"$DIR/out" 2>&1 || rc=$?
+		--no-locale --encoding=UTF8 "$name" >"$DIR/out" 2>&1 || rc=$?
 	regress_end "$rc"
 }
 

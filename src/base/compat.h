@@ -194,4 +194,26 @@
 #define LA_HAVE_EXPLAIN_HOOK 1
 #endif
 
+/*
+ * 17 writes new files in bulk (commit 8af256524893).  Before, a page goes to the file as
+ * it comes; 16 wants its memory aligned for O_DIRECT (commit faeedbcefd40).
+ */
+#if PG_VERSION_NUM >= 170000
+#define LA_BULK_WRITE 1
+#elif PG_VERSION_NUM >= 160000
+#define la_alloc_page(context) \
+	MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0)
+#else
+#define la_alloc_page(context)	MemoryContextAlloc(context, BLCKSZ)
+#endif
+
+/*
+ * 18 knows the size of an index page without asking the page.
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_bt_max_item_size(page)	((int) BTMaxItemSize)
+#else
+#define la_bt_max_item_size(page)	((int) BTMaxItemSize(page))
+#endif
+
 #endif							/* LA_COMPAT_H */

@@ -30,6 +30,7 @@ bool		la_enable_nestloop = true;
 bool		la_nestloop_reuse = true;
 bool		la_enable_hash_join = true;
 bool		la_hash_huge_pages = true;
+bool		la_enable_index_build = true;
 bool		la_force = false;
 bool		la_explain = true;
 int			la_attach_delay = 8;
@@ -127,6 +128,10 @@ la_guc_init(void)
 				"Asks for huge pages for large hash tables.",
 				NULL,
 				&la_hash_huge_pages, true, 0);
+	define_bool("pg_lookahead.enable_index_build",
+				"Lets btree indexes be built by a sort of normalized keys.",
+				"The index is byte for byte the one that the server would have built.",
+				&la_enable_index_build, true, 0);
 	define_bool("pg_lookahead.force",
 				"Makes every eligible node look ahead at once, for tests.",
 				"All thresholds and gates are ignored; queries may become slower.",

@@ -45,6 +45,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "base/buildstats.h"
 #include "base/compat.h"
 #include "base/stats.h"
 
@@ -254,6 +255,7 @@ pg_stat_lookahead_reset(PG_FUNCTION_ARGS)
 	for (int k = 0; k < LA_NUM_KINDS; k++)
 		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
 			pg_atomic_write_u64(&shared->counters[k][i], 0);
+	la_build_stats_reset();
 	pg_atomic_write_u64(&shared->reset_time, (uint64) GetCurrentTimestamp());
 	PG_RETURN_VOID();
 }

@@ -205,7 +205,7 @@ plain_bytes(LaKeyColumn *c, Datum value)
 {
 	struct varlena *v = (struct varlena *) DatumGetPointer(value);
 
-	if (VARATT_IS_EXTENDED(v) && !VARATT_IS_SHORT(v))
+	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
 		return false;
 	c->bytes = VARDATA_ANY(v);
 	c->nbytes = VARSIZE_ANY_EXHDR(v);

@@ -2,10 +2,13 @@
 
 from .append import Append
 from .base import CACHED, COLD, OS_CACHED, Cell, Index, Scope, Throughput, Workload
+from .btreeinsert import Insert
+from .changing import Changing, Outcome
 from .contents import Contents
 from .direct import Direct
 from .fragmented import Fragmented
 from .hashjoin import HashJoin
+from .indexbuild import IndexBuild
 from .indexonly import IndexOnly
 from .inlist import InList
 from .limit import Limit, LimitPgbench
@@ -20,7 +23,7 @@ from .vector import Vector
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Mixed, Lookup, Contents,
-    Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, TpcH,
+    Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, IndexBuild, Insert, TpcH,
 )
 
-__all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Index", "Scope", "Throughput", "WORKLOADS", "Workload"]
+__all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Changing", "Index", "Outcome", "Scope", "Throughput", "WORKLOADS", "Workload"]

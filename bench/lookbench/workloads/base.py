@@ -10,7 +10,8 @@ the scan, so that every row is fetched and hardly anything is sent:
 A workload that measures throughput overrides `throughput` instead.  One whose plans are the
 planner's own choice (whole queries) sets `free_plans`: then there are no bitmap variants, and
 stock and look-ahead must have the same plan, whichever it is.  One whose plans are index-only
-scans sets `index_only`.  What else a sample should tell goes through `counters`.
+scans sets `index_only`.  What else a sample should tell goes through `counters`.  Workloads whose
+statements change something are in `changing.py`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Scope:
     tpch_scales: Sequence[int]  # scale factors
     quick: bool
     seconds: int  # of one pgbench run
+    paid_rows: int  # of bench_paid
+    full: bool  # every combination, where a workload has a selection otherwise
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,9 @@ class Workload(ABC):
     free_plans = False  # the planner chooses
     all_bitmaps = False  # all candidates for the best bitmap scan take part, not only the first
     index_only = False  # plans are index-only scans where others have index scans
+    size_is = "rows"  # what the size of its cells counts
+    switches: Mapping[str, str] = {}  # what look-ahead variants set besides pg_lookahead.enable
+    lacking: Sequence[str] = ()  # which of them the library does not know; then there is no look-ahead
     bytes_per_row = 0  # of the table with its indexes, roughly; for the forecast of space
 
     def __init__(self, scope: Scope) -> None:

@@ -1,0 +1,526 @@
+/*
+ * build.c
+ *	  Building a stock btree index: who is asked, and in which order things are done.
+ *
+ * The index is built by an access method routine's ambuild(), which the server
+ * reads from the relation's own copy of that routine, so a build can be taken
+ * over there, in any statement that builds indexes, and stock's tables of access
+ * methods stay as they are.
+ *
+ *		index_build()
+ *		  |	plan_create_index_workers()
+ *		  |		get_relation_info_hook	-->	the relation's btree indexes get our ambuild
+ *		  |	index->rd_indam->ambuild()	-->	la_btbuild()
+ *		  |									  scan	(parallel.c, or here)
+ *		  |									  sort	(sortkey.c, sort.c, run.c)
+ *		  |									  load	(load.c)
+ *		  |	statistics, indcheckxmin ... as ever
+ *
+ * The planner's part comes first in index_build(), whether or not there will be
+ * workers, unless max_parallel_maintenance_workers is 0.  In that case the
+ * statement starts with the variable at 1, and the hook puts it back before the
+ * number of workers is decided.
+ *
+ * Behaviours
+ *	A	The index is stock's, byte for byte: order, posting lists, truncated keys,
+ *		free space.
+ *	B	What has no exact sort key, and too many values to rank them (rank.c), is built
+ *		by stock, and DEBUG1 says why.  That there are too many may come out in the
+ *		middle of the scan; then stock begins anew.
+ *	C	Duplicates in a unique index are found when rows come out in order.  The
+ *		error is raised by the server: it is given the two rows to sort.
+ *	D	Rows that are dead, but must be indexed, are no duplicates of anything.
+ *	E	Progress is reported, and memory and temporary files are limited, as in
+ *		stock's build.
+ *	F	System catalogs and exclusion constraints are left to stock.
+ *	G	So are empty tables: there is nothing to sort.
+ *
+ * Invariants
+ *	I1	The relation's copy of the routine may outlive the setting: la_btbuild()
+ *		looks at the setting each time.
+ *	I2	After a statement, and while rows are read, max_parallel_maintenance_workers
+ *		is what the user has set.
+ *
+ * src/btree/build.c
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class_d.h"
+#include "commands/defrem.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "optimizer/plancat.h"
+#include "tcop/utility.h"
+#include "utils/backend_progress.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/tuplesort.h"
+
+#include "base/buildstats.h"
+#include "base/compat.h"
+#include "base/guc.h"
+#include "btree/build.h"
+#include "btree/load.h"
+#include "btree/parallel.h"
+#include "btree/sample.h"
+
+/* So many of stock's workers are not faster than a serial build by ranks. */
+#define MAX_REPLACED_WORKERS	2
+
+/* the part of maintenance_work_mem that the ranks of a column may take */
+#define RANKS_SHARE		16
+
+static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
+static ProcessUtility_hook_type prev_process_utility_hook = NULL;
+
+/* The statement runs with max_parallel_maintenance_workers at 1 instead of 0. */
+static bool pretending = false;
+
+/* ---- scan --------------------------------------------------------------- */
+
+typedef struct RowTaker
+{
+	LaSort	   *sort;
+	double		rows;
+} RowTaker;
+
+static void
+take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		 bool alive, void *arg)
+{
+	RowTaker   *state = arg;
+
+	la_sort_put(state->sort, tid, values, isnull, alive);
+	state->rows += 1;
+}
+
+/*
+ * Give the sort all rows of a scan; of the whole table, if there is no scan.
+ */
+void
+la_build_scan(Relation heap, Relation index, IndexInfo *info, LaSort *sort,
+			  TableScanDesc scan, bool progress, LaScanned *scanned)
+{
+	RowTaker	state;
+
+	state.sort = sort;
+	state.rows = 0;
+	scanned->heap_rows = table_index_build_scan(heap, index, info, true, progress,
+												take_row, &state, scan);
+	scanned->index_rows = state.rows;
+	scanned->broken_hot_chain = info->ii_BrokenHotChain;
+}
+
+/* ---- load --------------------------------------------------------------- */
+
+/*
+ * Behaviour C: let the server find the duplicate.
+ */
+static void
+report_duplicate(Relation heap, Relation index, IndexInfo *info, IndexTuple a,
+				 IndexTuple b)
+{
+	Tuplesortstate *sort = tuplesort_begin_index_btree(heap, index, true,
+													   info->ii_NullsNotDistinct,
+													   work_mem, NULL,
+													   TUPLESORT_NONE);
+	IndexTuple	tuples[2] = {a, b};
+
+	for (int i = 0; i < 2; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		index_deform_tuple(tuples[i], RelationGetDescr(index), values, isnull);
+		tuplesort_putindextuplevalues(sort, index, &tuples[i]->t_tid, values,
+									  isnull);
+	}
+	tuplesort_performsort(sort);
+	elog(ERROR, "duplicate keys of index \"%s\" differ when they are compared",
+		 RelationGetRelationName(index));
+}
+
+/*
+ * Rows of a unique index, as they come out: no two live ones may be equal.
+ */
+typedef struct Uniqueness
+{
+	bool		have;			/* a live row of the current key */
+	Size		room;
+	IndexTuple	live;
+} Uniqueness;
+
+static void
+check_unique(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
+			 const LaSortedRow *row)
+{
+	Size		size;
+
+	if (!row->equal)
+		u->have = false;
+	if (row->dead || (row->has_null && !info->ii_NullsNotDistinct))
+		return;
+	if (u->have)
+		report_duplicate(heap, index, info, u->live, row->tuple);
+	size = IndexTupleSize(row->tuple);
+	if (size > u->room)
+	{
+		if (u->live != NULL)
+			pfree(u->live);
+		u->room = Max(size, 256);
+		u->live = palloc(u->room);
+	}
+	memcpy(u->live, row->tuple, size);
+	u->have = true;
+}
+
+static void
+load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
+{
+	LaLoad	   *load = la_load_begin(heap, index);
+	Uniqueness	unique = {0};
+	LaSortedRow row;
+
+	while (la_sort_next(sort, &row))
+	{
+		if (info->ii_Unique)
+			check_unique(&unique, heap, index, info, &row);
+		la_load_add(load, row.tuple, row.equal);
+	}
+	la_load_end(load);
+}
+
+/* ---- build -------------------------------------------------------------- */
+
+static void
+report_phase(int64 phase)
+{
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
+}
+
+/*
+ * Microseconds since then, which becomes now.
+ */
+static int64
+lap(instr_time *since)
+{
+	instr_time	now;
+	instr_time	time;
+
+	INSTR_TIME_SET_CURRENT(now);
+	time = now;
+	INSTR_TIME_SUBTRACT(time, *since);
+	*since = now;
+	return (int64) INSTR_TIME_GET_MICROSEC(time);
+}
+
+static void
+report_scanned(const LaScanned *scanned)
+{
+	const int	parameters[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	const int64 values[] = {(int64) scanned->index_rows, 0, 0};
+
+	pgstat_progress_update_multi_param(3, parameters, values);
+}
+
+/*
+ * DEBUG1 tells what becomes of each index.
+ */
+static void
+report_built(Relation index)
+{
+	ereport(DEBUG1,
+			(errmsg_internal("pg_lookahead builds index \"%s\"",
+							 RelationGetRelationName(index))));
+}
+
+static void
+report_left(Relation index, LaBuildOutcome outcome, const char *why)
+{
+	la_build_stats_add(outcome, NULL);
+	ereport(DEBUG1,
+			(errmsg_internal("pg_lookahead leaves building index \"%s\" to the server: %s",
+							 RelationGetRelationName(index), why)));
+}
+
+/*
+ * NULL if it turned out that the server has to do it.
+ */
+static IndexBuildResult *
+build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
+{
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+	LaParallel *parallel = NULL;
+	LaSort	   *sort;
+	LaScanned	scanned;
+	LaBuildFigures figures = {0};
+	instr_time	since;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+
+	INSTR_TIME_SET_CURRENT(since);
+	report_phase(PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
+	if (info->ii_ParallelWorkers > 0 && la_sortkey_ranked(key) == 0)
+		parallel = la_parallel_begin(heap, index, info);
+	if (la_sortkey_ranked(key) == 0)
+		report_built(index);
+	if (parallel != NULL)
+		sort = la_parallel_scan(parallel, key, &scanned);
+	else
+	{
+		sort = la_sort_begin(index, key, (Size) maintenance_work_mem * 1024, NULL, 0);
+		la_build_scan(heap, index, info, sort, NULL, true, &scanned);
+	}
+	info->ii_BrokenHotChain = scanned.broken_hot_chain;
+	if (la_sort_given_up(sort))
+	{
+		la_sort_end(sort);
+		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
+		return NULL;
+	}
+	if (la_sortkey_ranked(key) > 0)
+		report_built(index);
+	report_scanned(&scanned);
+	figures.scan_time = lap(&since);
+
+	report_phase(PROGRESS_BTREE_PHASE_PERFORMSORT_1);
+	la_sort_perform(sort);
+	figures.sort_time = lap(&since);
+
+	report_phase(PROGRESS_BTREE_PHASE_LEAF_LOAD);
+	load(heap, index, info, sort);
+	figures.load_time = lap(&since);
+
+	figures.parallel = parallel != NULL;
+	figures.spilled = la_sort_spilled(sort);
+	figures.rows = (int64) scanned.index_rows;
+	la_build_stats_add(LA_BUILT, &figures);
+	la_sort_end(sort);
+	if (parallel != NULL)
+		la_parallel_end(parallel);
+
+	result->heap_tuples = scanned.heap_rows;
+	result->index_tuples = scanned.index_rows;
+	return result;
+}
+
+/*
+ * The sort key, or NULL if the build is left to the server.
+ */
+static LaSortKey *
+choose_key(Relation heap, Relation index, IndexInfo *info)
+{
+	const char *why;
+	LaSortKey  *key = la_sortkey_create(index, NULL, &why);
+	LaRanking	ranking;
+
+	if (key != NULL)
+		return key;
+
+	/*
+	 * Ranks are known to one process only.  It is faster than a few of
+	 * stock's that call comparison functions, but not faster than any number
+	 * of them.
+	 */
+	if (info->ii_ParallelWorkers > MAX_REPLACED_WORKERS)
+	{
+		report_left(index, LA_LEFT_PARALLEL, why);
+		return NULL;
+	}
+	ranking.memory = (Size) maintenance_work_mem * 1024 / RANKS_SHARE;
+	ranking.rows = la_estimate_rows(heap);
+	key = la_sortkey_create(index, &ranking, &why);
+	if (key == NULL || !la_sample_promises(heap, info, key))
+	{
+		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
+		return NULL;
+	}
+	return key;
+}
+
+/*
+ * Behaviours F and G.
+ */
+static bool
+is_wanted(Relation heap, IndexInfo *info)
+{
+	return la_enable && la_enable_index_build && info->ii_ExclusionOps == NULL &&
+		RelationGetNumberOfBlocks(heap) > 0;
+}
+
+static IndexBuildResult *
+la_btbuild(Relation heap, Relation index, IndexInfo *info)
+{
+	IndexBuildResult *result = NULL;
+
+	if (is_wanted(heap, info))
+	{
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+													  "pg_lookahead index build",
+													  ALLOCSET_DEFAULT_SIZES);
+		MemoryContext old = MemoryContextSwitchTo(context);
+		LaSortKey  *key = choose_key(heap, index, info);
+		IndexBuildResult *built = NULL;
+
+		if (key != NULL)
+			built = build(heap, index, info, key);
+		MemoryContextSwitchTo(old);
+		if (built != NULL)
+		{
+			result = palloc(sizeof(IndexBuildResult));
+			*result = *built;
+		}
+		MemoryContextDelete(context);
+	}
+	if (result == NULL)
+		result = btbuild(heap, index, info);
+
+	/* for the statement's next index */
+	if (pretending && max_parallel_maintenance_workers == 0)
+		max_parallel_maintenance_workers = 1;
+	return result;
+}
+
+/* ---- how it is reached -------------------------------------------------- */
+
+static void
+take_over(Relation index)
+{
+	if (index->rd_rel->relkind == RELKIND_INDEX &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_indam != NULL && index->rd_indam->ambuild == btbuild)
+		index->rd_indam->ambuild = la_btbuild;
+}
+
+static void
+take_over_table(Oid relid)
+{
+	Relation	heap = RelationIdGetRelation(relid);
+
+	if (!RelationIsValid(heap))
+		return;
+	if (!IsCatalogRelation(heap))
+	{
+		List	   *indexes = RelationGetIndexList(heap);
+		ListCell   *lc;
+
+		foreach(lc, indexes)
+		{
+			Relation	index = RelationIdGetRelation(lfirst_oid(lc));
+
+			if (!RelationIsValid(index))
+				continue;
+			take_over(index);
+			RelationClose(index);
+		}
+		list_free(indexes);
+	}
+	RelationClose(heap);
+}
+
+static void
+planned(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+{
+	if (prev_get_relation_info_hook)
+		prev_get_relation_info_hook(root, relid, inhparent, rel);
+
+	/*
+	 * every query has a join tree; what plans an index build's workers has
+	 * none
+	 */
+	if (root->parse->jointree != NULL || list_length(root->parse->rtable) != 1)
+		return;
+	if (la_enable && la_enable_index_build)
+		take_over_table(relid);
+	if (pretending && max_parallel_maintenance_workers == 1)
+		max_parallel_maintenance_workers = 0;
+}
+
+/*
+ * May this statement build an index of rows?
+ */
+static bool
+builds_indexes(Node *statement)
+{
+	switch (nodeTag(statement))
+	{
+		case T_IndexStmt:
+		case T_ReindexStmt:
+		case T_AlterTableStmt:
+		case T_ClusterStmt:
+		case T_RefreshMatViewStmt:
+			return true;
+		case T_VacuumStmt:
+			{
+				/* without FULL it may have workers of another kind */
+				ListCell   *lc;
+				bool		full = false;
+
+				foreach(lc, ((VacuumStmt *) statement)->options)
+				{
+					DefElem    *option = (DefElem *) lfirst(lc);
+
+					if (strcmp(option->defname, "full") == 0)
+						full = defGetBoolean(option);
+				}
+				return full;
+			}
+		default:
+			return false;
+	}
+}
+
+static void
+process_utility(PlannedStmt *pstmt, const char *query, bool read_only,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *environment, DestReceiver *receiver,
+				QueryCompletion *completion)
+{
+	ProcessUtility_hook_type next = prev_process_utility_hook ?
+		prev_process_utility_hook : standard_ProcessUtility;
+	bool		was_pretending = pretending;
+
+	if (max_parallel_maintenance_workers != 0 || !la_enable ||
+		!la_enable_index_build || !builds_indexes(pstmt->utilityStmt))
+	{
+		next(pstmt, query, read_only, context, params, environment, receiver,
+			 completion);
+		return;
+	}
+
+	pretending = true;
+	max_parallel_maintenance_workers = 1;
+	PG_TRY();
+	{
+		next(pstmt, query, read_only, context, params, environment, receiver,
+			 completion);
+	}
+	PG_FINALLY();
+	{
+		pretending = was_pretending;
+		if (max_parallel_maintenance_workers == 1)
+			max_parallel_maintenance_workers = 0;
+	}
+	PG_END_TRY();
+}
+
+void
+la_build_init(void)
+{
+	prev_get_relation_info_hook = get_relation_info_hook;
+	get_relation_info_hook = planned;
+	prev_process_utility_hook = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}

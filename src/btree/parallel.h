@@ -1,0 +1,38 @@
+/*
+ * parallel.h
+ *	  Scanning the table for an index build with parallel workers.
+ *
+ * The room's own; see parallel.c.
+ *
+ * src/btree/parallel.h
+ */
+#ifndef LA_PARALLEL_H
+#define LA_PARALLEL_H
+
+#include "access/tableam.h"
+#include "nodes/execnodes.h"
+
+#include "btree/sort.h"
+
+typedef struct LaParallel LaParallel;
+
+/* What scanning the table, or a share of it, came to. */
+typedef struct LaScanned
+{
+	double		heap_rows;
+	double		index_rows;
+	bool		broken_hot_chain;
+} LaScanned;
+
+extern void la_build_scan(Relation heap, Relation index, IndexInfo *info,
+						  LaSort *sort, TableScanDesc scan, bool progress,
+						  LaScanned *scanned);
+
+extern LaParallel *la_parallel_begin(Relation heap, Relation index,
+									 IndexInfo *info);
+extern int	la_parallel_workers(const LaParallel *parallel);
+extern LaSort *la_parallel_scan(LaParallel *parallel, LaSortKey *key,
+								LaScanned *scanned);
+extern void la_parallel_end(LaParallel *parallel);
+
+#endif							/* LA_PARALLEL_H */

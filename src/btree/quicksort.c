@@ -1,0 +1,235 @@
+/*
+ * quicksort.c
+ *	  Sorting rows by the bytes of their keys, in memory.
+ *
+ * Multikey quicksort (Bentley and Sedgewick, "Fast Algorithms for Sorting and
+ * Searching Strings", 1997) on words: an entry is a row's address and eight bytes
+ * of its key, as a number.  Entries are partitioned by that number into lesser,
+ * equal and greater ones; the equal ones go on with the next eight bytes.  Rows
+ * themselves are touched once per word ("caching": Ng and Kakehi, "Cache Efficient
+ * Radix Sort for String Sorting", 2007).
+ *
+ *		[ word | row ] [ word | row ] [ word | row ] ...
+ *		  lesser  ...  |  equal: next words  |  greater ...
+ *
+ * Invariants
+ *	I1	The stack is as deep as the logarithm of the number of entries, and not
+ *		deeper for longer keys.
+ *	I2	A sort of many entries can be interrupted.
+ *
+ * src/btree/quicksort.c
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "btree/quicksort.h"
+
+/* Up to so many entries are sorted by insertion. */
+#define FEW			12
+
+/* From so many on, a sort can be interrupted. */
+#define MANY		4096
+
+/* how far ahead rows are fetched into the CPU's cache */
+#define AHEAD		12
+
+/*
+ * Of two rows whose keys are equal up to there.
+ */
+static bool
+rest_is_less(const LaRow *a, const LaRow *b, uint32 depth)
+{
+	uint32		length = Min(a->key_length, b->key_length);
+	int			cmp;
+
+	if (depth >= length)
+		return a->key_length < b->key_length;
+	cmp = memcmp(la_row_key(a) + depth, la_row_key(b) + depth, length - depth);
+	return cmp != 0 ? cmp < 0 : a->key_length < b->key_length;
+}
+
+static inline bool
+is_less(const LaEntry *a, const LaEntry *b, uint32 depth)
+{
+	if (a->word != b->word)
+		return a->word < b->word;
+	return rest_is_less(a->row, b->row, depth + sizeof(uint64));
+}
+
+static void
+sort_few(LaEntry *a, Size n, uint32 depth)
+{
+	for (Size i = 1; i < n; i++)
+	{
+		LaEntry		e = a[i];
+		Size		j = i;
+
+		while (j > 0 && is_less(&e, &a[j - 1], depth))
+		{
+			a[j] = a[j - 1];
+			j--;
+		}
+		a[j] = e;
+	}
+}
+
+static void
+load_words(LaEntry *a, Size n, uint32 depth)
+{
+	for (Size i = 0; i < n; i++)
+	{
+		if (i + AHEAD < n)
+		{
+			/* the length is in the row's first line, often the word is not */
+			__builtin_prefetch(a[i + AHEAD].row);
+			if (depth >= 56)
+				__builtin_prefetch(la_row_key(a[i + AHEAD].row) + depth);
+		}
+		a[i].word = la_row_word(a[i].row, depth);
+	}
+}
+
+static inline uint64
+median(uint64 a, uint64 b, uint64 c)
+{
+	if (a < b)
+		return b < c ? b : Max(a, c);
+	return a < c ? a : Max(b, c);
+}
+
+static uint64
+choose_pivot(const LaEntry *a, Size n)
+{
+	Size		step = n / 8;
+
+	if (n < 64)
+		return median(a[0].word, a[n / 2].word, a[n - 1].word);
+	return median(median(a[0].word, a[step].word, a[2 * step].word),
+				  median(a[3 * step].word, a[4 * step].word, a[5 * step].word),
+				  median(a[6 * step].word, a[7 * step].word, a[n - 1].word));
+}
+
+/*
+ * Entries whose words are in order: sorts those of equal words by what follows.
+ */
+static void
+sort_groups(LaEntry *a, Size n, uint32 depth)
+{
+	Size		i = 0;
+
+	while (i < n)
+	{
+		Size		j = i + 1;
+
+		while (j < n && a[j].word == a[i].word)
+			j++;
+		if (j - i > 1)
+		{
+			if (j - i <= FEW)
+				sort_few(a + i, j - i, depth);
+			else if (depth + sizeof(uint64) < a[i].row->key_length)
+			{
+				load_words(a + i, j - i, depth + sizeof(uint64));
+				la_sort_entries(a + i, j - i, depth + sizeof(uint64));
+			}
+		}
+		i = j;
+	}
+}
+
+/*
+ * Sort entries that are equal in the bytes before depth, and whose words are
+ * those at depth.
+ */
+void
+la_sort_entries(LaEntry *a, Size n, uint32 depth)
+{
+	while (n > FEW)
+	{
+		Size		i = 1;
+		uint64		pivot;
+		Size		less;
+		Size		greater;
+		Size		nless;
+		Size		nequal;
+		Size		ngreater;
+
+		if (n >= MANY)
+			CHECK_FOR_INTERRUPTS();
+
+		/* tables are often in the order of a column, or in parts */
+		while (i < n && a[i - 1].word <= a[i].word)
+			i++;
+		if (i == n && a[0].word != a[n - 1].word)
+		{
+			sort_groups(a, n, depth);
+			return;
+		}
+
+		pivot = choose_pivot(a, n);
+		less = 0;				/* a[0 .. less): less */
+		greater = n;			/* a[greater .. n): greater */
+		i = 0;
+		while (i < greater)
+		{
+			LaEntry		e = a[i];
+
+			if (e.word < pivot)
+			{
+				a[i++] = a[less];
+				a[less++] = e;
+			}
+			else if (e.word > pivot)
+			{
+				a[i] = a[--greater];
+				a[greater] = e;
+			}
+			else
+				i++;
+		}
+		nless = less;
+		nequal = greater - less;
+		ngreater = n - greater;
+
+		/*
+		 * The largest part comes last, without recursion: the others have at
+		 * most half of the entries, so the stack stays as deep as a
+		 * logarithm.
+		 */
+		if (nequal >= nless && nequal >= ngreater)
+		{
+			la_sort_entries(a, nless, depth);
+			la_sort_entries(a + greater, ngreater, depth);
+			if (depth + sizeof(uint64) >= a[less].row->key_length)
+				return;			/* the same key; row.h says that there is none */
+			a += less;
+			n = nequal;
+			depth += sizeof(uint64);
+			load_words(a, n, depth);
+			continue;
+		}
+		if (nequal > 1)
+		{
+			if (nequal <= FEW)
+				sort_few(a + less, nequal, depth);
+			else if (depth + sizeof(uint64) < a[less].row->key_length)
+			{
+				load_words(a + less, nequal, depth + sizeof(uint64));
+				la_sort_entries(a + less, nequal, depth + sizeof(uint64));
+			}
+		}
+		if (nless > ngreater)
+		{
+			la_sort_entries(a + greater, ngreater, depth);
+			n = nless;
+		}
+		else
+		{
+			la_sort_entries(a, nless, depth);
+			a += greater;
+			n = ngreater;
+		}
+	}
+	sort_few(a, n, depth);
+}

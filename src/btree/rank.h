@@ -1,0 +1,21 @@
+/*
+ * rank.h
+ *	  Numbers for the values of a column, in the order of the column's values.
+ *
+ * The room's own; see rank.c.
+ *
+ * src/btree/rank.h
+ */
+#ifndef LA_RANK_H
+#define LA_RANK_H
+
+#include "utils/rel.h"
+
+typedef struct LaRanks LaRanks;
+
+extern LaRanks *la_ranks_create(Relation index, int column, Size memory,
+								double rows);
+extern bool la_ranks_find(LaRanks *ranks, Datum value, uint64 *rank);
+extern bool la_ranks_promise(const LaRanks *ranks, double rows);
+
+#endif							/* LA_RANK_H */

@@ -1,0 +1,117 @@
+/*
+ * sample.c
+ *	  A look at some rows of a table before its index is built.
+ *
+ * Ranks (rank.c) pay when a column has few different values.  That there are too
+ * many would come out in the middle of the table, and the rest of the scan would be
+ * for nothing, so a few ranges of blocks, spread over the table, are looked at
+ * before.  What the sample has found stays in the ranks.
+ *
+ * Rows of the sample are those that a snapshot sees, which need not be those that
+ * the index gets: it is an estimate.  Without statistics, since an index is often
+ * built before the first ANALYZE.
+ *
+ * Indexes with expressions or a predicate are not sampled, since that would call
+ * functions for rows that stock would not call them for.
+ *
+ * src/btree/sample.c
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "btree/sample.h"
+
+#define RANGES			16
+#define RANGE_BLOCKS	2
+
+/* of smaller tables, the scan itself is short */
+#define MIN_BLOCKS		256
+
+/* a sample of fewer rows tells nothing */
+#define MIN_ROWS		500
+
+double
+la_estimate_rows(Relation heap)
+{
+	BlockNumber pages;
+	double		rows;
+	double		visible;
+
+	table_relation_estimate_size(heap, NULL, &pages, &rows, &visible);
+	return rows;
+}
+
+/*
+ * Encode the rows of some blocks; returns their number.  It stops where the key is
+ * given up.
+ */
+static double
+sample_range(Relation heap, IndexInfo *info, LaSortKey *key, Snapshot snapshot,
+			 BlockNumber start, TupleTableSlot *slot)
+{
+	ItemPointerData first;
+	ItemPointerData last;
+	TableScanDesc scan;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	uint8		buffer[256];
+	bool		has_null;
+	double		rows = 0;
+
+	ItemPointerSet(&first, start, FirstOffsetNumber);
+	ItemPointerSet(&last, start + RANGE_BLOCKS - 1, MaxOffsetNumber);
+	scan = table_beginscan_tidrange(heap, snapshot, &first, &last);
+	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
+	{
+		FormIndexDatum(info, slot, NULL, values, isnull);
+		rows++;
+		if (la_sortkey_encode(key, values, isnull, buffer, sizeof(buffer),
+							  &has_null) == LA_SORTKEY_GIVEN_UP)
+			break;
+	}
+	table_endscan(scan);
+	return rows;
+}
+
+/*
+ * Are ranks worth trying for this table?
+ */
+bool
+la_sample_promises(Relation heap, IndexInfo *info, LaSortKey *key)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
+	MemoryContext context;
+	MemoryContext old;
+	TupleTableSlot *slot;
+	Snapshot	snapshot;
+	double		rows = 0;
+
+	if (nblocks < MIN_BLOCKS || info->ii_Expressions != NIL ||
+		info->ii_Predicate != NIL || heap->rd_tableam->scan_set_tidrange == NULL)
+		return true;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead sample",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	slot = table_slot_create(heap, NULL);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	for (int i = 0; i < RANGES; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		rows += sample_range(heap, info, key, snapshot,
+							 (BlockNumber) ((double) (nblocks - RANGE_BLOCKS) * i / RANGES),
+							 slot);
+	}
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return rows < MIN_ROWS || la_sortkey_promises(key, rows);
+}

@@ -1,0 +1,34 @@
+/*
+ * sortkey.h
+ *	  Rows of an index as strings of bytes that memcmp orders as the index does.
+ *
+ * See sortkey.c.
+ *
+ * src/btree/sortkey.h
+ */
+#ifndef LA_SORTKEY_H
+#define LA_SORTKEY_H
+
+#include "utils/rel.h"
+
+typedef struct LaSortKey LaSortKey;
+
+/* What ranks of a column's values (rank.c) may cost. */
+typedef struct LaRanking
+{
+	Size		memory;			/* for each column, bytes */
+	double		rows;			/* of the index, about */
+} LaRanking;
+
+/* instead of a length: the values of a column are too many to be ranked */
+#define LA_SORTKEY_GIVEN_UP (-1)
+
+extern LaSortKey *la_sortkey_create(Relation index, const LaRanking *ranking,
+									const char **why);
+extern int	la_sortkey_ranked(const LaSortKey *key);
+extern bool la_sortkey_promises(const LaSortKey *key, double rows);
+extern int	la_sortkey_encode(LaSortKey *key, const Datum *values,
+							  const bool *isnull, uint8 *to, int room,
+							  bool *has_null);
+
+#endif							/* LA_SORTKEY_H */
