@@ -18,6 +18,7 @@
 #include "base/guc.h"
 #include "base/stats.h"
 #include "btree/build.h"
+#include "btree/insert.h"
 #include "hashjoin/hashjoin.h"
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"
@@ -42,4 +43,5 @@ _PG_init(void)
 	la_nestloop_init();
 	la_hashjoin_init();
 	la_build_init();
+	la_insert_init();
 }

@@ -18,8 +18,8 @@
  *
  * The planner's part comes first in index_build(), whether or not there will be
  * workers, unless max_parallel_maintenance_workers is 0.  In that case the
- * statement starts with the variable at 1, and the hook puts it back before the
- * number of workers is decided.
+ * statement runs with the variable at 1, and the hook tells the planner that the
+ * table is not for workers.
  *
  * Behaviours
  *	A	The index is stock's, byte for byte: order, posting lists, truncated keys,
@@ -38,8 +38,8 @@
  * Invariants
  *	I1	The relation's copy of the routine may outlive the setting: la_btbuild()
  *		looks at the setting each time.
- *	I2	After a statement, and while rows are read, max_parallel_maintenance_workers
- *		is what the user has set.
+ *	I2	After a statement, and while la_btbuild() reads rows,
+ *		max_parallel_maintenance_workers is what the user has set.
  *
  * src/btree/build.c
  */
@@ -75,6 +75,7 @@
 
 /* the part of maintenance_work_mem that the ranks of a column may take */
 #define RANKS_SHARE		16
+#define MIN_RANKS		((Size) 64 * 1024)
 
 static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
 static ProcessUtility_hook_type prev_process_utility_hook = NULL;
@@ -115,6 +116,7 @@ la_build_scan(Relation heap, Relation index, IndexInfo *info, LaSort *sort,
 												take_row, &state, scan);
 	scanned->index_rows = state.rows;
 	scanned->broken_hot_chain = info->ii_BrokenHotChain;
+	scanned->given_up = la_sort_given_up(sort);
 }
 
 /* ---- load --------------------------------------------------------------- */
@@ -180,10 +182,28 @@ check_unique(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
 	u->have = true;
 }
 
+/*
+ * Look for duplicates before the first page is written, where an index that is not
+ * valid remains after the error, and where it costs little: the server leaves it
+ * empty.
+ */
+static void
+check_before_loading(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
+{
+	Uniqueness	unique = {0};
+	LaSortedRow row;
+
+	if (!info->ii_Unique || !info->ii_Concurrent || !la_sort_can_rewind(sort))
+		return;
+	while (la_sort_next(sort, &row))
+		check_unique(&unique, heap, index, info, &row);
+	la_sort_rewind(sort);
+}
+
 static void
 load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 {
-	LaLoad	   *load = la_load_begin(heap, index);
+	LaLoad	   *load = la_load_begin(heap, index, info->ii_Unique);
 	Uniqueness	unique = {0};
 	LaSortedRow row;
 
@@ -284,9 +304,11 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 		la_build_scan(heap, index, info, sort, NULL, true, &scanned);
 	}
 	info->ii_BrokenHotChain = scanned.broken_hot_chain;
-	if (la_sort_given_up(sort))
+	if (scanned.given_up)
 	{
 		la_sort_end(sort);
+		if (parallel != NULL)
+			la_parallel_end(parallel);
 		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
 		return NULL;
 	}
@@ -297,6 +319,7 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 
 	report_phase(PROGRESS_BTREE_PHASE_PERFORMSORT_1);
 	la_sort_perform(sort);
+	check_before_loading(heap, index, info, sort);
 	figures.sort_time = lap(&since);
 
 	report_phase(PROGRESS_BTREE_PHASE_LEAF_LOAD);
@@ -340,6 +363,11 @@ choose_key(Relation heap, Relation index, IndexInfo *info)
 		return NULL;
 	}
 	ranking.memory = (Size) maintenance_work_mem * 1024 / RANKS_SHARE;
+	if (ranking.memory < MIN_RANKS)
+	{
+		report_left(index, LA_LEFT_MANY_VALUES, why);
+		return NULL;
+	}
 	ranking.rows = la_estimate_rows(heap);
 	key = la_sortkey_create(index, &ranking, &why);
 	if (key == NULL || !la_sample_promises(heap, info, key))
@@ -364,6 +392,11 @@ static IndexBuildResult *
 la_btbuild(Relation heap, Relation index, IndexInfo *info)
 {
 	IndexBuildResult *result = NULL;
+	bool		told_otherwise = pretending && max_parallel_maintenance_workers == 1;
+
+	/* rows are read with the user's setting; after an error it stays */
+	if (told_otherwise)
+		max_parallel_maintenance_workers = 0;
 
 	if (is_wanted(heap, info))
 	{
@@ -388,7 +421,7 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 		result = btbuild(heap, index, info);
 
 	/* for the statement's next index */
-	if (pretending && max_parallel_maintenance_workers == 0)
+	if (told_otherwise && max_parallel_maintenance_workers == 0)
 		max_parallel_maintenance_workers = 1;
 	return result;
 }
@@ -445,7 +478,7 @@ planned(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 	if (la_enable && la_enable_index_build)
 		take_over_table(relid);
 	if (pretending && max_parallel_maintenance_workers == 1)
-		max_parallel_maintenance_workers = 0;
+		rel->rel_parallel_workers = 0;
 }
 
 /*

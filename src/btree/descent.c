@@ -23,7 +23,7 @@
  *	ITERATE		The attributes of a tuple are found in one pass; where the columns
  *				before one have a fixed width and are not null, without a pass.
  *				Without it, each is looked for from the first.
- *	TRUNCATE	A binary search knows how many leading columns of the key equal
+ *	TRUNCATE	(search.h)  A binary search knows how many leading columns of the key equal
  *				its lower bound and how many its upper one.  Everything between
  *				them has the smaller of both in common with the key, since tuples
  *				are sorted, and comparison begins behind it.
@@ -75,6 +75,7 @@
 #include "base/compat.h"
 #include "btree/descent.h"
 #include "btree/key.h"
+#include "btree/search.h"
 #include "window/issue.h"
 
 #define SAME_LEAF_MISSES	16
@@ -187,87 +188,6 @@ la_descent_set(LaDescent *d, int column, Datum value)
 	d->carried_to = InvalidBlockNumber;
 }
 
-static inline IndexTuple
-tuple_at(Page page, OffsetNumber offset)
-{
-	return (IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
-}
-
-/* How far a search of a page has come. */
-typedef struct Bounds
-{
-	OffsetNumber low;			/* everything before it is smaller than the
-								 * key */
-	OffsetNumber high;			/* it and everything behind are not */
-	int			low_equal;		/* so many columns of what is before low, */
-	int			high_equal;		/* and of what is at high equal the key */
-} Bounds;
-
-/* Compare one more tuple of the page, between the bounds. */
-static inline void
-narrow(LaDescent *d, Page page, Bounds *b, OffsetNumber middle)
-{
-	bool		truncate = (d->key.options & LA_DESCENT_TRUNCATE) != 0;
-	int			from = truncate ? Min(b->low_equal, b->high_equal) : 0;
-	int			equal;
-
-	if (la_key_compare(&d->key, tuple_at(page, middle), from, &equal) > 0)
-	{
-		b->low = middle + 1;
-		b->low_equal = equal;
-	}
-	else
-	{
-		b->high = middle;
-		b->high_equal = equal;
-	}
-}
-
-/*
- * The first tuple of the page between the bounds that is not smaller than the
- * key: both bounds then are there.
- */
-static OffsetNumber
-search_page(LaDescent *d, Page page, Bounds *b)
-{
-	while (b->low < b->high)
-		narrow(d, page, b, b->low + (b->high - b->low) / 2);
-	return b->low;
-}
-
-/* From where the last search of this leaf ended, if that was on this page. */
-static void
-narrow_from(LaDescent *d, Page page, Bounds *b, OffsetNumber position)
-{
-	OffsetNumber step = 1;
-
-	if (position < b->low || position >= b->high)
-		return;
-	narrow(d, page, b, position);
-	if (b->high == position)
-	{
-		for (; b->low + step < b->high; step *= 2)
-		{
-			OffsetNumber probe = b->high - step;
-
-			narrow(d, page, b, probe);
-			if (b->high != probe)
-				return;
-		}
-	}
-	else
-	{
-		for (; b->low + step < b->high; step *= 2)
-		{
-			OffsetNumber probe = b->low + step;
-
-			narrow(d, page, b, probe);
-			if (b->high == probe)
-				return;
-		}
-	}
-}
-
 static void
 remember_position(LaDescent *d, BlockNumber leaf, OffsetNumber position)
 {
@@ -332,21 +252,12 @@ is_on_page(LaDescent *d, Page page, BlockNumber block, int *equal)
 		return true;
 	if (P_IGNORE(opaque))
 		return false;
-	if (has_carried(d, block, tuple_at(page, P_HIKEY)))
+	if (has_carried(d, block, la_page_tuple(page, P_HIKEY)))
 	{
 		*equal = d->carried_equal;
 		return true;
 	}
-	return la_key_compare(&d->key, tuple_at(page, P_HIKEY), 0, equal) <= 0;
-}
-
-/* A page without a right sibling that is being deleted, or no page of a btree. */
-static bool
-is_lost(Page page)
-{
-	return PageIsNew(page) ||
-		PageGetSpecialSize(page) != MAXALIGN(sizeof(BTPageOpaqueData)) ||
-		(P_RIGHTMOST(BTPageGetOpaque(page)) && P_IGNORE(BTPageGetOpaque(page)));
+	return la_key_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, equal) <= 0;
 }
 
 /* The separator to the right of a downlink; NULL if there is none. */
@@ -354,9 +265,9 @@ static IndexTuple
 right_separator(Page page, OffsetNumber downlink)
 {
 	if (downlink < PageGetMaxOffsetNumber(page))
-		return tuple_at(page, downlink + 1);
+		return la_page_tuple(page, downlink + 1);
 	return P_RIGHTMOST(BTPageGetOpaque(page)) ? NULL :
-		tuple_at(page, P_HIKEY);
+		la_page_tuple(page, P_HIKEY);
 }
 
 /*
@@ -371,7 +282,7 @@ remember_separators(LaDescent *d, Page page, OffsetNumber downlink)
 	/* what is left of the first downlink is told by pages left of this one */
 	d->low.known = false;
 	if (!first)
-		remember(&d->low, tuple_at(page, downlink));
+		remember(&d->low, la_page_tuple(page, downlink));
 	else if (P_LEFTMOST(opaque))
 		remember(&d->low, NULL);
 
@@ -454,7 +365,7 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 		BlockNumber next;
 		int			equal;
 
-		if (is_lost(page))
+		if (la_page_is_lost(page))
 			break;
 		opaque = BTPageGetOpaque(page);
 		if (P_ISLEAF(opaque))
@@ -471,7 +382,7 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 			OffsetNumber first = P_FIRSTDATAKEY(opaque);
 			OffsetNumber max = PageGetMaxOffsetNumber(page);
 			OffsetNumber downlink;
-			Bounds		bounds;
+			LaBounds	bounds;
 
 			if (max < first)
 				break;
@@ -480,8 +391,9 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 			bounds.high = max + 1;
 			bounds.low_equal = 0;
 			bounds.high_equal = equal;
-			downlink = search_page(d, page, &bounds) - 1;
-			next = BTreeTupleGetDownLink(tuple_at(page, downlink));
+			bounds.exact = false;
+			downlink = la_search_page(&d->key, page, &bounds) - 1;
+			next = BTreeTupleGetDownLink(la_page_tuple(page, downlink));
 			if (opaque->btpo_level > 1)
 				carry(d, next, right_separator(page, downlink),
 					  bounds.high_equal);
@@ -528,7 +440,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 		BTPageOpaque opaque;
 		int			equal;
 
-		if (is_lost(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
+		if (la_page_is_lost(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
 			moves > MOST_MOVES)
 		{
 			_bt_relbuf(d->key.index, *leaf);
@@ -538,13 +450,13 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 		opaque = BTPageGetOpaque(page);
 		if (is_on_page(d, page, BufferGetBlockNumber(*leaf), &equal))
 		{
-			Bounds		bounds = {P_FIRSTDATAKEY(opaque),
-			PageGetMaxOffsetNumber(page) + 1, 0, equal};
+			LaBounds	bounds = {P_FIRSTDATAKEY(opaque),
+			PageGetMaxOffsetNumber(page) + 1, 0, equal, false};
 
 			if (BufferGetBlockNumber(*leaf) == d->searched_leaf &&
 				d->searched_near)
-				narrow_from(d, page, &bounds, d->searched_position);
-			*position = search_page(d, page, &bounds);
+				la_search_from(&d->key, page, &bounds, d->searched_position);
+			*position = la_search_page(&d->key, page, &bounds);
 			remember_position(d, BufferGetBlockNumber(*leaf), *position);
 			return true;
 		}
@@ -593,7 +505,7 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 	matches->complete = false;
 	for (; position <= max; position++)
 	{
-		IndexTuple	tuple = tuple_at(page, position);
+		IndexTuple	tuple = la_page_tuple(page, position);
 
 		if (la_key_compare(&d->key, tuple, 0, &equal) != 0)
 		{
@@ -607,5 +519,5 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 	}
 	/* up to the end of the page: on the next one there may be more */
 	matches->complete = P_RIGHTMOST(opaque) ||
-		la_key_compare(&d->key, tuple_at(page, P_HIKEY), 0, &equal) < 0;
+		la_key_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, &equal) < 0;
 }

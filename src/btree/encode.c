@@ -112,7 +112,6 @@ fixed_length(LaEncoding encoding)
 			return 6;
 		case LA_ENCODE_INT64:
 		case LA_ENCODE_UINT64:
-		case LA_ENCODE_RANK:
 		case LA_ENCODE_FLOAT8:
 		case LA_ENCODE_MACADDR8:
 			return 8;
@@ -120,6 +119,8 @@ fixed_length(LaEncoding encoding)
 			return 10;
 		case LA_ENCODE_TIMETZ:
 			return 12;
+		case LA_ENCODE_RANK:
+			return LA_RANK_LENGTH;
 		case LA_ENCODE_UUID:
 			return 16;
 		case LA_ENCODE_NAME:
@@ -494,10 +495,9 @@ la_encode_other(const LaEncoder *e, Datum value, LaEncodeTo *o)
 			encode_float8(e, DatumGetFloat8(value), o);
 			break;
 		case LA_ENCODE_ENUM:
+			/* a label that is newer than the encoder has another order */
 			if (DatumGetObjectId(value) % 2 != 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						 errmsg("a label was added to an enum while rows with it were sorted")));
+				o->given_up = true;
 			la_encode_uint32(e, DatumGetObjectId(value), o);
 			break;
 		case LA_ENCODE_MACADDR:

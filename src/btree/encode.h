@@ -43,6 +43,9 @@ typedef enum LaEncoding
 	LA_ENCODE_OIDVECTOR
 } LaEncoding;
 
+/* of a rank: its whole number and its fraction */
+#define LA_RANK_LENGTH	(4 + 8)
+
 /* the longest code of fixed length, and the byte that tells it from null */
 #define LA_ENCODE_NULL_ROOM (16 + 1)
 
@@ -65,6 +68,7 @@ typedef struct LaEncodeTo
 	uint8	   *to;
 	int64		room;
 	int64		length;
+	bool		given_up;		/* a value has no code */
 } LaEncodeTo;
 
 extern void la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc,

@@ -2,14 +2,18 @@
  * key.c
  *	  A search key, and how it is compared with the tuples of a stock btree index.
  *
- * A key is a value, never null, for each of the index's first columns.  Comparing it
- * with a tuple goes from column to column up to the first that differs:
+ * A key is a value for each of the index's first columns.  If it has all of them, it may
+ * have a row address, too: then it is the place of one entry and no longer that of all that
+ * equal it.  Comparing a key with a tuple goes from column to column up to the first that
+ * differs:
  *
  *		tuple   | header | nulls? | a, fixed | b, varlena | c |
  *		                            ^ offset known          ^ found by one pass
  *
  * A pivot tuple may lack its last columns, and its row address; what it lacks
- * is smaller than any value (nbtree's README, "Notes about suffix truncation").
+ * is smaller than any value (nbtree's README, "Notes about suffix truncation").  Nulls
+ * equal each other, as they do in nbtree's order.  A row address equals a posting list
+ * between whose first and last one it is.
  *
  * Of the ideas in descent.c's header, ITERATE and TYPED are carried out here, and
  * TRUNCATE is what la_key_compare() is told to skip and tells to be equal.
@@ -242,6 +246,7 @@ la_key_set(LaKey *k, int column, Datum value)
 {
 	LaKeyColumn *c = &k->columns[column];
 
+	c->isnull = false;
 	c->value = value;
 	switch (c->kind)
 	{
@@ -263,6 +268,13 @@ la_key_set(LaKey *k, int column, Datum value)
 				c->bytes = NULL;
 			break;
 	}
+}
+
+/* Null, in a column: for keys of entries only, a condition never is. */
+void
+la_key_set_null(LaKey *k, int column)
+{
+	k->columns[column].isnull = true;
 }
 
 static inline int
@@ -343,6 +355,24 @@ skip_attributes(const LaKey *k, const char *data, const bits8 *nulls,
 }
 
 /*
+ * Columns are equal: the key's row address against the tuple's, or all of its posting list's.
+ */
+static int
+compare_tid(ItemPointer tid, IndexTuple tuple)
+{
+	ItemPointer first = BTreeTupleGetHeapTID(tuple);
+	int			result;
+
+	if (first == NULL)
+		return 1;
+	result = ItemPointerCompare(tid, first);
+	if (result > 0 && BTreeTupleIsPosting(tuple) &&
+		ItemPointerCompare(tid, BTreeTupleGetMaxHeapTID(tuple)) <= 0)
+		return 0;
+	return result;
+}
+
+/*
  * The key against a tuple, beginning with column `from`: the ones before are known
  * to be equal.  *equal is set to the number of leading columns that are.
  */
@@ -365,8 +395,15 @@ la_key_compare(LaKey *k, IndexTuple tuple, int from, int *equal)
 
 		if (nulls != NULL && att_isnull(i, nulls))
 		{
+			if (c->isnull)
+				continue;
 			*equal = i;
 			return c->nulls_first ? 1 : -1;
+		}
+		if (c->isnull)
+		{
+			*equal = i;
+			return c->nulls_first ? -1 : 1;
 		}
 		if (nulls == NULL && c->offset >= 0)
 			offset = c->offset;
@@ -393,6 +430,8 @@ la_key_compare(LaKey *k, IndexTuple tuple, int from, int *equal)
 	*equal = ncompared;
 	if (k->ncolumns > natts)
 		return 1;				/* truncated attributes are minus infinity */
+	if (k->tid != NULL)
+		return compare_tid(k->tid, tuple);
 	if (k->heapkeyspace && k->ncolumns == natts &&
 		BTreeTupleGetHeapTID(tuple) == NULL)
 		return 1;

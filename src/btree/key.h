@@ -11,6 +11,7 @@
 
 #include "access/itup.h"
 #include "fmgr.h"
+#include "storage/itemptr.h"
 #include "utils/rel.h"
 
 /* How a column is compared. */
@@ -40,6 +41,7 @@ typedef struct LaKeyColumn
 	bool		nulls_first;
 	Oid			collation;
 	FmgrInfo	function;
+	bool		isnull;
 	Datum		value;
 	int64		integer;		/* the value, for integers */
 	const char *bytes;			/* ... for UUIDs and bytes */
@@ -53,6 +55,7 @@ typedef struct LaKey
 	int			options;		/* of LA_DESCENT_... */
 	bool		heapkeyspace;
 	int			ncolumns;		/* of the key */
+	ItemPointer tid;			/* the row address behind them, or NULL */
 	LaKeyColumn columns[INDEX_MAX_KEYS];
 } LaKey;
 
@@ -62,6 +65,7 @@ extern bool la_key_add_column(LaKey *k, Oid subtype, Oid collation);
 extern bool la_key_is_costly(const LaKey *k);
 extern bool la_key_may_fail(const LaKey *k);
 extern void la_key_set(LaKey *k, int column, Datum value);
+extern void la_key_set_null(LaKey *k, int column);
 extern int	la_key_compare(LaKey *k, IndexTuple tuple, int from, int *equal);
 
 #endif							/* LA_KEY_H */

@@ -26,7 +26,7 @@
  *	   as free for that.
  *	C. Equal tuples are merged to posting lists of at most a tenth of a page where
  *	   stock does: not in unique indexes, nor where equal keys may differ in their bytes,
- *	   nor with deduplicate_items = off.
+ *	   or do, nor with deduplicate_items = off.
  *	D. A page gets its block number when it is begun, before the level above, if that is new.
  *	   A page that stays the last of its level has no high key: its line pointers slide.
  *	E. Separators are made by the server (_bt_truncate), and so is the complaint about tuples
@@ -301,6 +301,25 @@ start_pending(LaLoad *load, IndexTuple tuple)
 	memcpy(load->pending.bytes, tuple, load->pending_size);
 }
 
+/*
+ * Is the tuple's key the same bytes as that of the pending one?  Equal keys may differ
+ * even where all operator classes say that they do not: bpchar ignores trailing blanks.
+ * What differs only in how it is stored (compressed) is for the server to tell.
+ */
+static inline bool
+same_image(LaLoad *load, IndexTuple tuple)
+{
+	IndexTuple	pending = &load->pending.tuple;
+
+	if (likely(tuple->t_info == pending->t_info &&
+			   memcmp((char *) tuple + sizeof(IndexTupleData),
+					  load->pending.bytes + sizeof(IndexTupleData),
+					  load->pending_size - sizeof(IndexTupleData)) == 0))
+		return true;
+	return _bt_keep_natts_fast(load->index, pending, tuple) >
+		IndexRelationGetNumberOfKeyAttributes(load->index);
+}
+
 /* The tuple's row address is added to the pending ones, if the list has room. */
 static bool
 add_pending(LaLoad *load, IndexTuple tuple)
@@ -320,10 +339,12 @@ add_pending(LaLoad *load, IndexTuple tuple)
 }
 
 /*
- * A btree is to be loaded.  The index's file is new and empty.
+ * A btree is to be loaded.  The index's file is new and empty.  In a build that checks
+ * uniqueness nothing is merged; a unique index is not always built like that (VACUUM
+ * FULL, CLUSTER).
  */
 LaLoad *
-la_load_begin(Relation heap, Relation index)
+la_load_begin(Relation heap, Relation index, bool unique)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pg_lookahead btree load",
@@ -338,7 +359,7 @@ la_load_begin(Relation heap, Relation index)
 										 ALLOCSET_DEFAULT_SIZES);
 	load->key = _bt_mkscankey(index, NULL);
 	load->key->allequalimage = _bt_allequalimage(index, true);
-	load->merge = load->key->allequalimage && !index->rd_index->indisunique &&
+	load->merge = load->key->allequalimage && !unique &&
 		BTGetDeduplicateItems(index);
 	load->pages = la_pages_begin(index);
 	load->next_block = BTREE_METAPAGE + 1;
@@ -364,7 +385,7 @@ la_load_add(LaLoad *load, IndexTuple tuple, bool equal)
 
 	if (!load->merge)
 		put(load, load->leaf, tuple, 0);
-	else if (!equal || !add_pending(load, tuple))
+	else if (!equal || !same_image(load, tuple) || !add_pending(load, tuple))
 	{
 		if (load->npending > 0)
 			put_pending(load);

@@ -14,7 +14,7 @@
 
 typedef struct LaLoad LaLoad;
 
-extern LaLoad *la_load_begin(Relation heap, Relation index);
+extern LaLoad *la_load_begin(Relation heap, Relation index, bool unique);
 extern void la_load_add(LaLoad *load, IndexTuple tuple, bool equal);
 extern void la_load_end(LaLoad *load);
 

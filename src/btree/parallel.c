@@ -220,6 +220,7 @@ add_scanned(Shared *shared, const LaScanned *scanned)
 	shared->scanned.heap_rows += scanned->heap_rows;
 	shared->scanned.index_rows += scanned->index_rows;
 	shared->scanned.broken_hot_chain |= scanned->broken_hot_chain;
+	shared->scanned.given_up |= scanned->given_up;
 	SpinLockRelease(&shared->mutex);
 	ConditionVariableSignal(&shared->done_cv);
 }

@@ -22,6 +22,7 @@ typedef struct LaScanned
 	double		heap_rows;
 	double		index_rows;
 	bool		broken_hot_chain;
+	bool		given_up;		/* some rows had no key: the sort is of no use */
 } LaScanned;
 
 extern void la_build_scan(Relation heap, Relation index, IndexInfo *info,

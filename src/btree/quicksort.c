@@ -74,19 +74,59 @@ sort_few(LaEntry *a, Size n, uint32 depth)
 	}
 }
 
-static void
-load_words(LaEntry *a, Size n, uint32 depth)
+static inline void
+fetch(const LaRow *row, uint32 depth)
 {
-	for (Size i = 0; i < n; i++)
+	/* its length, and the word, which is seldom in the same line */
+	__builtin_prefetch(row);
+	__builtin_prefetch(la_row_key(row) + depth);
+}
+
+/*
+ * How many bytes do all keys share, of which the first ones, up to depth, are known
+ * to be?  Their number down to a whole word.
+ */
+static uint32
+shared_depth(const LaEntry *a, Size n, uint32 depth)
+{
+	const uint8 *key = la_row_key(a[0].row);
+	uint32		length = a[0].row->key_length;
+
+	for (Size i = 1; i < n; i++)
 	{
 		if (i + AHEAD < n)
+			fetch(a[i + AHEAD].row, depth);
+		length = la_common_prefix(key, length, la_row_key(a[i].row),
+								  a[i].row->key_length, depth);
+		if (length < depth + sizeof(uint64))
+			return depth;
+	}
+	return TYPEALIGN_DOWN(sizeof(uint64), length);
+}
+
+/*
+ * Load the words from that depth on where they are not all the same; returns it.  At
+ * the end of the first key, if there is no difference: row.h says that there is one.
+ */
+static uint32
+load_words(LaEntry *a, Size n, uint32 depth)
+{
+	for (;;)
+	{
+		uint64		different = 0;
+
+		for (Size i = 0; i < n; i++)
 		{
-			/* the length is in the row's first line, often the word is not */
-			__builtin_prefetch(a[i + AHEAD].row);
-			if (depth >= 56)
-				__builtin_prefetch(la_row_key(a[i + AHEAD].row) + depth);
+			if (i + AHEAD < n)
+				fetch(a[i + AHEAD].row, depth);
+			a[i].word = la_row_word(a[i].row, depth);
+			different |= a[i].word ^ a[0].word;
 		}
-		a[i].word = la_row_word(a[i].row, depth);
+		if (different != 0 || depth >= a[0].row->key_length)
+			return depth;
+
+		/* rows that agree here often agree in more: one pass for all of it */
+		depth = shared_depth(a, n, depth + sizeof(uint64));
 	}
 }
 
@@ -111,11 +151,31 @@ choose_pivot(const LaEntry *a, Size n)
 }
 
 /*
- * Entries whose words are in order: sorts those of equal words by what follows.
+ * Entries whose words are equal, too: sorts them by what follows.
  */
 static void
-sort_groups(LaEntry *a, Size n, uint32 depth)
+sort_equal(LaEntry *a, Size n, uint32 depth)
 {
+	if (n <= FEW)
+		sort_few(a, n, depth);
+	else
+	{
+		depth = load_words(a, n, depth + sizeof(uint64));
+		if (depth < a[0].row->key_length)
+			la_sort_entries(a, n, depth);
+	}
+}
+
+/*
+ * Entries whose words are in order: sorts those of equal words by what follows, but
+ * the largest group, whose size it returns.  The others have at most half of the
+ * entries each.
+ */
+static Size
+sort_groups(LaEntry *a, Size n, uint32 depth, LaEntry **largest)
+{
+	LaEntry    *most = a;
+	Size		nmost = 0;
 	Size		i = 0;
 
 	while (i < n)
@@ -124,18 +184,18 @@ sort_groups(LaEntry *a, Size n, uint32 depth)
 
 		while (j < n && a[j].word == a[i].word)
 			j++;
-		if (j - i > 1)
+		if (j - i > nmost)
 		{
-			if (j - i <= FEW)
-				sort_few(a + i, j - i, depth);
-			else if (depth + sizeof(uint64) < a[i].row->key_length)
-			{
-				load_words(a + i, j - i, depth + sizeof(uint64));
-				la_sort_entries(a + i, j - i, depth + sizeof(uint64));
-			}
+			sort_equal(most, nmost, depth);
+			most = a + i;
+			nmost = j - i;
 		}
+		else
+			sort_equal(a + i, j - i, depth);
 		i = j;
 	}
+	*largest = most;
+	return nmost;
 }
 
 /*
@@ -163,8 +223,13 @@ la_sort_entries(LaEntry *a, Size n, uint32 depth)
 			i++;
 		if (i == n && a[0].word != a[n - 1].word)
 		{
-			sort_groups(a, n, depth);
-			return;
+			n = sort_groups(a, n, depth, &a);
+			if (n <= FEW)
+				break;
+			depth = load_words(a, n, depth + sizeof(uint64));
+			if (depth >= a[0].row->key_length)
+				return;
+			continue;
 		}
 
 		pivot = choose_pivot(a, n);
@@ -201,24 +266,14 @@ la_sort_entries(LaEntry *a, Size n, uint32 depth)
 		{
 			la_sort_entries(a, nless, depth);
 			la_sort_entries(a + greater, ngreater, depth);
-			if (depth + sizeof(uint64) >= a[less].row->key_length)
-				return;			/* the same key; row.h says that there is none */
 			a += less;
 			n = nequal;
-			depth += sizeof(uint64);
-			load_words(a, n, depth);
+			depth = load_words(a, n, depth + sizeof(uint64));
+			if (depth >= a[0].row->key_length)
+				return;
 			continue;
 		}
-		if (nequal > 1)
-		{
-			if (nequal <= FEW)
-				sort_few(a + less, nequal, depth);
-			else if (depth + sizeof(uint64) < a[less].row->key_length)
-			{
-				load_words(a + less, nequal, depth + sizeof(uint64));
-				la_sort_entries(a + less, nequal, depth + sizeof(uint64));
-			}
-		}
+		sort_equal(a + less, nequal, depth);
 		if (nless > ngreater)
 		{
 			la_sort_entries(a + greater, ngreater, depth);

@@ -14,12 +14,13 @@
  * enough for that (order maintenance by labels: Dietz, "Maintaining Order in a
  * Linked List", 1982).
  *
- *		... 'Bath' 2^63 ...... 'Leeds' 2^63 + 2^40 ............ 2^64
- *		             'Derby' 2^63 + 2^39
+ *		... 'Bath' 7.5 ............ 'Leeds' 8.5 ............ 'York' 9.5 ...
+ *		             'Derby' 8.0
  *
- * A new value before the first or behind the last one gets a number at a distance
- * of 2^40, so that values in order, as in a table that is sorted, do not halve what is
- * left each time.
+ * A number has 32 bits before its point and 64 behind it.  A new value before the
+ * first or behind the last one is a whole number away, so that values in order, as in a
+ * table that is sorted, do not halve what is left each time.  Values at random halve it
+ * as often as a random search tree is deep: some 50 times for 300,000 of them.
  *
  *		bytes --- hash table ---> Value (bytes, number)
  *		                            ^
@@ -47,15 +48,15 @@
 
 #include "btree/rank.h"
 
-/* distance of a value behind all others */
-#define STEP		(UINT64CONST(1) << 40)
-#define FIRST		(UINT64CONST(1) << 63)
+/* of the first value, and the fraction of all that are not in the middle of others */
+#define FIRST			(UINT64CONST(1) << 31)
+#define HALF			(UINT64CONST(1) << 63)
 
 /* pointers in a span, at most */
 #define SPAN_SIZE	512
 
-/* The share of different values in a sample from which on a column is given up. */
-#define TOO_MANY	0.9
+/* fewer rows tell nothing */
+#define MIN_SAMPLE	500
 
 /* Rows for each value, at least: a new value costs as much as sorting some rows. */
 #define ROWS_PER_VALUE	16
@@ -70,7 +71,7 @@ typedef struct Bytes
 
 typedef struct Value
 {
-	uint64		number;
+	LaRank		number;
 	Datum		datum;			/* as the comparison function takes it */
 	Bytes		bytes;			/* of it */
 } Value;
@@ -110,6 +111,7 @@ struct LaRanks
 	Size		limit;			/* bytes */
 	double		max_values;
 	double		nvalues;
+	double		nrows;			/* that were not null */
 	bool		given_up;
 
 	/* the column */
@@ -156,12 +158,22 @@ la_ranks_create(Relation index, int column, Size memory, double rows)
 }
 
 /*
- * Do the values of that many rows, a sample, look as if there were few?
+ * After a sample of rows: does it look as if there were not too many values?  n rows
+ * of D values, each as likely as the other, have about n * n / (2 * D) repetitions (as
+ * in the birthday problem).  Where some values are more frequent there are more
+ * repetitions, and D is underestimated.
  */
 bool
-la_ranks_promise(const LaRanks *ranks, double rows)
+la_ranks_promise(const LaRanks *ranks)
 {
-	return !ranks->given_up && ranks->nvalues <= Max(64, rows * TOO_MANY);
+	double		repetitions = ranks->nrows - ranks->nvalues;
+
+	if (ranks->given_up)
+		return false;
+	if (ranks->nrows < MIN_SAMPLE)
+		return true;
+	return ranks->nrows * ranks->nrows / (2 * Max(repetitions, 0.5)) <=
+		ranks->max_values;
 }
 
 static bool
@@ -222,11 +234,24 @@ search(LaRanks *ranks, Datum value, int *span, int *position)
 	return false;
 }
 
+static inline LaRank
+middle(LaRank a, LaRank b)
+{
+	uint64		fraction = b.fraction - a.fraction;
+	uint32		whole = b.whole - a.whole - (b.fraction < a.fraction);
+	LaRank		result;
+
+	fraction = (fraction >> 1) | ((uint64) (whole & 1) << 63);
+	result.fraction = a.fraction + fraction;
+	result.whole = a.whole + (whole >> 1) + (result.fraction < fraction);
+	return result;
+}
+
 /*
  * A number for a value between its neighbours; false if there is none.
  */
 static bool
-choose_number(LaRanks *ranks, int span, int position, uint64 *number)
+choose_number(LaRanks *ranks, int span, int position, LaRank *number)
 {
 	Span	   *b = ranks->spans[span];
 	Value	   *before = NULL;
@@ -241,24 +266,23 @@ choose_number(LaRanks *ranks, int span, int position, uint64 *number)
 	else if (span + 1 < ranks->nspans)
 		after = ranks->spans[span + 1]->values[0];
 
-	if (before == NULL && after == NULL)
-		*number = FIRST;
-	else if (after == NULL)
+	if (before != NULL && after != NULL)
 	{
-		if (before->number > PG_UINT64_MAX - STEP)
-			return false;
-		*number = before->number + STEP;
+		*number = middle(before->number, after->number);
+		return number->whole != before->number.whole ||
+			number->fraction != before->number.fraction;
 	}
-	else if (before == NULL)
+	number->whole = FIRST;
+	number->fraction = HALF;
+	if (before != NULL)
 	{
-		if (after->number < STEP)
-			return false;
-		*number = after->number - STEP;
+		number->whole = before->number.whole + 1;
+		return before->number.whole < PG_UINT32_MAX;
 	}
-	else
+	if (after != NULL)
 	{
-		*number = before->number + (after->number - before->number) / 2;
-		return *number != before->number;
+		number->whole = after->number.whole - 1;
+		return after->number.whole > 0;
 	}
 	return true;
 }
@@ -305,7 +329,7 @@ insert(LaRanks *ranks, int span, int position, Value *value)
 static Value *
 add_value(LaRanks *ranks, Datum datum, Bytes bytes)
 {
-	uint64		number;
+	LaRank		number;
 	int			span;
 	int			position;
 	bool		found = search(ranks, datum, &span, &position);
@@ -346,7 +370,7 @@ add_value(LaRanks *ranks, Datum datum, Bytes bytes)
  * The value's number; false if there is none, and will be none any more.
  */
 bool
-la_ranks_find(LaRanks *ranks, Datum datum, uint64 *rank)
+la_ranks_find(LaRanks *ranks, Datum datum, LaRank *rank)
 {
 	Bytes		bytes;
 	Value	   *last = ranks->last;
@@ -355,6 +379,7 @@ la_ranks_find(LaRanks *ranks, Datum datum, uint64 *rank)
 
 	if (ranks->given_up)
 		return false;
+	ranks->nrows++;
 	if (ranks->byval)
 	{
 		bytes.start = (char *) &datum;

@@ -13,9 +13,16 @@
 
 typedef struct LaRanks LaRanks;
 
+/* a number in fixed point */
+typedef struct LaRank
+{
+	uint32		whole;
+	uint64		fraction;
+} LaRank;
+
 extern LaRanks *la_ranks_create(Relation index, int column, Size memory,
 								double rows);
-extern bool la_ranks_find(LaRanks *ranks, Datum value, uint64 *rank);
-extern bool la_ranks_promise(const LaRanks *ranks, double rows);
+extern bool la_ranks_find(LaRanks *ranks, Datum value, LaRank *rank);
+extern bool la_ranks_promise(const LaRanks *ranks);
 
 #endif							/* LA_RANK_H */

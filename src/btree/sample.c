@@ -12,13 +12,16 @@
  * built before the first ANALYZE.
  *
  * Indexes with expressions or a predicate are not sampled, since that would call
- * functions for rows that stock would not call them for.
+ * functions for rows that stock would not call them for.  Nor is anything sampled
+ * in a serializable transaction: reading rows by a snapshot may be found to conflict
+ * with others, which stock's build cannot.
  *
  * src/btree/sample.c
  */
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -28,14 +31,11 @@
 
 #include "btree/sample.h"
 
-#define RANGES			16
+#define RANGES			64
 #define RANGE_BLOCKS	2
 
 /* of smaller tables, the scan itself is short */
-#define MIN_BLOCKS		256
-
-/* a sample of fewer rows tells nothing */
-#define MIN_ROWS		500
+#define MIN_BLOCKS		512
 
 double
 la_estimate_rows(Relation heap)
@@ -49,13 +49,14 @@ la_estimate_rows(Relation heap)
 }
 
 /*
- * Encode the rows of some blocks; returns their number.  It stops where the key is
- * given up.
+ * Encode the rows of some blocks.  It stops where the key is given up.  The context is
+ * for what one row needs.
  */
-static double
+static void
 sample_range(Relation heap, IndexInfo *info, LaSortKey *key, Snapshot snapshot,
-			 BlockNumber start, TupleTableSlot *slot)
+			 BlockNumber start, TupleTableSlot *slot, MemoryContext context)
 {
+	MemoryContext old;
 	ItemPointerData first;
 	ItemPointerData last;
 	TableScanDesc scan;
@@ -63,21 +64,24 @@ sample_range(Relation heap, IndexInfo *info, LaSortKey *key, Snapshot snapshot,
 	bool		isnull[INDEX_MAX_KEYS];
 	uint8		buffer[256];
 	bool		has_null;
-	double		rows = 0;
 
 	ItemPointerSet(&first, start, FirstOffsetNumber);
 	ItemPointerSet(&last, start + RANGE_BLOCKS - 1, MaxOffsetNumber);
 	scan = table_beginscan_tidrange(heap, snapshot, &first, &last);
 	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
+		int			length;
+
+		old = MemoryContextSwitchTo(context);
 		FormIndexDatum(info, slot, NULL, values, isnull);
-		rows++;
-		if (la_sortkey_encode(key, values, isnull, buffer, sizeof(buffer),
-							  &has_null) == LA_SORTKEY_GIVEN_UP)
+		length = la_sortkey_encode(key, values, isnull, buffer, sizeof(buffer),
+								   &has_null);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+		if (length == LA_SORTKEY_GIVEN_UP)
 			break;
 	}
 	table_endscan(scan);
-	return rows;
 }
 
 /*
@@ -88,30 +92,33 @@ la_sample_promises(Relation heap, IndexInfo *info, LaSortKey *key)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
 	MemoryContext context;
+	MemoryContext row;
 	MemoryContext old;
 	TupleTableSlot *slot;
 	Snapshot	snapshot;
-	double		rows = 0;
 
 	if (nblocks < MIN_BLOCKS || info->ii_Expressions != NIL ||
-		info->ii_Predicate != NIL || heap->rd_tableam->scan_set_tidrange == NULL)
+		info->ii_Predicate != NIL || heap->rd_tableam->scan_set_tidrange == NULL ||
+		IsolationIsSerializable())
 		return true;
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead sample",
 									ALLOCSET_DEFAULT_SIZES);
+	row = AllocSetContextCreate(context, "pg_lookahead sampled row",
+								ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	slot = table_slot_create(heap, NULL);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (int i = 0; i < RANGES; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		rows += sample_range(heap, info, key, snapshot,
-							 (BlockNumber) ((double) (nblocks - RANGE_BLOCKS) * i / RANGES),
-							 slot);
+		sample_range(heap, info, key, snapshot,
+					 (BlockNumber) ((double) (nblocks - RANGE_BLOCKS) * i / RANGES),
+					 slot, row);
 	}
 	UnregisterSnapshot(snapshot);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	return rows < MIN_ROWS || la_sortkey_promises(key, rows);
+	return la_sortkey_promises(key);
 }

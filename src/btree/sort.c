@@ -23,8 +23,9 @@
  *		row stays, unless a value has to be compressed or fetched first.
  *
  * Invariants
- *	I1	Memory in use is at most the limit and one row, apart from the buffers of
- *		the last merge, of which each one is a page at least.
+ *	I1	Rows and entries take at most the limit and one row.  Not counted: the
+ *		buffers of a merge (a quarter of the limit, or a page for each file if
+ *		that is more) and a page for each file that is open.
  *	I2	Rows come out in the order of their keys, and each as it was put.
  *
  * src/btree/sort.c
@@ -39,11 +40,12 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "base/hugepages.h"
 #include "btree/quicksort.h"
 #include "btree/sort.h"
 
 #define MIN_CHUNK	((Size) 32 * 1024)
-#define MAX_CHUNK	((Size) 4 * 1024 * 1024)
+#define MAX_CHUNK	((Size) 32 * 1024 * 1024)
 #define MIN_ENTRIES 512
 
 /* a run's share of memory while runs are merged */
@@ -238,7 +240,14 @@ next_in_memory(void *arg)
 	LaSort	   *sort = arg;
 
 	if (sort->position + AHEAD < sort->nentries)
-		__builtin_prefetch(sort->entries[sort->position + AHEAD].row);
+	{
+		char	   *ahead = (char *) sort->entries[sort->position + AHEAD].row;
+
+		/* the key, and most often the tuple */
+		__builtin_prefetch(ahead);
+		__builtin_prefetch(ahead + 64);
+		__builtin_prefetch(ahead + 128);
+	}
 	if (sort->position >= sort->nentries)
 		return NULL;
 	return sort->entries[sort->position++].row;
@@ -364,6 +373,7 @@ next_chunk(LaSort *sort, Size size)
 	sort->chunk = sort->nchunks;
 	sort->chunk_sizes[sort->chunk] = chunk_size;
 	sort->chunks[sort->chunk] = MemoryContextAllocHuge(sort->context, chunk_size);
+	la_ask_for_huge_pages(sort->chunks[sort->chunk], chunk_size);
 	sort->nchunks++;
 	sort->used += chunk_size;
 	sort->next = sort->chunks[sort->chunk];
@@ -393,6 +403,7 @@ more_entries(LaSort *sort)
 	sort->max_entries += more;
 	sort->entries = repalloc_huge(sort->entries,
 								  sort->max_entries * sizeof(LaEntry));
+	la_ask_for_huge_pages(sort->entries, sort->max_entries * sizeof(LaEntry));
 	sort->used += more * sizeof(LaEntry);
 }
 
@@ -658,6 +669,23 @@ la_sort_next(LaSort *sort, LaSortedRow *row)
 	row->has_null = (r->flags & LA_ROW_NULL) != 0;
 	sort->before = r;
 	return true;
+}
+
+/*
+ * Can the rows be had again?  Not if they are merged.
+ */
+bool
+la_sort_can_rewind(const LaSort *sort)
+{
+	return sort->merge == NULL;
+}
+
+void
+la_sort_rewind(LaSort *sort)
+{
+	Assert(sort->merge == NULL);
+	sort->position = 0;
+	sort->before = NULL;
 }
 
 /*

@@ -34,6 +34,8 @@ extern void la_sort_export(LaSort *sort);
 extern void la_sort_import(LaSort *sort, int participant);
 extern void la_sort_perform(LaSort *sort);
 extern bool la_sort_next(LaSort *sort, LaSortedRow *row);
+extern bool la_sort_can_rewind(const LaSort *sort);
+extern void la_sort_rewind(LaSort *sort);
 extern bool la_sort_given_up(const LaSort *sort);
 extern bool la_sort_spilled(const LaSort *sort);
 extern void la_sort_end(LaSort *sort);

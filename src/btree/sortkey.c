@@ -27,8 +27,8 @@
  *		sort keys of ICU, say about two strings is not always what comparing them
  *		says.
  *		An enum is refused if one of its labels has an odd OID: others compare by OID
- *		(enum_cmp).  Such a label can be added later, and a row with it be seen, if the
- *		encoder lives on without a lock on the type; that is an error.
+ *		(enum_cmp).  Such a label can be added later, and a row with it be seen by a
+ *		concurrent build: then the key is given up.
  *
  * Ranks
  *		What has no code, such as text in other collations, can be coded by its rank
@@ -243,18 +243,30 @@ la_sortkey_ranked(const LaSortKey *key)
 }
 
 /*
- * After a sample of that many rows: are there few values in the ranked columns?
+ * After a sample of rows: are there few values in the ranked columns?
  */
 bool
-la_sortkey_promises(const LaSortKey *key, double rows)
+la_sortkey_promises(const LaSortKey *key)
 {
 	for (int i = 0; i < key->ncolumns; i++)
 	{
 		if (key->columns[i].ranks != NULL &&
-			!la_ranks_promise(key->columns[i].ranks, rows))
+			!la_ranks_promise(key->columns[i].ranks))
 			return false;
 	}
 	return true;
+}
+
+static void
+encode_rank(const LaEncoder *e, const LaRank *rank, LaEncodeTo *o)
+{
+	uint32		whole = pg_hton32(rank->whole);
+	uint64		fraction = pg_hton64(rank->fraction);
+	uint8		code[LA_RANK_LENGTH];
+
+	memcpy(code, &whole, sizeof(whole));
+	memcpy(code + sizeof(whole), &fraction, sizeof(fraction));
+	la_encode_fixed(e, code, LA_RANK_LENGTH, o);
 }
 
 /* A varlena whose bytes are at hand. */
@@ -269,21 +281,22 @@ is_plain(Datum value)
 /*
  * The key of a row, written to `to`, and its length; or, if that is greater than the
  * room, the length alone (PG_INT32_MAX if it is greater than that): then what is in the
- * room is undefined.  LA_SORTKEY_GIVEN_UP if a rank is not to be had.  Memory is
+ * room is undefined.  LA_SORTKEY_GIVEN_UP if a rank is not to be had, or the value has
+ * no code.  Memory is
  * allocated, in the current context, for toasted values and by comparison functions.
  */
 int
 la_sortkey_encode(LaSortKey *key, const Datum *values, const bool *isnull,
 				  uint8 *to, int room, bool *has_null)
 {
-	LaEncodeTo	o = {to, room, 0};
+	LaEncodeTo	o = {to, room, 0, false};
 
 	*has_null = false;
 	for (int i = 0; i < key->ncolumns; i++)
 	{
 		const LaEncoder *e = &key->columns[i].encoder;
 		Datum		value = values[i];
-		uint64		rank;
+		LaRank		rank;
 
 		if (unlikely(isnull[i]))
 		{
@@ -316,7 +329,7 @@ la_sortkey_encode(LaSortKey *key, const Datum *values, const bool *isnull,
 			case LA_ENCODE_RANK:
 				if (!la_ranks_find(key->columns[i].ranks, value, &rank))
 					return LA_SORTKEY_GIVEN_UP;
-				la_encode_uint64(e, rank, &o);
+				encode_rank(e, &rank, &o);
 				break;
 			case LA_ENCODE_BYTES:
 				if (likely(is_plain(value)))
@@ -331,5 +344,7 @@ la_sortkey_encode(LaSortKey *key, const Datum *values, const bool *isnull,
 				break;
 		}
 	}
+	if (unlikely(o.given_up))
+		return LA_SORTKEY_GIVEN_UP;
 	return (int) Min(o.length, PG_INT32_MAX);
 }

@@ -20,13 +20,13 @@ typedef struct LaRanking
 	double		rows;			/* of the index, about */
 } LaRanking;
 
-/* instead of a length: the values of a column are too many to be ranked */
+/* instead of a length: too many values to rank them, or a value without a code */
 #define LA_SORTKEY_GIVEN_UP (-1)
 
 extern LaSortKey *la_sortkey_create(Relation index, const LaRanking *ranking,
 									const char **why);
 extern int	la_sortkey_ranked(const LaSortKey *key);
-extern bool la_sortkey_promises(const LaSortKey *key, double rows);
+extern bool la_sortkey_promises(const LaSortKey *key);
 extern int	la_sortkey_encode(LaSortKey *key, const Datum *values,
 							  const bool *isnull, uint8 *to, int room,
 							  bool *has_null);

@@ -9,7 +9,8 @@ How it works
      tags.  DML runs on two identical copies, which are then compared.
   3. A second phase does the same for reading cases while two sessions update, delete, insert
      and vacuum: there both runs are in one transaction, hence in one snapshot.
-  4. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
+  4. Index builds (builds.py): generated tables and indexes; the pages must be the same.
+  5. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
      the statistics have to show that look-ahead was at work at all (if not yet, there are up to
      twice as many cases).
 
@@ -30,6 +31,7 @@ from collections import Counter
 
 import report
 import schema
+from builds import BUILDS, Builds
 from cases import KEYS, Gen
 from server import Lost, Server, Session, wait_until
 
@@ -253,10 +255,20 @@ class Fuzz:
                     self.counts["plan drift"] += 1
                     wrong = None
                 return wrong, off, on
-            if wrong != "plan":
+            if wrong != "plan" and not self.estimates_may_order(case, wrong, off, on):
                 return wrong, off, on
             self.counts["plan drift"] += 1
         return wrong, off, on
+
+    @staticmethod
+    def estimates_may_order(case, wrong, off, on):
+        """The same rows in another order, where VACUUM beside the case may have made it.
+
+        A HashAggregate returns its groups in an order that depends on how many of them the
+        planner expected, and this on the size of tables that other sessions change.
+        """
+        return (wrong == "outcome" and case.number >= PHASE2 and "HashAggregate" in str(off[0]) and
+                all(a.key(False) == b.key(False) for a, b in zip(off[1], on[1])))
 
     def generate(self, number):
         rng = random.Random(f"{self.args.seed}/{number}")
@@ -456,6 +468,14 @@ class Fuzz:
             self.all(range(first, first + 50))
             first += 50
 
+    def index_builds(self, numbers, seconds=None):
+        """Cases of builds.py, which have sessions of their own."""
+        builds = Builds(self)
+        builds.all(numbers, seconds)
+        rare = builds.finish()
+        if not self.args.stock and self.args.only is None:
+            self.check("index builds were hardly taken over: nothing has been tested", rare)
+
     def finish(self):
         self.check("dead or damaged index entries (bt_index_check)", self.amcheck())
         self.check("index and heap disagree", self.index_against_heap())
@@ -467,7 +487,7 @@ class Fuzz:
                 print(f"{kind}: " + ", ".join(f"{k} {v}" for k, v in row.items()
                                               if isinstance(v, (int, float))))
             self.check("look-ahead was hardly at work: nothing has been tested",
-                       [] if self.args.only else self.idle(activity))
+                       [] if self.args.only is not None or self.args.builds else self.idle(activity))
 
 
 def arguments():
@@ -480,6 +500,7 @@ def arguments():
     p.add_argument("--queries", type=int)
     p.add_argument("--only", type=int, metavar="CASE")
     p.add_argument("--beside", type=int, metavar="N", help="only so many cases of the second phase")
+    p.add_argument("--builds", type=int, metavar="N", help="only so many index builds")
     p.add_argument("--stock", action="store_true")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--max-failures", type=int, default=5)
@@ -501,12 +522,16 @@ def main():
         fuzz = Fuzz(args, server)
         fuzz.setup()
         print(f"tables made in {time.time() - began:.0f} s")
-        if args.only is not None:
+        if args.only is not None and args.only >= BUILDS:
+            fuzz.index_builds([args.only])
+        elif args.only is not None:
             fuzz.all([args.only])
+        elif args.builds:
+            fuzz.index_builds(range(BUILDS, BUILDS + args.builds))
         elif args.beside:
             fuzz.beside_writers(range(PHASE2, PHASE2 + args.beside))
         else:
-            # a slow machine does fewer cases: the whole is not to take more than 4 minutes
+            # a slow machine does fewer cases: all but index builds is not to take more than 4 minutes
             beside = args.queries // 5
             fuzz.deadline = began + 170 if args.full else None
             fuzz.all(range(1, args.queries - beside + 1))
@@ -515,6 +540,8 @@ def main():
             fuzz.deadline = began + 215 if args.full else None
             if fuzz.counts["failed"] == 0:
                 fuzz.beside_writers(range(PHASE2, PHASE2 + beside))
+            # in proportion to the others, and at most 80 seconds more
+            fuzz.index_builds(range(BUILDS, BUILDS + args.queries * 2 // 15), 80 if args.full else None)
         try:
             fuzz.finish()
         except Lost as e:

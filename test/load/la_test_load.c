@@ -162,7 +162,7 @@ la_test_load(PG_FUNCTION_ARGS)
 
 	MemoryContextSwitchTo(context);
 	INSTR_TIME_SET_CURRENT(start);
-	load = la_load_begin(heap, target);
+	load = la_load_begin(heap, target, target->rd_index->indisunique);
 	for (int64 i = 0; i < r.count; i++)
 	{
 		IndexTuple	tuple = (IndexTuple) copy;
@@ -207,7 +207,7 @@ read_page(Relation index, BlockNumber block, char *to)
 	LockBuffer(buffer, BT_READ);
 	memcpy(to, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-	PageXLogRecPtrSet(((PageHeader) to)->pd_lsn, 0);
+	PageXLogRecPtrSet(((PageHeader) to)->pd_lsn, (XLogRecPtr) 0);
 	((PageHeader) to)->pd_checksum = 0;
 }
 

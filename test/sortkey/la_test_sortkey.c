@@ -107,14 +107,16 @@ read_rows(Oid indexoid, Relation *heap, Relation *index)
 	int64		room = 1024;
 	int			natts;
 	const char *why;
+	const LaRanking ranking = {64 * 1024 * 1024, 1e6};
 
 	*heap = table_open(IndexGetRelation(indexoid, false), AccessShareLock);
 	*index = index_open(indexoid, AccessShareLock);
 	r->index = *index;
 	r->rows = palloc(room * sizeof(Row));
 	r->encoder = la_sortkey_create(*index, NULL, &why);
+	/* what has no code of its own */
 	if (r->encoder == NULL)
-		elog(ERROR, "%s", why);
+		r->encoder = la_sortkey_create(*index, &ranking, &why);
 	info = BuildIndexInfo(*index);
 	natts = info->ii_NumIndexAttrs;
 	slot = table_slot_create(*heap, NULL);

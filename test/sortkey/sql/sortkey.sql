@@ -245,5 +245,24 @@ select la_test_sortkey_why('moods_idx');
 alter type mood add value 'bored' before 'ok';
 select la_test_sortkey_why('moods_idx');
 
+-- ranks: what has no code, in any order of arrival
+select * from check_values('text collate la_icu', '', 'select s from strings');
+select * from check_values('text collate la_nondeterministic', '', $$select s from strings union all select normalize(s || 'ü', nfd) from strings union all select s || 'ü' from strings$$);
+select * from check_values('text collate la_libc', '', 'select s from strings order by scatter(length(s))');
+select * from check_values('varchar collate la_icu', '', 'select md5(i::text) from generate_series(1, 900) i');
+select * from check_values('bpchar collate la_icu', '', $$select s from strings union all select s || '  ' from strings$$);
+select * from check_values('name collate la_icu', '', 'select left(s, 20)::name from strings');
+select * from check_values('int[]', '', 'select array[scatter(i) % 7, scatter(i) % 5, null]::int[] from generate_series(1, 300) i');
+select * from check_values('int[]', '', 'select array[i] from generate_series(1, 900) i');
+select * from check_values('int[]', '', 'select array[-i] from generate_series(1, 900) i');
+select * from check_values('int[]', '', 'select array[i * (1 - i % 2 * 2)] from generate_series(1, 900) i');
+select * from check_values('int[]', '', 'select array[scatter(i) % 1000000]::int[] from generate_series(1, 900) i');
+select * from check_values('int4range', '', $$select int4range((scatter(i) % 20)::int, 20 + (scatter(i) % 11)::int) from generate_series(1, 200) i union all values ('empty'::int4range), ('(,)'), ('(,5]'), ('[5,)')$$);
+select * from check_values('pair', '', 'select row(scatter(i) % 5, nullif(scatter(i) % 7, 0))::pair from generate_series(1, 200) i');
+select * from check_values('odd_mood', '', 'select unnest(enum_range(null::odd_mood))');
+select * from check_values('jsonb', '', $$values ('1'::jsonb), ('"a"'), ('{"a": 1}'), ('[1, 2]'), ('[1, 3]'), ('{}'), ('[]'), ('null'), ('true')$$);
+select * from check_values('tsvector', '', $$values ('a b c'::tsvector), ('a:1 b:2'), (''), ('z')$$);
+select * from check_values('int4', 'reverse_ops', 'select scatter(i)::bit(64)::bit(32)::int4 from generate_series(1, 200) i');
+
 \set ECHO none
 drop schema la_sortkey cascade;
