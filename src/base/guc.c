@@ -29,7 +29,7 @@ bool		la_enable_index_scan = true;
 bool		la_enable_nestloop = true;
 bool		la_nestloop_reuse = true;
 bool		la_enable_hash_join = true;
-bool		la_huge_pages = true;
+bool		la_hash_huge_pages = true;
 bool		la_enable_index_build = true;
 bool		la_enable_btree_insert = false;
 bool		la_force = false;
@@ -125,10 +125,10 @@ la_guc_init(void)
 				"Lets hash joins fetch what they look up into the CPU's cache.",
 				"A statement that runs keeps what it started with.",
 				&la_enable_hash_join, true, 0);
-	define_bool("pg_lookahead.huge_pages",
-				"Asks for huge pages for large hash tables and index builds.",
+	define_bool("pg_lookahead.hash_join_huge_pages",
+				"Asks for huge pages for large hash tables.",
 				NULL,
-				&la_huge_pages, true, 0);
+				&la_hash_huge_pages, true, 0);
 	define_bool("pg_lookahead.enable_index_build",
 				"Lets btree indexes be built by a sort of normalized keys.",
 				"The index is byte for byte the one that the server would have built.",

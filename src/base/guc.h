@@ -14,7 +14,7 @@ extern bool la_enable_index_scan;
 extern bool la_enable_nestloop;
 extern bool la_nestloop_reuse;
 extern bool la_enable_hash_join;
-extern bool la_huge_pages;
+extern bool la_hash_huge_pages;
 extern bool la_enable_index_build;
 extern bool la_enable_btree_insert;
 extern bool la_force;

@@ -74,7 +74,7 @@
 #define MAX_REPLACED_WORKERS	2
 
 /* the part of maintenance_work_mem that the ranks of a column may take */
-#define RANKS_SHARE		16
+#define RANKS_SHARE		8
 #define MIN_RANKS		((Size) 64 * 1024)
 
 static get_relation_info_hook_type prev_get_relation_info_hook = NULL;

@@ -22,6 +22,9 @@
  *	E	An index tuple is formed by the server's own code, in the place where the
  *		row stays, unless a value has to be compressed or fetched first.
  *
+ * Huge pages are not asked for: they made the sort 5% faster, and the scan, which
+ * touches the memory first, 5 to 100% slower (clearing them; 5M rows, PostgreSQL 18).
+ *
  * Invariants
  *	I1	Rows and entries take at most the limit and one row.  Not counted: the
  *		buffers of a merge (a quarter of the limit, or a page for each file if
@@ -40,12 +43,11 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "base/hugepages.h"
 #include "btree/quicksort.h"
 #include "btree/sort.h"
 
 #define MIN_CHUNK	((Size) 32 * 1024)
-#define MAX_CHUNK	((Size) 32 * 1024 * 1024)
+#define MAX_CHUNK	((Size) 4 * 1024 * 1024)
 #define MIN_ENTRIES 512
 
 /* a run's share of memory while runs are merged */
@@ -373,7 +375,6 @@ next_chunk(LaSort *sort, Size size)
 	sort->chunk = sort->nchunks;
 	sort->chunk_sizes[sort->chunk] = chunk_size;
 	sort->chunks[sort->chunk] = MemoryContextAllocHuge(sort->context, chunk_size);
-	la_ask_for_huge_pages(sort->chunks[sort->chunk], chunk_size);
 	sort->nchunks++;
 	sort->used += chunk_size;
 	sort->next = sort->chunks[sort->chunk];
@@ -403,7 +404,6 @@ more_entries(LaSort *sort)
 	sort->max_entries += more;
 	sort->entries = repalloc_huge(sort->entries,
 								  sort->max_entries * sizeof(LaEntry));
-	la_ask_for_huge_pages(sort->entries, sort->max_entries * sizeof(LaEntry));
 	sort->used += more * sizeof(LaEntry);
 }
 

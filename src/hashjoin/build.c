@@ -23,7 +23,7 @@
  *	D. Where nobody but us walks the chains (no inner row is returned for itself), the
  *	   upper 16 bits of the bucket's pointer are a filter of hash values: most look-ups
  *	   without a match touch no row.
- *	E. Large regions and buckets ask for huge pages: a look-up in
+ *	E. Regions and buckets of HUGE_FROM bytes and more ask for huge pages: a look-up in
  *	   many megabytes waits for the address translation, too.
  *
  * Hash join's own structures are used (HashJoinTable, HashJoinTuple), so that rescans,
@@ -36,6 +36,7 @@
  */
 #include "postgres.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "access/htup_details.h"
@@ -47,13 +48,14 @@
 
 #include "base/compat.h"
 #include "base/guc.h"
-#include "base/hugepages.h"
 #include "hashjoin/join.h"
 #include "window/issue.h"
 
 #define SPREAD			32		/* rows between fetch and use of a bucket */
 #define CHUNK_BYTES		(HASH_CHUNK_HEADER_SIZE + HASH_CHUNK_SIZE)
 #define MOST_CHUNKS		256		/* of a region */
+#define HUGE_PAGE		(2 * 1024 * 1024)
+#define HUGE_FROM		(2 * HUGE_PAGE)
 #define SMALL_IF_UNKNOWN (1024 * 1024)
 
 typedef struct Region
@@ -84,12 +86,25 @@ typedef struct Builder
 /* ---- memory ---------------------------------------------------------- */
 
 static void
+ask_for_huge_pages(char *memory, Size size)
+{
+#ifdef MADV_HUGEPAGE
+	uintptr_t	begin = TYPEALIGN(HUGE_PAGE, (uintptr_t) memory);
+	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE, (uintptr_t) memory + size);
+
+	/* without them it works as well */
+	if (la_hash_huge_pages && size >= HUGE_FROM && end > begin)
+		(void) madvise((void *) begin, end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+static void
 add_region(Builder *b)
 {
 	int			nchunks = Min(Max(b->nchunks / 4, 1), MOST_CHUNKS);
 	char	   *memory = MemoryContextAlloc(b->context, nchunks * CHUNK_BYTES);
 
-	la_ask_for_huge_pages(memory, nchunks * CHUNK_BYTES);
+	ask_for_huge_pages(memory, nchunks * CHUNK_BYTES);
 	if (b->nregions == b->regions_room)
 	{
 		b->regions_room *= 2;
@@ -327,7 +342,7 @@ make_buckets(Builder *b)
 	Size		size = b->buckets * sizeof(HashJoinTuple);
 
 	join->buckets = MemoryContextAllocHuge(table->batchCxt, size);
-	la_ask_for_huge_pages(join->buckets, size);
+	ask_for_huge_pages((char *) join->buckets, size);
 	memset(join->buckets, 0, size);
 	join->mask = b->buckets - 1;
 	join->filtered = !fill_inner(join->node) &&

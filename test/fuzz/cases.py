@@ -417,7 +417,7 @@ class Gen(Others, Joins):
         r = self.rng
         s = {"enable_nestloop": r.choice(["on", "on", "on", "off"]),
              "enable_hash_join": r.choice(["on", "on", "on", "off"]),
-             "huge_pages": r.choice(["on", "off"]),
+             "hash_join_huge_pages": r.choice(["on", "off"]),
              "nestloop_reuse": r.choice(["on", "on", "off"]),
              "max_leaf_batches": r.choice([2, 3, 8, 64]),
              "max_distance": r.choice([1, 2, 7, 64, 512])}

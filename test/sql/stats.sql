@@ -122,10 +122,33 @@ set pg_lookahead.force = on;
 select pg_temp.attached('select w from small where a = 101') as forced;
 reset pg_lookahead.force;
 
+-- index builds, by what became of them; times are there, but are not shown
+select attname, format_type(atttypid, atttypmod) from pg_attribute
+    where attrelid = 'pg_stat_lookahead_index_build'::regclass order by attnum;
+create type pair as (x int, y int);
+create table built as select i, row(i, i)::pair as many, row(i % 5, 0)::pair as few, null::int as e from generate_series(1, 3000) i;
+create table empty_table (i int);
+select pg_stat_lookahead_reset();
+set max_parallel_maintenance_workers = 0;
+create index built_i on built (i);
+create index built_few on built (few, i);
+create index built_many on built (many);
+create index built_e on built (i, e) include (many);
+create index empty_i on empty_table (i);
+set pg_lookahead.enable_index_build = off;
+reindex table built;
+reset pg_lookahead.enable_index_build;
+select outcome, builds, parallel_builds, spilled_builds, index_rows, scan_time > 0 as scan, sort_time > 0 as sort, load_time > 0 as load
+    from pg_stat_lookahead_index_build;
+reset max_parallel_maintenance_workers;
+select pg_stat_lookahead_reset();
+select sum(builds) + sum(index_rows) + sum(scan_time) as nothing from pg_stat_lookahead_index_build;
+
 -- privileges: everybody may look, nobody else may reset
 create role regress_la_reader;
 set role regress_la_reader;
 select count(*) from pg_stat_lookahead;
+select count(*) from pg_stat_lookahead_index_build;
 select count(*) >= 0 as may_call from pg_lookahead_last_statement();
 select pg_stat_lookahead_reset();
 reset role;
