@@ -12,7 +12,6 @@
 #include "fmgr.h"
 
 #include "attach/attach.h"
-#include "base/buildstats.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -36,7 +35,6 @@ _PG_init(void)
 {
 	la_guc_init();
 	la_stats_init();
-	la_build_stats_init();
 	la_explain_init();
 	la_attach_init();
 	la_scan_init();

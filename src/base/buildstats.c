@@ -14,10 +14,7 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
@@ -51,50 +48,29 @@ typedef struct SharedBuildStats
 
 static SharedBuildStats *shared = NULL;
 
-static shmem_request_hook_type prev_shmem_request_hook = NULL;
-static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
-
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build);
 
-static void
-request_shmem(void)
+/*
+ * Shared memory is stats.c's: these are called where it asks for it and sets it up.
+ */
+Size
+la_build_stats_shmem_size(void)
 {
-	if (prev_shmem_request_hook)
-		prev_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedBuildStats)));
-}
-
-static void
-startup_shmem(void)
-{
-	bool		found;
-
-	if (prev_shmem_startup_hook)
-		prev_shmem_startup_hook();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pg_lookahead index builds",
-							 sizeof(SharedBuildStats), &found);
-	if (!found)
-	{
-		for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
-			for (int i = 0; i < NUM_COUNTERS; i++)
-				pg_atomic_init_u64(&shared->counters[o][i], 0);
-	}
-	LWLockRelease(AddinShmemInitLock);
+	return MAXALIGN(sizeof(SharedBuildStats));
 }
 
 void
-la_build_stats_init(void)
+la_build_stats_shmem_init(void)
 {
-	/* too late to ask for shared memory when loaded by a running backend */
-	if (!process_shared_preload_libraries_in_progress)
-		return;
+	bool		found;
 
-	prev_shmem_request_hook = shmem_request_hook;
-	shmem_request_hook = request_shmem;
-	prev_shmem_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = startup_shmem;
+	shared = ShmemInitStruct("pg_lookahead index builds",
+							 sizeof(SharedBuildStats), &found);
+	if (found)
+		return;
+	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
+		for (int i = 0; i < NUM_COUNTERS; i++)
+			pg_atomic_init_u64(&shared->counters[o][i], 0);
 }
 
 static void

@@ -98,6 +98,7 @@ request_shmem(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)));
+	RequestAddinShmemSpace(la_build_stats_shmem_size());
 }
 
 static void
@@ -118,6 +119,7 @@ startup_shmem(void)
 		pg_atomic_init_u64(&shared->reset_time,
 						   (uint64) GetCurrentTimestamp());
 	}
+	la_build_stats_shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 

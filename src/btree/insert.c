@@ -178,13 +178,16 @@ put(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
 	if (RelationNeedsWAL(index))
 	{
 		xl_btree_insert record;
+		XLogRecPtr	lsn;
 
 		record.offnum = position;
 		XLogBeginInsert();
 		XLogRegisterData((char *) &record, SizeOfBtreeInsert);
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
 		XLogRegisterBufData(0, (char *) entry, IndexTupleSize(entry));
-		PageSetLSN(page, XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF));
+		/* a macro in 15, which would evaluate a call twice */
+		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
+		PageSetLSN(page, lsn);
 	}
 
 	END_CRIT_SECTION();

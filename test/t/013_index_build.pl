@@ -272,7 +272,7 @@ same('array, second', $table, 'CREATE INDEX i ON t (a, (ARRAY[id]))');
 same('array, many values', $table, 'CREATE INDEX i ON t ((ARRAY[id, a]), s)', settings => "SET maintenance_work_mem = '1MB'; SET max_parallel_maintenance_workers = 0;");
 
 # left to the server, with or without a word
-same('ranks, used up', 'CREATE TABLE t AS SELECT ARRAY[v] AS v FROM (VALUES (0.0), (1.0)) x (v); INSERT INTO t SELECT ARRAY[2.0 ^ -i] FROM generate_series(1, 200) i;',
+same('ranks, used up', 'CREATE TABLE t AS SELECT ARRAY[v] AS v FROM (VALUES (0::float8), (1)) x (v); INSERT INTO t SELECT ARRAY[2::float8 ^ -i] FROM generate_series(1, 200) i;',
 	'CREATE INDEX i ON t (v)', took => [], left => ['i']);
 same('EXCLUDE', $table, 'ALTER TABLE t ADD CONSTRAINT i EXCLUDE USING btree (id WITH =)', took => []);
 same('EXCLUDE, violated', $table, 'ALTER TABLE t ADD CONSTRAINT i EXCLUDE USING btree (s WITH =)', took => [], like => qr/could not create exclusion/);
