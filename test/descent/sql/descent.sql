@@ -133,7 +133,7 @@ create index wide_p on wide (p collate "C", i);
 select (bt_metap('wide_p')).level >= 3 as deep;
 select * from check_index('wide_p');
 -- duplicates over many pages: their pivots end with a row address
-create table same as select i / 3000 as k from generate_series(1, 12000) i;
+create table same with (autovacuum_enabled = off) as select i / 3000 as k from generate_series(1, 12000) i;
 create index same_k on same (k) with (deduplicate_items = off);
 select * from check_index('same_k');
 create temp table temporary as select i % 500 as k from generate_series(1, 9000) i;
