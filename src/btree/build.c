@@ -53,8 +53,8 @@
 #include "commands/defrem.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "optimizer/plancat.h"
+#include "portability/instr_time.h"
 #include "tcop/utility.h"
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
@@ -280,6 +280,7 @@ static IndexBuildResult *
 build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 {
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+	bool		ranked = la_sortkey_is_ranked(key);
 	LaParallel *parallel = NULL;
 	LaSort	   *sort;
 	LaScanned	scanned;
@@ -292,9 +293,9 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 
 	INSTR_TIME_SET_CURRENT(since);
 	report_phase(PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
-	if (info->ii_ParallelWorkers > 0 && la_sortkey_ranked(key) == 0)
+	if (info->ii_ParallelWorkers > 0 && !ranked)
 		parallel = la_parallel_begin(heap, index, info);
-	if (la_sortkey_ranked(key) == 0)
+	if (!ranked)
 		report_built(index);
 	if (parallel != NULL)
 		sort = la_parallel_scan(parallel, key, &scanned);
@@ -312,7 +313,7 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
 		return NULL;
 	}
-	if (la_sortkey_ranked(key) > 0)
+	if (ranked)
 		report_built(index);
 	report_scanned(&scanned);
 	figures.scan_time = lap(&since);

@@ -452,6 +452,7 @@ la_places_find(LaPlaces *p, Size size, OffsetNumber *position)
 	for (;;)
 	{
 		Page		page;
+		bool		proven;
 
 		if (!BufferIsValid(buffer))
 		{
@@ -466,8 +467,9 @@ la_places_find(LaPlaces *p, Size size, OffsetNumber *position)
 		*position = position_on(p, buffer, &bounds);
 		if (!guess)
 			break;
-		count_guess(p, is_proven(page, *position));
-		if (is_proven(page, *position))
+		proven = is_proven(page, *position);
+		count_guess(p, proven);
+		if (proven)
 			break;
 		buffer = give_up(p, buffer);
 	}

@@ -31,9 +31,6 @@
 /* From so many on, a sort can be interrupted. */
 #define MANY		4096
 
-/* how far ahead rows are fetched into the CPU's cache */
-#define AHEAD		12
-
 /*
  * Of two rows whose keys are equal up to there.
  */
@@ -94,8 +91,8 @@ shared_depth(const LaEntry *a, Size n, uint32 depth)
 
 	for (Size i = 1; i < n; i++)
 	{
-		if (i + AHEAD < n)
-			fetch(a[i + AHEAD].row, depth);
+		if (i + LA_ROWS_AHEAD < n)
+			fetch(a[i + LA_ROWS_AHEAD].row, depth);
 		length = la_common_prefix(key, length, la_row_key(a[i].row),
 								  a[i].row->key_length, depth);
 		if (length < depth + sizeof(uint64))
@@ -117,8 +114,8 @@ load_words(LaEntry *a, Size n, uint32 depth)
 
 		for (Size i = 0; i < n; i++)
 		{
-			if (i + AHEAD < n)
-				fetch(a[i + AHEAD].row, depth);
+			if (i + LA_ROWS_AHEAD < n)
+				fetch(a[i + LA_ROWS_AHEAD].row, depth);
 			a[i].word = la_row_word(a[i].row, depth);
 			different |= a[i].word ^ a[0].word;
 		}

@@ -20,6 +20,9 @@
 
 #define LA_TID_LENGTH	6
 
+/* how many rows ahead they are fetched into the CPU's cache */
+#define LA_ROWS_AHEAD	12
+
 /* flags */
 #define LA_ROW_DEAD		0x01	/* to be indexed, but not live */
 #define LA_ROW_NULL		0x02	/* a column of the key is null */

@@ -48,7 +48,6 @@
 struct LaRunWriter
 {
 	BufFile    *file;
-	uint64		bytes;
 	Size		used;
 	Size		size;
 	uint8	   *buffer;
@@ -97,7 +96,6 @@ la_run_create(BufFile *file, Size buffer)
 	LaRunWriter *writer = palloc(sizeof(LaRunWriter));
 
 	writer->file = file;
-	writer->bytes = 0;
 	writer->used = 0;
 	writer->size = buffer;
 	writer->buffer = palloc(buffer);
@@ -109,7 +107,6 @@ write_out(LaRunWriter *writer)
 {
 	CHECK_FOR_INTERRUPTS();
 	BufFileWrite(writer->file, writer->buffer, writer->used);
-	writer->bytes += writer->used;
 	writer->used = 0;
 }
 
@@ -122,7 +119,6 @@ write_bytes(LaRunWriter *writer, const void *bytes, Size length)
 		if (length > writer->size)
 		{
 			BufFileWrite(writer->file, unconstify(void *, bytes), length);
-			writer->bytes += length;
 			return;
 		}
 	}
@@ -156,19 +152,12 @@ la_run_write(LaRunWriter *writer, const LaMergedRow *row)
 	write_bytes(writer, row->key + row->common, row->key_length - row->common);
 }
 
-/*
- * Returns the number of bytes written.
- */
-uint64
+void
 la_run_finish(LaRunWriter *writer)
 {
-	uint64		bytes;
-
 	write_out(writer);
-	bytes = writer->bytes;
 	pfree(writer->buffer);
 	pfree(writer);
-	return bytes;
 }
 
 /* ---- reading ------------------------------------------------------------ */

@@ -31,7 +31,7 @@ typedef LaRow *(*LaRowSource) (void *arg);
 
 extern LaRunWriter *la_run_create(BufFile *file, Size buffer);
 extern void la_run_write(LaRunWriter *writer, const LaMergedRow *row);
-extern uint64 la_run_finish(LaRunWriter *writer);
+extern void la_run_finish(LaRunWriter *writer);
 
 extern LaMerge *la_merge_create(int max_sources, Size buffer);
 extern void la_merge_add_file(LaMerge *merge, BufFile *file);

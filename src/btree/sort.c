@@ -56,9 +56,6 @@
 #define MIN_MERGE	6
 #define MAX_MERGE	500
 
-/* how far ahead rows are fetched into the CPU's cache */
-#define AHEAD		12
-
 typedef struct Run
 {
 	BufFile    *file;
@@ -241,9 +238,9 @@ next_in_memory(void *arg)
 {
 	LaSort	   *sort = arg;
 
-	if (sort->position + AHEAD < sort->nentries)
+	if (sort->position + LA_ROWS_AHEAD < sort->nentries)
 	{
-		char	   *ahead = (char *) sort->entries[sort->position + AHEAD].row;
+		char	   *ahead = (char *) sort->entries[sort->position + LA_ROWS_AHEAD].row;
 
 		/* the key, and most often the tuple */
 		__builtin_prefetch(ahead);

@@ -69,7 +69,7 @@ typedef struct Column
 struct LaSortKey
 {
 	int			ncolumns;
-	int			nranked;
+	bool		is_ranked;		/* one of them at least */
 	Column		columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -218,7 +218,7 @@ la_sortkey_create(Relation index, const LaRanking *ranking, const char **why)
 		if (reason != NULL && ranking != NULL)
 		{
 			init_ranks(&key->columns[i], index, i, ranking);
-			key->nranked++;
+			key->is_ranked = true;
 		}
 		else if (reason != NULL)
 		{
@@ -234,12 +234,12 @@ la_sortkey_create(Relation index, const LaRanking *ranking, const char **why)
 }
 
 /*
- * How many columns are ranked?
+ * Are columns ranked?
  */
-int
-la_sortkey_ranked(const LaSortKey *key)
+bool
+la_sortkey_is_ranked(const LaSortKey *key)
 {
-	return key->nranked;
+	return key->is_ranked;
 }
 
 /*
