@@ -93,7 +93,7 @@ end_job()
 	tail -n 15 "$TESTLOGS/$id.log" | sed 's/^/    /'
 	while read -r file; do
 		echo "    ---- $file"
-		tail -n 40 "$file" | sed 's/^/    /'
+		tail -n 70 "$file" | sed 's/^/    /'
 	done < <(sed -n 's/^trouble //p' "$TESTLOGS/$id.report")
 }
 

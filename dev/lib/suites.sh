@@ -174,6 +174,12 @@ own_tap()
 	if [ $rc -ne 0 ]; then
 		mkdir -p "$TESTLOGS/$name/tap"
 		cp "$DIR"/tmp_check/log/* "$TESTLOGS/$name/tap/" 2>/dev/null
+		{
+			# got and expected, or why a script died
+			grep -E -A 9 '^not ok |^# Tests were run but no plan|^#   Failed test' "$DIR/out" | head -n 60
+			grep -hE 'TRAP:|PANIC:|was terminated by signal' "$DIR"/tmp_check/log/*.log | head -n 10
+		} >"${REPORT%.report}.trouble"
+		trouble "${REPORT%.report}.trouble"
 	fi
 	return $rc
 }

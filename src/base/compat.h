@@ -211,9 +211,11 @@
  * 18 knows the size of an index page without asking the page.
  */
 #if PG_VERSION_NUM >= 180000
-#define la_bt_max_item_size(page)	((int) BTMaxItemSize)
+#define la_bt_max_item_size()	BTMaxItemSize
 #else
-#define la_bt_max_item_size(page)	((int) BTMaxItemSize(page))
+#define la_bt_max_item_size() \
+	BTMaxItemSize((Page) &(PageHeaderData) \
+				  {.pd_pagesize_version = BLCKSZ | PG_PAGE_LAYOUT_VERSION})
 #endif
 
 #endif							/* LA_COMPAT_H */

@@ -182,6 +182,16 @@ check_unique(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
 	u->have = true;
 }
 
+static void
+check_rest(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
+		   LaSort *sort)
+{
+	LaSortedRow row;
+
+	while (la_sort_next(sort, &row))
+		check_unique(u, heap, index, info, &row);
+}
+
 /*
  * Look for duplicates before the first page is written, where an index that is not
  * valid remains after the error, and where it costs little: the server leaves it
@@ -191,12 +201,10 @@ static void
 check_before_loading(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 {
 	Uniqueness	unique = {0};
-	LaSortedRow row;
 
 	if (!info->ii_Unique || !info->ii_Concurrent || !la_sort_can_rewind(sort))
 		return;
-	while (la_sort_next(sort, &row))
-		check_unique(&unique, heap, index, info, &row);
+	check_rest(&unique, heap, index, info, sort);
 	la_sort_rewind(sort);
 }
 
@@ -210,7 +218,15 @@ load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 	while (la_sort_next(sort, &row))
 	{
 		if (info->ii_Unique)
+		{
 			check_unique(&unique, heap, index, info, &row);
+			if (unlikely(!la_load_fits(row.tuple)))
+			{
+				/* stock sorts before it loads: a duplicate is reported first */
+				row.tuple = CopyIndexTuple(row.tuple);
+				check_rest(&unique, heap, index, info, sort);
+			}
+		}
 		la_load_add(load, row.tuple, row.equal);
 	}
 	la_load_end(load);

@@ -254,7 +254,7 @@ put(LaLoad *load, Level *level, const IndexTupleData *tuple, int posting)
 	int			room = header->pd_upper - header->pd_lower -
 		(int) sizeof(ItemIdData);
 
-	if (unlikely(size > la_bt_max_item_size(level->page)))
+	if (unlikely(!la_load_fits(tuple)))
 		_bt_check_third_page(load->index, load->heap, leaf, level->page,
 							 unconstify(IndexTupleData *, tuple));
 

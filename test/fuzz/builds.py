@@ -574,6 +574,9 @@ class Builds:
             return Result(outcome)
         only = re.search(r"(index|constraint) (concurrently )?(i\d)", sql)
         state = [x for (x,) in s.must("select state('t')") if not only or x.startswith(("t ", only[3]))]
+        if case.kind == "alter type":
+            # how many empty pages stock leaves behind the rows it rewrites is not the same each time
+            state = [re.sub(r"^(t r \S+) \d+", r"\1", x) for x in state]
         for name, oid in s.must(INDEXES):
             if only and name != only[3]:
                 continue
