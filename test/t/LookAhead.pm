@@ -132,7 +132,7 @@ sub nothing_pinned
 sub open_session
 {
 	my ($node, $settings) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $session = LookAhead::Session::of($node->background_psql('postgres', on_error_stop => 0));
 
 	ask($session, $settings);
 	return $session;
@@ -330,6 +330,28 @@ sub backend_fds
 	my @fds = glob "/proc/$pid/fd/*";
 
 	return @fds ? scalar @fds : undef;
+}
+
+# A background psql whose time limit is for each of its queries, and for its end.  That of
+# PostgreSQL::Test::BackgroundPsql is for its life, which can be as long as the test.
+package LookAhead::Session;
+
+our @ISA = ('PostgreSQL::Test::BackgroundPsql');
+
+sub of
+{
+	my ($psql) = @_;
+
+	$psql->set_query_timer_restart();
+	return bless $psql, 'LookAhead::Session';
+}
+
+sub quit
+{
+	my ($self) = @_;
+
+	$self->{timeout}->start();
+	return $self->SUPER::quit();
 }
 
 1;
