@@ -129,7 +129,7 @@ $session = open_session($node, forced());
 		  split /\n/, ask($session, $script);
 
 		is("@strange", '', "$kind with short timeouts");
-		ask($session, 'RESET statement_timeout');
+		reset_timeout($session);
 		nothing_pinned($node, "$kind with short timeouts");
 	}
 }

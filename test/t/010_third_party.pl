@@ -257,7 +257,8 @@ SKIP:
 	  ask($session, join("\n", map { "SET statement_timeout = '${_}ms';\n$plain;" } map { ($_) x 10 } 1 .. 5));
 	is("@strange", '', 'hnsw: short timeouts');
 	nothing_pinned($node, 'hnsw: short timeouts');
-	is( ask($session, "SET statement_timeout = 0; $plain;\n SET pg_lookahead.enable = off; $plain"),
+	reset_timeout($session);
+	is( ask($session, "$plain;\n SET pg_lookahead.enable = off; $plain"),
 		"$answer\n$answer", 'hnsw: the session goes on, with and without look-ahead');
 
 	# searches while others insert, delete and vacuum
@@ -266,7 +267,7 @@ SKIP:
 		qr/started/,
 		"\\echo started\nDO \$\$ BEGIN FOR i IN 6000 .. 6400 LOOP INSERT INTO v SELECT i, 0, repeat('w', 500), "
 		  . vector_of('i::bigint') . "; DELETE FROM v WHERE id = i - 5; COMMIT; END LOOP; END \$\$; VACUUM v;\n");
-	ask($session, 'SET pg_lookahead.enable = on; RESET statement_timeout');
+	ask($session, 'SET pg_lookahead.enable = on');
 	@strange = grep { !/^50\|\d+$/ } split /\n/, ask($session, "$plain;\n" x 100);
 	is("@strange", '', 'hnsw: searches beside a writer');
 	$_->quit for $writer, $session;
