@@ -155,7 +155,8 @@ own_library()
 	regress_end "$rc"
 }
 
-# own_tap NAME
+# own_tap NAME: a busy machine needs more time for a query, or for crash recovery, than the
+# tools' 180 and 60 seconds
 own_tap()
 {
 	local name=$1 pgxs missing rc=0
@@ -164,7 +165,7 @@ own_tap()
 	pgxs=$(pgxs_of "$name")
 	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
-		TMPDIR="$WORK" prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
+		PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 TMPDIR="$WORK" prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
 		"$WORK"/own/test/t/*.pl >"$DIR/out" 2>&1 || rc=$?
 	cat "$DIR/out"
 	count "$(grep -E '^ok [0-9]+' "$DIR/out" | grep -vc '# skip')" \
