@@ -161,7 +161,9 @@ sub ask
 	return join("\n", grep { $_ ne '' } $out, $err);
 }
 
-# RESET statement_timeout is subject to it: a busy machine may not get through in that time.
+# The error of a timeout that strikes when a statement has done its work, while it frees
+# memory and deletes temporary files, comes in place of the next statement: that may be
+# RESET, which then has not been done.  RESET is subject to the timeout itself, too.
 sub reset_timeout
 {
 	my ($session) = @_;
