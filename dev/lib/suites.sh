@@ -156,16 +156,18 @@ own_library()
 }
 
 # own_tap NAME: a busy machine needs more time for a query, or for crash recovery, than the
-# tools' 180 and 60 seconds
+# tools' 180 and 60 seconds, and for all scripts together more than for another job
 own_tap()
 {
 	local name=$1 pgxs missing rc=0
 
+	LIMIT[-1]=${LA_TIMEOUT:-3000}
 	job_dir "$name-own-tap" || return 1
 	pgxs=$(pgxs_of "$name")
 	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
-		PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 TMPDIR="$WORK" prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
+		TMPDIR="$WORK" PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 \
+		prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
 		"$WORK"/own/test/t/*.pl >"$DIR/out" 2>&1 || rc=$?
 	cat "$DIR/out"
 	count "$(grep -E '^ok [0-9]+' "$DIR/out" | grep -vc '# skip')" \
