@@ -189,7 +189,10 @@ check_rest(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
 	LaSortedRow row;
 
 	while (la_sort_next(sort, &row))
+	{
+		CHECK_FOR_INTERRUPTS();
 		check_unique(u, heap, index, info, &row);
+	}
 }
 
 /*
@@ -387,11 +390,13 @@ choose_key(Relation heap, Relation index, IndexInfo *info)
 	}
 	ranking.rows = la_estimate_rows(heap);
 	key = la_sortkey_create(index, &ranking, &why);
-	if (key == NULL || !la_sample_promises(heap, info, key))
+	if (key != NULL && !la_sample_promises(heap, info, key))
 	{
-		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
-		return NULL;
+		key = NULL;
+		why = "too many different values";
 	}
+	if (key == NULL)
+		report_left(index, LA_LEFT_MANY_VALUES, why);
 	return key;
 }
 
