@@ -17,9 +17,10 @@
  *		  |	statistics, indcheckxmin ... as ever
  *
  * The planner's part comes first in index_build(), whether or not there will be
- * workers, unless max_parallel_maintenance_workers is 0.  In that case the
- * statement runs with the variable at 1, and the hook tells the planner that the
- * table is not for workers.
+ * workers, unless max_parallel_maintenance_workers is 0.  In that case the variable
+ * is raised to 1 shortly before: when the index has been created, or has got its new
+ * file for a REINDEX.  The hook lowers it, and tells the planner that the table is not
+ * for workers.  No user's code runs in between, which could see the variable, or set it.
  *
  * Behaviours
  *	A	The index is stock's, byte for byte: order, posting lists, truncated keys,
@@ -38,7 +39,7 @@
  * Invariants
  *	I1	The relation's copy of the routine may outlive the setting: la_btbuild()
  *		looks at the setting each time.
- *	I2	After a statement, and while la_btbuild() reads rows,
+ *	I2	After a statement, and while functions of the user run,
  *		max_parallel_maintenance_workers is what the user has set.
  *
  * src/btree/build.c
@@ -48,6 +49,7 @@
 #include "access/nbtree.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
+#include "catalog/objectaccess.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class_d.h"
 #include "commands/defrem.h"
@@ -57,6 +59,7 @@
 #include "portability/instr_time.h"
 #include "tcop/utility.h"
 #include "utils/backend_progress.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -79,9 +82,17 @@
 
 static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
 static ProcessUtility_hook_type prev_process_utility_hook = NULL;
+static object_access_hook_type prev_object_access_hook = NULL;
 
-/* The statement runs with max_parallel_maintenance_workers at 1 instead of 0. */
-static bool pretending = false;
+/* A statement that may build indexes while max_parallel_maintenance_workers is 0. */
+typedef struct Statement
+{
+	bool		runs;
+	bool		raised;			/* the variable is 1 now */
+	Oid			reindexed;		/* the last index */
+} Statement;
+
+static Statement current = {0};
 
 /* ---- scan --------------------------------------------------------------- */
 
@@ -189,7 +200,10 @@ check_rest(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
 	LaSortedRow row;
 
 	while (la_sort_next(sort, &row))
+	{
+		CHECK_FOR_INTERRUPTS();
 		check_unique(u, heap, index, info, &row);
+	}
 }
 
 /*
@@ -387,11 +401,13 @@ choose_key(Relation heap, Relation index, IndexInfo *info)
 	}
 	ranking.rows = la_estimate_rows(heap);
 	key = la_sortkey_create(index, &ranking, &why);
-	if (key == NULL || !la_sample_promises(heap, info, key))
+	if (key != NULL && !la_sample_promises(heap, info, key))
 	{
-		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
-		return NULL;
+		key = NULL;
+		why = "too many different values";
 	}
+	if (key == NULL)
+		report_left(index, LA_LEFT_MANY_VALUES, why);
 	return key;
 }
 
@@ -409,11 +425,6 @@ static IndexBuildResult *
 la_btbuild(Relation heap, Relation index, IndexInfo *info)
 {
 	IndexBuildResult *result = NULL;
-	bool		told_otherwise = pretending && max_parallel_maintenance_workers == 1;
-
-	/* rows are read with the user's setting; after an error it stays */
-	if (told_otherwise)
-		max_parallel_maintenance_workers = 0;
 
 	if (is_wanted(heap, info))
 	{
@@ -436,10 +447,6 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 	}
 	if (result == NULL)
 		result = btbuild(heap, index, info);
-
-	/* for the statement's next index */
-	if (told_otherwise && max_parallel_maintenance_workers == 0)
-		max_parallel_maintenance_workers = 1;
 	return result;
 }
 
@@ -480,6 +487,27 @@ take_over_table(Oid relid)
 	RelationClose(heap);
 }
 
+/*
+ * With the variable at 0 plan_create_index_workers() does not come to the hook.
+ */
+static void
+raise_workers(void)
+{
+	if (current.runs && max_parallel_maintenance_workers == 0)
+	{
+		current.raised = true;
+		max_parallel_maintenance_workers = 1;
+	}
+}
+
+static void
+lower_workers(void)
+{
+	if (current.raised)
+		max_parallel_maintenance_workers = 0;
+	current.raised = false;
+}
+
 static void
 planned(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 {
@@ -494,8 +522,49 @@ planned(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		return;
 	if (la_enable && la_enable_index_build)
 		take_over_table(relid);
-	if (pretending && max_parallel_maintenance_workers == 1)
+	if (current.raised)
 		rel->rel_parallel_workers = 0;
+	lower_workers();
+}
+
+/*
+ * An index has been created: it is built next, or, of REINDEX CONCURRENTLY, after the
+ * others of the table, and then all of them are taken over with the first one.
+ */
+static void
+object_accessed(ObjectAccessType access, Oid class, Oid object, int subid, void *arg)
+{
+	if (prev_object_access_hook)
+		prev_object_access_hook(access, class, object, subid, arg);
+	if (current.runs && access == OAT_POST_CREATE && class == RelationRelationId &&
+		subid == 0)
+	{
+		/* its catalog rows cannot be seen yet, but it is open */
+		Relation	relation = RelationIdGetRelation(object);
+
+		if (!RelationIsValid(relation))
+			return;
+		/* ALTER TABLE may keep the file of an index that it creates anew */
+		if (relation->rd_rel->relkind == RELKIND_INDEX &&
+			relation->rd_rel->relfilenode == object)
+			raise_workers();
+		RelationClose(relation);
+	}
+}
+
+/*
+ * An index that is reindexed has got a new file: it is built next.  What changes later is
+ * its statistics.
+ */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	if (current.runs && OidIsValid(relid) && relid != current.reindexed &&
+		ReindexIsProcessingIndex(relid))
+	{
+		current.reindexed = relid;
+		raise_workers();
+	}
 }
 
 /*
@@ -540,7 +609,7 @@ process_utility(PlannedStmt *pstmt, const char *query, bool read_only,
 {
 	ProcessUtility_hook_type next = prev_process_utility_hook ?
 		prev_process_utility_hook : standard_ProcessUtility;
-	bool		was_pretending = pretending;
+	Statement	outer = current;
 
 	if (max_parallel_maintenance_workers != 0 || !la_enable ||
 		!la_enable_index_build || !builds_indexes(pstmt->utilityStmt))
@@ -550,8 +619,8 @@ process_utility(PlannedStmt *pstmt, const char *query, bool read_only,
 		return;
 	}
 
-	pretending = true;
-	max_parallel_maintenance_workers = 1;
+	memset(&current, 0, sizeof(current));
+	current.runs = true;
 	PG_TRY();
 	{
 		next(pstmt, query, read_only, context, params, environment, receiver,
@@ -559,9 +628,8 @@ process_utility(PlannedStmt *pstmt, const char *query, bool read_only,
 	}
 	PG_FINALLY();
 	{
-		pretending = was_pretending;
-		if (max_parallel_maintenance_workers == 1)
-			max_parallel_maintenance_workers = 0;
+		lower_workers();
+		current = outer;
 	}
 	PG_END_TRY();
 }
@@ -573,4 +641,7 @@ la_build_init(void)
 	get_relation_info_hook = planned;
 	prev_process_utility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
+	prev_object_access_hook = object_access_hook;
+	object_access_hook = object_accessed;
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }

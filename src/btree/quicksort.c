@@ -135,16 +135,34 @@ median(uint64 a, uint64 b, uint64 c)
 	return a < c ? a : Max(b, c);
 }
 
+/*
+ * The word of an entry in the k-th eighth.  Where in it looks random: at fixed places, all
+ * words would be alike where rows come in eight sorted batches, and each partition would
+ * split off next to nothing.
+ */
+static inline uint64
+word_in_eighth(const LaEntry *a, Size n, int k)
+{
+	Size		step = n / 8;
+	uint64		random = (uint64) n * 8 + k;
+
+	random *= UINT64CONST(0x9E3779B97F4A7C15);
+	random ^= random >> 32;
+	random *= UINT64CONST(0xBF58476D1CE4E5B9);
+	return a[k * step + (((random >> 32) * step) >> 32)].word;
+}
+
 static uint64
 choose_pivot(const LaEntry *a, Size n)
 {
-	Size		step = n / 8;
-
 	if (n < 64)
 		return median(a[0].word, a[n / 2].word, a[n - 1].word);
-	return median(median(a[0].word, a[step].word, a[2 * step].word),
-				  median(a[3 * step].word, a[4 * step].word, a[5 * step].word),
-				  median(a[6 * step].word, a[7 * step].word, a[n - 1].word));
+	return median(median(word_in_eighth(a, n, 0), word_in_eighth(a, n, 1),
+						 word_in_eighth(a, n, 2)),
+				  median(word_in_eighth(a, n, 3), a[n / 2].word,
+						 word_in_eighth(a, n, 4)),
+				  median(word_in_eighth(a, n, 5), word_in_eighth(a, n, 6),
+						 word_in_eighth(a, n, 7)));
 }
 
 /*

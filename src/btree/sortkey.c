@@ -32,7 +32,8 @@
  *
  * Ranks
  *		What has no code, such as text in other collations, can be coded by its rank
- *		among the values that have come before (rank.c), if there are few of them.
+ *		among the values that have come before (rank.c), if there are few of them, and
+ *		if they can be compared at all: an array of points is not.
  *
  * src/btree/sortkey.c
  */
@@ -52,6 +53,7 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "base/compat.h"
@@ -181,6 +183,23 @@ init_encoder(LaEncoder *e, Relation index, int column)
 	return NULL;
 }
 
+/*
+ * Is there a comparison for what the column's arrays or rows are made of?  If not, their
+ * comparison function raises an error, and how often stock would call it, if at all,
+ * depends on the columns before.
+ */
+static bool
+can_compare(Relation index, int column)
+{
+	Oid			function = index_getprocid(index, column + 1, BTORDER_PROC);
+	Oid			type = TupleDescAttr(RelationGetDescr(index), column)->atttypid;
+
+	if (function != F_BTARRAYCMP && function != F_BTRECORDCMP)
+		return true;
+	return OidIsValid(lookup_type_cache(getBaseType(type),
+										TYPECACHE_CMP_PROC)->cmp_proc);
+}
+
 /* Sets up what gives the column's values a rank, coded as a number. */
 static void
 init_ranks(Column *c, Relation index, int column, const LaRanking *ranking)
@@ -215,7 +234,7 @@ la_sortkey_create(Relation index, const LaRanking *ranking, const char **why)
 	{
 		const char *reason = init_encoder(&key->columns[i].encoder, index, i);
 
-		if (reason != NULL && ranking != NULL)
+		if (reason != NULL && ranking != NULL && can_compare(index, i))
 		{
 			init_ranks(&key->columns[i], index, i, ranking);
 			key->is_ranked = true;

@@ -271,6 +271,24 @@ same('array', $table, 'CREATE INDEX i ON t ((ARRAY[a, id]))');
 same('array, second', $table, 'CREATE INDEX i ON t (a, (ARRAY[id]))');
 same('array, many values', $table, 'CREATE INDEX i ON t ((ARRAY[id, a]), s)', settings => "SET maintenance_work_mem = '1MB'; SET max_parallel_maintenance_workers = 0;");
 
+# what has no comparison: stock finds out where it compares
+$node->safe_psql('postgres', 'CREATE TYPE public.place AS (p point)');
+my $points = 'CREATE DOMAIN points AS point[]; CREATE TABLE t AS SELECT i AS id, %s AS v, ROW(point(i, 0))::place AS r FROM generate_series(1, 10) i;';
+for my $type ('point[]', 'points')
+{
+	my $alike = sprintf $points, "'{\"(1,1)\"}'::$type";
+
+	same("$type, alike", $alike, 'CREATE INDEX i ON t (v)', took => [], left => ['i'], like => qr/could not identify a comparison function/);
+	same("$type, not compared", $alike, 'CREATE INDEX i ON t (id, v)', took => [], left => ['i'], like => qr/^i i f 10 /m);
+}
+same('rows, not compared', sprintf($points, 1), 'CREATE INDEX i ON t (id, r)', took => [], left => ['i'], like => qr/^i i f 10 /m);
+same('rows', sprintf($points, 1), 'CREATE INDEX i ON t (r)', took => [], left => ['i'], like => qr/could not identify a comparison function/);
+
+# rows that came in eight batches, each in order: no sort may take the square of their number
+same('eight batches', 'CREATE TABLE t AS SELECT id::bigint FROM generate_series(1, 8) batch, generate_series(1, 100000) id ORDER BY batch, id;',
+	"SET statement_timeout = '20s'; CREATE INDEX i ON t (id DESC); CREATE INDEX j ON t (id)", took => [ 'i', 'j' ],
+	settings => "SET maintenance_work_mem = '256MB'; SET max_parallel_maintenance_workers = 0;");
+
 # left to the server, with or without a word
 same('ranks, used up', 'CREATE TABLE t AS SELECT ARRAY[v] AS v FROM (VALUES (0::float8), (1)) x (v); INSERT INTO t SELECT ARRAY[2::float8 ^ -i] FROM generate_series(1, 200) i;',
 	'CREATE INDEX i ON t (v)', took => [], left => ['i']);
@@ -447,6 +465,8 @@ for my $workers (0, 2)
 	my $set = "SET max_parallel_maintenance_workers = $workers;";
 
 	same("$workers workers, shown", $table, "$set CREATE INDEX i ON t (s, a); $shown REINDEX TABLE t; $shown", took => [ 'i', 'i' ]);
+	same("$workers workers, of all indexes", $table . $indexes . 'CREATE INDEX h ON t USING hash (a);', "$set REINDEX TABLE CONCURRENTLY t; $shown VACUUM FULL t; $shown",
+		took => [ ('i') x 2, ('j') x 2, ('k') x 2 ]);
 	same("$workers workers, shown while building", $table . $spy, "$set CREATE INDEX i ON t (spy(id)); $shown",
 		took => ['i'], like => qr/NOTICE:  workers $workers\n/);
 	same("$workers workers, SET LOCAL", $table, "BEGIN; SET LOCAL max_parallel_maintenance_workers = $workers; CREATE INDEX i ON t (s, a); $shown COMMIT; $shown",
@@ -471,6 +491,28 @@ for my $workers (0, 2)
 			CREATE INDEX i ON t (s);
 			RETURN current_setting('max_parallel_maintenance_workers');
 		END \$\$; SELECT f(); $shown), took => ['i']);
+	# the user's code may run in the statement that builds the index, but not in the build
+	same("$workers workers, in a statement's functions", $table . q(
+		CREATE FUNCTION f(x int) RETURNS int LANGUAGE plpgsql AS $$
+		BEGIN
+			IF x = 1 THEN
+				RAISE NOTICE 'workers %', set_config('max_parallel_maintenance_workers', '4', true);
+			END IF;
+			RETURN x;
+		END $$;
+		CREATE INDEX i ON t (s);
+		CREATE MATERIALIZED VIEW m AS SELECT current_setting('max_parallel_maintenance_workers') AS n, id FROM t;
+		CREATE UNIQUE INDEX k ON m (id);), "$set ALTER TABLE t ALTER s TYPE varchar, ADD CHECK (f(id) > 0), ADD CONSTRAINT j UNIQUE (id); $shown"
+		  . "REFRESH MATERIALIZED VIEW m; SELECT DISTINCT n FROM m; DROP MATERIALIZED VIEW m; ALTER TABLE t ALTER id TYPE bigint USING f(id); $shown",
+		like => qr/^\Q$workers\E$/m);
+	same("$workers workers, in a trigger", $table . q(
+		CREATE FUNCTION f() RETURNS event_trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			RAISE NOTICE 'workers %', current_setting('max_parallel_maintenance_workers');
+			PERFORM set_config('max_parallel_maintenance_workers', '1', false);
+		END $$;), "CREATE EVENT TRIGGER la_trigger ON ddl_command_end EXECUTE FUNCTION f();"
+		  . join('', map { "$set $_; $shown" } 'CREATE INDEX i ON t (s)', 'REINDEX TABLE CONCURRENTLY t', 'CREATE INDEX CONCURRENTLY j ON t (a)', 'ALTER TABLE t ALTER id TYPE bigint')
+		  . 'DROP EVENT TRIGGER la_trigger', like => qr/workers $workers\n/);
 	same("$workers workers, set in the table's favour", "$table ALTER TABLE t SET (parallel_workers = 0);", "$set CREATE INDEX i ON t (s)", took => ['i']);
 }
 
