@@ -546,6 +546,7 @@ object_accessed(ObjectAccessType access, Oid class, Oid object, int subid, void 
 			return;
 		/* ALTER TABLE may keep the file of an index that it creates anew */
 		if (relation->rd_rel->relkind == RELKIND_INDEX &&
+			relation->rd_rel->relam == BTREE_AM_OID &&
 			relation->rd_rel->relfilenode == object)
 			raise_workers();
 		RelationClose(relation);
