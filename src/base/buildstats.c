@@ -38,7 +38,8 @@ typedef enum Counter
 static const char *const outcome_names[LA_NUM_BUILD_OUTCOMES] = {
 	"built",
 	"left: too many values",
-	"left: parallel"
+	"left: parallel",
+	"left: long values"
 };
 
 typedef struct SharedBuildStats

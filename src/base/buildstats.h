@@ -14,11 +14,12 @@ typedef enum LaBuildOutcome
 {
 	LA_BUILT,
 	LA_LEFT_MANY_VALUES,		/* too many different values to rank them */
-	LA_LEFT_PARALLEL			/* values would be ranked; stock's workers are
+	LA_LEFT_PARALLEL,			/* values would be ranked; stock's workers are
 								 * faster */
+	LA_LEFT_LONG_KEYS			/* the index compresses long values */
 } LaBuildOutcome;
 
-#define LA_NUM_BUILD_OUTCOMES (LA_LEFT_PARALLEL + 1)
+#define LA_NUM_BUILD_OUTCOMES (LA_LEFT_LONG_KEYS + 1)
 
 /* Times are microseconds. */
 typedef struct LaBuildFigures

@@ -27,7 +27,8 @@
  *		free space.
  *	B	What has no exact sort key, and too many values to rank them (rank.c), is built
  *		by stock, and DEBUG1 says why.  That there are too many may come out in the
- *		middle of the scan; then stock begins anew.
+ *		middle of the scan; then stock begins anew.  The same where long values are
+ *		compressed in the index: sort keys are not (sort.c).
  *	C	Duplicates in a unique index are found when rows come out in order.  The
  *		error is raised by the server: it is given the two rows to sort.
  *	D	Rows that are dead, but must be indexed, are no duplicates of anything.
@@ -337,10 +338,16 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 	info->ii_BrokenHotChain = scanned.broken_hot_chain;
 	if (scanned.given_up)
 	{
+		/* workers give up for no other reason */
+		bool		long_keys = parallel != NULL || la_sort_has_long_keys(sort);
+
 		la_sort_end(sort);
 		if (parallel != NULL)
 			la_parallel_end(parallel);
-		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
+		if (long_keys)
+			report_left(index, LA_LEFT_LONG_KEYS, "long values are compressed");
+		else
+			report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
 		return NULL;
 	}
 	if (ranked)

@@ -37,6 +37,7 @@ extern bool la_sort_next(LaSort *sort, LaSortedRow *row);
 extern bool la_sort_can_rewind(const LaSort *sort);
 extern void la_sort_rewind(LaSort *sort);
 extern bool la_sort_given_up(const LaSort *sort);
+extern bool la_sort_has_long_keys(const LaSort *sort);
 extern bool la_sort_spilled(const LaSort *sort);
 extern void la_sort_end(LaSort *sort);
 

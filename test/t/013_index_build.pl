@@ -637,6 +637,17 @@ for my $leader ('on', 'off')
 	# stock's processes and ours
 	cmp_ok(scalar keys %processes, '>=', 4, "parallel, leader $leader: several processes took part");
 }
+# long values that are compressed: given up in the middle, by one process or all of them
+my $long = q(CREATE TABLE t (id int, s text COLLATE "C") WITH (parallel_workers = 2);
+	INSERT INTO t SELECT i, md5(i::text) || repeat(md5((i % 100)::text), CASE WHEN i < %d THEN 0 ELSE 300 END) FROM generate_series(1, 4000) i;);
+for my $from (0, 2000)
+{
+	same("long values from $from on, $_ workers", sprintf($long, $from), 'CREATE INDEX i ON t (s, id)',
+		settings => "SET max_parallel_maintenance_workers = $_; SET maintenance_work_mem = '1MB'; SET min_parallel_table_scan_size = 0;",
+		took => ['i'], left => ['i']) for 0, 2;
+}
+same('few long values', sprintf($long, 3990), 'CREATE INDEX i ON t (s, id)', took => ['i'], left => []);
+
 # no worker can be had
 same('parallel, no worker to be had', $table, 'SET max_parallel_workers = 0; CREATE UNIQUE INDEX i ON t (s, id)',
 	settings => 'SET max_parallel_maintenance_workers = 2;', took => ['i']);
