@@ -548,6 +548,13 @@ la_sort_put(LaSort *sort, ItemPointer tid, const Datum *values,
 			next_chunk(sort, wanted);
 	}
 
+	if (sort->ncompressible > 0 && keys_are_long(sort, length, tuple_size))
+	{
+		sort->given_up = sort->long_keys = true;
+		MemoryContextSwitchTo(old);
+		return;
+	}
+
 	p = la_row_key(row) + length;
 	*p++ = (uint8) (block >> 24);
 	*p++ = (uint8) (block >> 16);
@@ -556,13 +563,6 @@ la_sort_put(LaSort *sort, ItemPointer tid, const Datum *values,
 	*p++ = (uint8) (offset >> 8);
 	*p++ = (uint8) offset;
 	row->key_length = length + LA_TID_LENGTH;
-	if (sort->ncompressible > 0 && keys_are_long(sort, length, tuple_size))
-	{
-		sort->given_up = sort->long_keys = true;
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(sort->scratch);
-		return;
-	}
 	while ((p - la_row_key(row)) % 8 != 0)
 		*p++ = 0;
 	row->flags = (alive ? 0 : LA_ROW_DEAD) | (key_null ? LA_ROW_NULL : 0);

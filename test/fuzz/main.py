@@ -82,8 +82,11 @@ class Fuzz:
         for sql in schema.create_temporary(random.Random(f"{self.args.seed}/tmp"), self.args.seed):
             s.must(sql)
         s.must("set client_min_messages = notice")
-        s.must(f"set statement_timeout = '{self.timeout}'")
+        self.set_timeout(s)
         return s
+
+    def set_timeout(self, s):
+        s.must(f"set statement_timeout = '{self.timeout}'")
 
     def setup(self):
         s = Session(self.server)
@@ -183,7 +186,7 @@ class Fuzz:
             s.execute("deallocate all")
         if transaction:
             s.must("reset all")
-            s.must(f"set statement_timeout = '{self.timeout}'")
+            self.set_timeout(s)
         return plans, outcomes
 
     def pair(self, case):
@@ -206,7 +209,7 @@ class Fuzz:
             finally:
                 s.execute("rollback")
                 s.must("reset all")
-                s.must(f"set statement_timeout = '{self.timeout}'")
+                self.set_timeout(s)
             return off, on
         if case.counters:
             self.run(case, False)       # sets hint bits and kills dead entries
@@ -245,7 +248,7 @@ class Fuzz:
                 for k in "12":
                     s.must(f"cluster {table}{k} using {table}{k}_order")
         s.must("reset all")
-        s.must(f"set statement_timeout = '{self.timeout}'")
+        self.set_timeout(s)
         return out
 
     @staticmethod
@@ -256,11 +259,11 @@ class Fuzz:
         """Both runs, with so much time that they come to their ends on a busy machine, too."""
         self.timeout = LONG_TIMEOUT
         try:
-            self.session.must(f"set statement_timeout = '{self.timeout}'")
+            self.set_timeout(self.session)
             return self.pair(case)
         finally:
             self.timeout = TIMEOUT
-            self.session.must(f"set statement_timeout = '{self.timeout}'")
+            self.set_timeout(self.session)
 
     def judge(self, case):
         """Run a case until its plans are comparable: (verdict, off, on)."""

@@ -637,6 +637,7 @@ for my $leader ('on', 'off')
 	# stock's processes and ours
 	cmp_ok(scalar keys %processes, '>=', 4, "parallel, leader $leader: several processes took part");
 }
+
 # long values that are compressed: given up in the middle, by one process or all of them
 my $long = q(CREATE TABLE t (id int, s text COLLATE "C") WITH (parallel_workers = 2);
 	INSERT INTO t SELECT i, md5(i::text) || repeat(md5((i % 100)::text), CASE WHEN i < %d THEN 0 ELSE 300 END) FROM generate_series(1, 4000) i;);
