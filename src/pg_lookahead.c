@@ -23,7 +23,7 @@
 #include "scan/scan.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
-PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "0.1.0");
+PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "0.2.0");
 #else
 PG_MODULE_MAGIC;
 #endif

@@ -12,6 +12,10 @@
  *			v                                     pg_stat_lookahead
  *		pg_lookahead_last_statement()
  *
+ * A node that must not look ahead has a reason instead of figures.  la_stats_refuse()
+ * keeps it in the query's memory context; when that goes away, the reason joins the
+ * figures of the node, if it has any, and else becomes a row of its own.
+ *
  * Locking: none.  The shared counters are atomics that are only added to; a
  * reset stores zeros, so an addition that runs at the same moment may survive
  * it.  The view can be off by what other backends have not flushed yet: a
@@ -42,6 +46,8 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -66,8 +72,19 @@ typedef struct NodeFigures
 	LaKind		kind;
 	Oid			heaprelid;
 	Oid			indexrelid;
+	const char *reason;			/* why it did not look ahead, or NULL */
 	LaCounters	counters;
 } NodeFigures;
+
+/* A node that must not look ahead, while its query runs. */
+typedef struct Refusal
+{
+	LaKind		kind;
+	Oid			heaprelid;
+	Oid			indexrelid;
+	const char *reason;
+	MemoryContextCallback callback;
+} Refusal;
 
 static const char *const kind_names[LA_NUM_KINDS] = {
 	"index scan",
@@ -83,6 +100,7 @@ static bool exit_registered = false;
 
 static NodeFigures last[MAX_LAST_NODES];
 static int	nlast = 0;
+static bool last_has_reasons = false;
 static TimestampTz last_statement = 0;
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -91,6 +109,7 @@ static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead);
 PG_FUNCTION_INFO_V1(pg_stat_lookahead_reset);
 PG_FUNCTION_INFO_V1(pg_lookahead_last_statement);
+PG_FUNCTION_INFO_V1(pg_lookahead_last_statement_0_2);
 
 static void
 request_shmem(void)
@@ -160,24 +179,41 @@ flush_at_exit(int code, Datum arg)
 	flush_pending();
 }
 
-static void
-remember_last(LaKind kind, Oid heaprelid, Oid indexrelid,
-			  const LaCounters *counters)
+/*
+ * The place for what a node that ends leaves behind, NULL if there are too many nodes.
+ * Figures and the reason of one node come one after the other, in any order; they go
+ * to the same place.
+ */
+static NodeFigures *
+place_of(LaKind kind, Oid heaprelid, Oid indexrelid, bool reason)
 {
 	TimestampTz now = GetCurrentStatementStartTimestamp();
+	NodeFigures *f;
 
 	if (now != last_statement)
 	{
 		nlast = 0;
+		last_has_reasons = false;
 		last_statement = now;
 	}
+	for (int i = nlast - 1; i >= 0 && (reason || last_has_reasons); i--)
+	{
+		f = &last[i];
+		if (f->kind == kind && f->heaprelid == heaprelid &&
+			f->indexrelid == indexrelid &&
+			f->counters.c[LA_SCANS_ARMED] == 0 &&
+			(reason ? f->reason == NULL :
+			 f->reason != NULL && f->counters.c[LA_SCANS_ATTACHED] == 0))
+			return f;
+	}
 	if (nlast >= MAX_LAST_NODES)
-		return;
-	last[nlast].kind = kind;
-	last[nlast].heaprelid = heaprelid;
-	last[nlast].indexrelid = indexrelid;
-	last[nlast].counters = *counters;
-	nlast++;
+		return NULL;
+	f = &last[nlast++];
+	memset(f, 0, sizeof(*f));
+	f->kind = kind;
+	f->heaprelid = heaprelid;
+	f->indexrelid = indexrelid;
+	return f;
 }
 
 /*
@@ -188,8 +224,10 @@ void
 la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 				 const LaCounters *counters)
 {
-	remember_last(kind, heaprelid, indexrelid, counters);
+	NodeFigures *f = place_of(kind, heaprelid, indexrelid, false);
 
+	if (f != NULL)
+		f->counters = *counters;
 	if (shared == NULL)
 		return;
 	if (counters->c[LA_SCANS_ARMED] == 0)
@@ -209,6 +247,53 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 	if (counters->c[LA_SCANS_ARMED] != 0 || npending >= FLUSH_AFTER ||
 		proc_exit_inprogress)
 		flush_pending();
+}
+
+/* The memory of a refused node's query goes: as la_stats_publish(). */
+static void
+publish_refusal(void *arg)
+{
+	const Refusal *r = arg;
+	NodeFigures *f = place_of(r->kind, r->heaprelid, r->indexrelid, true);
+
+	if (f == NULL)
+		return;
+	f->reason = r->reason;
+	last_has_reasons = true;
+}
+
+/*
+ * A node does not look ahead, because it could be noticed.  The reason is a string that
+ * lives for ever, and says what is in the way: "the outer side calls a volatile function".
+ */
+void
+la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
+				const char *reason)
+{
+	Refusal    *r = MemoryContextAlloc(estate->es_query_cxt, sizeof(Refusal));
+
+	r->kind = kind;
+	r->heaprelid = heaprelid;
+	r->indexrelid = indexrelid;
+	r->reason = reason;
+	r->callback.func = publish_refusal;
+	r->callback.arg = r;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &r->callback);
+
+	if (message_level_is_interesting(DEBUG1))
+	{
+		Oid			relid = OidIsValid(heaprelid) ? heaprelid : indexrelid;
+		char	   *name = OidIsValid(relid) ? get_rel_name(relid) : NULL;
+
+		if (name != NULL)
+			ereport(DEBUG1,
+					(errmsg_internal("pg_lookahead is not activated for %s on \"%s\": %s",
+									 kind_names[kind], name, reason)));
+		else
+			ereport(DEBUG1,
+					(errmsg_internal("pg_lookahead is not activated for %s: %s",
+									 kind_names[kind], reason)));
+	}
 }
 
 static void
@@ -264,10 +349,11 @@ pg_stat_lookahead_reset(PG_FUNCTION_ARGS)
 
 /*
  * One row for each node of the last statement that attached any, in the order
- * in which they ended.
+ * in which they ended.  The extension's 0.1.0 knows of nodes that were attached only,
+ * and of no reasons.
  */
-Datum
-pg_lookahead_last_statement(PG_FUNCTION_ARGS)
+static Datum
+last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -277,10 +363,12 @@ pg_lookahead_last_statement(PG_FUNCTION_ARGS)
 	{
 		const NodeFigures *f = &last[row];
 		const int64 *c = f->counters.c;
-		Datum		values[LA_NUM_SHARED_COUNTERS + 6];
-		bool		nulls[LA_NUM_SHARED_COUNTERS + 6] = {0};
+		Datum		values[LA_NUM_SHARED_COUNTERS + 7];
+		bool		nulls[LA_NUM_SHARED_COUNTERS + 7] = {0};
 		int			n = 0;
 
+		if (!with_reasons && f->reason != NULL && c[LA_SCANS_ATTACHED] == 0)
+			continue;
 		values[n++] = CStringGetTextDatum(kind_names[f->kind]);
 		/* a node may read several of them */
 		nulls[n] = !OidIsValid(f->heaprelid);
@@ -296,7 +384,23 @@ pg_lookahead_last_statement(PG_FUNCTION_ARGS)
 										 c[LA_DISTANCE_SAMPLES]);
 		values[n++] = Int64GetDatum(c[LA_DISTANCE_MAX]);
 		values[n++] = Int64GetDatum(c[LA_DISTANCE_CAPACITY]);
+		if (with_reasons && f->reason != NULL)
+			values[n++] = CStringGetTextDatum(f->reason);
+		else if (with_reasons)
+			nulls[n++] = true;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+Datum
+pg_lookahead_last_statement(PG_FUNCTION_ARGS)
+{
+	return last_statement_rows(fcinfo, false);
+}
+
+Datum
+pg_lookahead_last_statement_0_2(PG_FUNCTION_ARGS)
+{
+	return last_statement_rows(fcinfo, true);
 }

@@ -3,12 +3,16 @@
  *	  What look-ahead did: counters per scan, per backend and for the server.
  *
  * A room counts into an LaCounters of its own and hands it over with
- * la_stats_publish() when its node ends.  See stats.c for what happens then.
+ * la_stats_publish() when its node ends.  Where look-ahead is not activated
+ * because it would not be safe, the room says why with la_stats_refuse(), once per
+ * node and execution.  See stats.c for what happens then.
  *
  * src/base/stats.h
  */
 #ifndef LA_STATS_H
 #define LA_STATS_H
+
+#include "nodes/execnodes.h"
 
 /* Kinds of plan nodes that look ahead: one row each of pg_stat_lookahead. */
 typedef enum LaKind
@@ -59,5 +63,7 @@ typedef struct LaCounters
 extern void la_stats_init(void);
 extern void la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 							 const LaCounters *counters);
+extern void la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid,
+							Oid indexrelid, const char *reason);
 
 #endif							/* LA_STATS_H */
