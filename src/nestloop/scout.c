@@ -36,8 +36,8 @@
  *	  Where addresses are reused, they are what the inner scan would have found.
  *	- The windows are told visits in the order in which they are made: `told`
  *	  rows for leaf pages, all blocks of all rows for the heap.
- *	- No buffer is pinned and no lock held when this file returns, but for one page
- *	  of the visibility map.
+ *	- No buffer is pinned and no lock held when this file returns or pulls a row, but
+ *	  for one page of the visibility map.
  *
  * src/nestloop/scout.c
  */
@@ -460,19 +460,20 @@ restart_heap(void *arg)
 static void
 visit_heap(LaJoin *join, const Row *row, bool queued)
 {
-	Buffer		buffer = InvalidBuffer;
-
 	for (int i = 0; i < row->nvisits; i++)
 	{
+		Buffer		buffer = InvalidBuffer;
+
 		join->scout->visited = i;
 		visit(&join->heap, row->inner,
 			  visit_of(join->scout, row->first_visit + i)->block, queued,
 			  &buffer);
+
+		/* the next visit may pull rows */
+		ReleaseBuffer(buffer);
 	}
 	if (row->nvisits == 0)
 		no_visit(&join->heap);
-	if (BufferIsValid(buffer))
-		ReleaseBuffer(buffer);
 }
 
 /* Nobody looks ahead at the moment: what the windows hold gets stale. */
