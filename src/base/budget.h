@@ -1,22 +1,26 @@
 /*
  * budget.h
- *	  How much memory look-ahead may take, per scan and per backend.
+ *	  How much memory and how many buffers look-ahead may take.
  *
  * src/base/budget.h
  */
 #ifndef LA_BUDGET_H
 #define LA_BUDGET_H
 
-/* One for each scan, with nothing used at first. */
+/* One for each node, with nothing used at first. */
 typedef struct LaBudget
 {
 	Size		limit;			/* bytes */
 	Size		used;
+	int			pins[2];		/* of shared and of local buffers */
 } LaBudget;
 
 extern bool la_budget_has(LaBudget *budget, Size bytes);
 extern void la_budget_take(LaBudget *budget, Size bytes);
 extern void la_budget_return(LaBudget *budget, Size bytes);
+extern bool la_budget_has_pin(bool local);
+extern void la_budget_take_pin(LaBudget *budget, bool local);
+extern void la_budget_return_pin(LaBudget *budget, bool local);
 extern void la_budget_end(LaBudget *budget);
 
 #endif							/* LA_BUDGET_H */

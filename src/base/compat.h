@@ -195,6 +195,16 @@
 #endif
 
 /*
+ * 17 tells extensions how many more buffers a backend may pin.
+ */
+#if PG_VERSION_NUM >= 170000
+#define la_limit_additional_pins(pins, local) \
+	((local) ? LimitAdditionalLocalPins(pins) : LimitAdditionalPins(pins))
+#else
+#define la_limit_additional_pins(pins, local)	((void) 0)
+#endif
+
+/*
  * 17 writes new files in bulk (commit 8af256524893).  Before, a page goes to the file as
  * it comes; 16 wants its memory aligned for O_DIRECT (commit faeedbcefd40).
  */

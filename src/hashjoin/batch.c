@@ -16,7 +16,7 @@
  *	   looked up and joined, while it is in the outer child's slot.
  *	B. Rows of a batch are copied into slots of the outer child's own kind: the columns
  *	   that are needed, if these are all by value, or lie in one of the MOST_PINS buffers
- *	   that the batch keeps pinned; otherwise the row.
+ *	   that the batch keeps pinned, as long as the budget allows; otherwise the row.
  *	C. Where not all rows may be taken, batches begin with one row, and double; the first
  *	   one is joined before another is taken.
  *	D. EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when it
@@ -178,9 +178,10 @@ share_pin(LaHashJoin *join, int which, TupleTableSlot *slot)
 		return false;
 	if (n > 0 && pins[n - 1] == buffer)
 		return true;
-	if (n == MOST_PINS)
+	if (n == MOST_PINS || !la_budget_has_pin(BufferIsLocal(buffer)))
 		return false;
 	IncrBufferRefCount(buffer);
+	la_budget_take_pin(&join->budget, BufferIsLocal(buffer));
 	pins[n] = buffer;
 	join->npins[which] = n + 1;
 	return true;
@@ -190,7 +191,12 @@ static void
 release_pins(LaHashJoin *join, int which)
 {
 	while (join->npins[which] > 0)
-		ReleaseBuffer(join->pins[which][--join->npins[which]]);
+	{
+		Buffer		buffer = join->pins[which][--join->npins[which]];
+
+		la_budget_return_pin(&join->budget, BufferIsLocal(buffer));
+		ReleaseBuffer(buffer);
+	}
 }
 
 /* Behaviour B. */

@@ -62,6 +62,7 @@ on_end(LaTakeover *takeover)
 {
 	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
 
+	la_budget_end(&join->budget);
 	if (join->counters.c[LA_SCANS_ATTACHED] > 0)
 		la_stats_publish(LA_KIND_HASH_JOIN, InvalidOid, InvalidOid,
 						 &join->counters);

@@ -14,6 +14,7 @@
 
 #include "attach/attach.h"
 #include "attach/takeover.h"
+#include "base/budget.h"
 #include "base/compat.h"
 #include "base/stats.h"
 
@@ -42,6 +43,7 @@ typedef struct LaHashJoin
 	bool		skippable;
 	Bitmapset  *initplan_params;
 	LaCounters	counters;
+	LaBudget	budget;			/* of pins */
 
 	bool		given_up;		/* the server's own function goes on */
 	bool		prepared;		/* to look rows up in the table */

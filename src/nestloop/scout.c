@@ -44,7 +44,6 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -89,10 +88,12 @@ la_scout_create(LaJoin *join)
 	scout->read_leaf = scout->told_leaf = LA_NO_PLACE;
 	join->leaf.window = la_window_create(join->leaf.rels, join->ninners, leaf,
 										 &join->leaf.policy,
-										 &join->leaf.counters);
+										 &join->leaf.counters,
+										 &join->budget);
 	join->heap.window = la_window_create(join->heap.rels, join->ninners, heap,
 										 &join->heap.policy,
-										 &join->heap.counters);
+										 &join->heap.counters,
+										 &join->budget);
 	MemoryContextSwitchTo(old);
 	return scout;
 }
@@ -192,16 +193,14 @@ la_scout_find_leaf(LaJoin *join, Row *row, bool may_wait)
 }
 
 static bool
-is_all_visible(LaScout *scout, int inner, Relation heap, BlockNumber block)
+is_all_visible(LaScout *scout, int inner, Relation heap, BlockNumber block,
+			   LaBudget *budget)
 {
 	/* it would be taken for the same page of another heap's map */
-	if (inner != scout->vm_inner && BufferIsValid(scout->vmbuf))
-	{
-		ReleaseBuffer(scout->vmbuf);
-		scout->vmbuf = InvalidBuffer;
-	}
+	if (inner != scout->vm_inner)
+		la_issue_release_map(&scout->vmbuf, budget);
 	scout->vm_inner = inner;
-	return VM_ALL_VISIBLE(heap, block, &scout->vmbuf);
+	return la_issue_all_visible(heap, block, &scout->vmbuf, budget);
 }
 
 /* The heap blocks of the matches, without repetitions. */
@@ -221,7 +220,7 @@ note_matches(LaJoin *join, Row *row, const LaMatches *matches)
 			continue;
 		last = block;
 		if (inner->index_only &&
-			is_all_visible(scout, row->inner, inner->heap, block))
+			is_all_visible(scout, row->inner, inner->heap, block, &join->budget))
 			continue;
 		v->rel = row->inner;
 		v->block = block;
@@ -622,7 +621,5 @@ la_scout_clear(LaJoin *join)
 	scout->leaf_row = scout->heap_row = scout->head;
 	scout->heap_visit = 0;
 	scout->told_leaf = scout->read_leaf = LA_NO_PLACE;
-	if (BufferIsValid(scout->vmbuf))
-		ReleaseBuffer(scout->vmbuf);
-	scout->vmbuf = InvalidBuffer;
+	la_issue_release_map(&scout->vmbuf, &join->budget);
 }

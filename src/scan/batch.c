@@ -10,7 +10,8 @@
  * keeps the array keys right (G).
  *
  * Invariants:
- *	- a batch with a valid pos->buf owns one pin of it, until la_batch_free;
+ *	- a batch with a valid pos->buf owns one pin of it, which is counted in the scan's
+ *	  budget, until la_batch_free;
  *	- killed[] names items of this batch only, and is applied with this batch's
  *	  position in place, so that _bt_killitems sees the page number, LSN and pin
  *	  that belong to them;
@@ -89,11 +90,24 @@ free_memory(LaBatches *bs, LaBatch *b)
 	pfree(b);
 }
 
+/*
+ * The pin of a batch's page is the batch's own.
+ */
+void
+la_batch_own_pin(LaBatches *bs)
+{
+	la_budget_take_pin(&bs->ls->budget, RelationUsesLocalBuffers(bs->ls->real));
+}
+
 void
 la_batch_free(LaBatches *bs, LaBatch *b)
 {
 	if (BufferIsValid(b->pos->buf))
+	{
 		ReleaseBuffer(b->pos->buf);
+		la_budget_return_pin(&bs->ls->budget,
+							 RelationUsesLocalBuffers(bs->ls->real));
+	}
 	b->pos->buf = InvalidBuffer;
 	b->nkilled = 0;
 

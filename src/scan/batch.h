@@ -42,6 +42,7 @@ extern int	la_batch_items_taken(IndexScanDesc scan, ScanDirection dir);
 extern Size la_batch_most_bytes(const LaBatches *bs);
 extern LaBatch *la_batch_copy(LaBatches *bs, BTScanPos pos,
 							  const char *tuples);
+extern void la_batch_own_pin(LaBatches *bs);
 extern void la_batch_free(LaBatches *bs, LaBatch *b);
 extern void la_batch_free_spare(LaBatches *bs);
 extern void la_batch_save_elements(LaBatches *bs, LaBatch *b, bool of_mark);

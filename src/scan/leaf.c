@@ -19,7 +19,7 @@
  * nbtree keeps the page pinned (index-only scans, unlogged and temporary
  * indexes), a pin of its own.  Those pins keep VACUUM from removing what the
  * batch points to until its rows are returned, exactly as nbtree's one pin does;
- * at most MAX_PINNED batches hold one.
+ * at most MAX_PINNED batches hold one, and no more than the budget of pins allows.
  *
  * Behaviours:
  *	A. Begin: the page in currPos becomes the first batch; killed items and the
@@ -131,7 +131,10 @@ push_current_page(LaLeaves *lv)
 	LaBatch    *b = la_batch_copy(&lv->batches, &so->currPos, so->currTuples);
 
 	if (BufferIsValid(so->currPos.buf))
+	{
 		IncrBufferRefCount(so->currPos.buf);
+		la_batch_own_pin(&lv->batches);
+	}
 	la_batch_save_elements(&lv->batches, b, false);
 #ifdef LA_BT_ARRAYS_IN_SCAN
 	if (so->needPrimScan)
@@ -213,7 +216,11 @@ may_read_ahead(LaLeaves *lv)
 	if (lv->read_to_end || IsolationIsSerializable())
 		return false;
 	if (BufferIsValid(ring_slot(lv, lv->head)->pos->buf))
+	{
+		if (!la_budget_has_pin(RelationUsesLocalBuffers(ls->real)))
+			return false;
 		most = Min(most, MAX_PINNED);
+	}
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_BATCHES);
 	return nbatches < most &&
@@ -270,7 +277,10 @@ take_mark(LaLeaves *lv)
 		la_batch_save_elements(&lv->batches, lv->kept, true);
 		lv->marked = true;
 		lv->mark.item = so->markPos.itemIndex;
-		BTScanPosInvalidate(so->markPos);	/* its pin is the batch's now */
+		/* its pin is the batch's now */
+		if (BufferIsValid(so->markPos.buf))
+			la_batch_own_pin(&lv->batches);
+		BTScanPosInvalidate(so->markPos);
 	}
 }
 
@@ -348,7 +358,7 @@ create(LaScan *ls)
 	lv->batches.ls = ls;
 	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
 	lv->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								  &ls->policy, &ls->counters);
+								  &ls->policy, &ls->counters, &ls->budget);
 	lv->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, lv->bytes);
 	MemoryContextSwitchTo(old);

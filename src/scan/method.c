@@ -11,7 +11,8 @@
  *			bucket since: stock keeps the primary bucket page pinned for the
  *			whole scan for that reason (and the old bucket's during a split).
  *			The scan may end, and drop these pins, while rows are still queued,
- *			so the queue holds pins of its own.
+ *			so the queue holds pins of its own.  Stock, which has not come to the
+ *			end by then, holds them as well: they are no more pins than its.
  *	GiST	Dead entries are marked by a function that is not exported, which
  *			gistgettuple calls before it turns to the next page.  So we let it:
  *			the scan state is set to the page in question, with its LSN and its

@@ -316,7 +316,7 @@ create(LaScan *ls)
 		q->tuples = AllocSetContextCreate(ls->context, "pg_lookahead tuples",
 										  ALLOCSET_DEFAULT_SIZES);
 	q->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								 &ls->policy, &ls->counters);
+								 &ls->policy, &ls->counters, &ls->budget);
 	q->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, q->bytes);
 	MemoryContextSwitchTo(old);

@@ -47,7 +47,6 @@
 
 #include "access/amapi.h"
 #include "access/nbtree.h"
-#include "access/visibilitymap.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
@@ -99,8 +98,9 @@ heap_needed(LaScan *ls, ItemPointer tid)
 {
 	if (ls->kind != LA_KIND_INDEX_ONLY_SCAN)
 		return true;
-	return !VM_ALL_VISIBLE(ls->scan->heapRelation,
-						   ItemPointerGetBlockNumber(tid), &ls->vmbuf);
+	return !la_issue_all_visible(ls->scan->heapRelation,
+								 ItemPointerGetBlockNumber(tid), &ls->vmbuf,
+								 &ls->budget);
 }
 
 /*
@@ -405,9 +405,7 @@ shim_endscan(IndexScanDesc scan)
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	finish_scan(ls);
-	if (BufferIsValid(ls->vmbuf))
-		ReleaseBuffer(ls->vmbuf);
-	ls->vmbuf = InvalidBuffer;
+	la_issue_release_map(&ls->vmbuf, &ls->budget);
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amendscan(scan);
 }

@@ -18,8 +18,8 @@
  * up VACUUM, and on a standby the replay.  A read in flight has to.  So reads
  * are settled, in the order of the scan, at the first visit that finds them
  * done; an idle cursor keeps what was in flight at its last visit, at most
- * max_distance buffers and never more than the backend's share
- * (GetAdditionalPinLimit).  On a standby no read is started: a pin there can
+ * max_distance buffers and never more than the budget of pins allows (budget.c).
+ * On a standby no read is started: a pin there can
  * cancel queries.
  *
  * Memory.  The server writes the result of a read into the operation, so a slot
@@ -49,6 +49,7 @@ typedef struct Slot
 
 struct LaAio
 {
+	LaBudget   *budget;
 	int			nfree;
 	int		   *free;
 	Slot		slots[FLEXIBLE_ARRAY_MEMBER];
@@ -68,21 +69,30 @@ la_aio_size(int slots)
 }
 
 LaAio *
-la_aio_create(int slots)
+la_aio_create(int slots, LaBudget *budget)
 {
 	LaAio	   *aio = palloc0(la_aio_size(slots));
 
+	aio->budget = budget;
 	aio->free = (int *) &aio->slots[slots];
 	for (int i = 0; i < slots; i++)
 		aio->free[aio->nfree++] = i;
 	return aio;
 }
 
-/* How many more reads may be started now? */
-int
-la_aio_most(const LaAio *aio)
+/* May another read be started now? */
+bool
+la_aio_has_room(const LaAio *aio)
 {
-	return Min(aio->nfree, (int) GetAdditionalPinLimit());
+	return aio->nfree > 0 && la_budget_has_pin(false);
+}
+
+/* The slot's read is over; its pin is the caller's, or has gone. */
+static void
+free_slot(LaAio *aio, int slot)
+{
+	la_budget_return_pin(aio->budget, false);
+	aio->free[aio->nfree++] = slot;
 }
 
 /*
@@ -96,7 +106,7 @@ la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 
 	if (la_issue_is_cached(rel, block, recent))
 		return LA_ISSUE_CACHED;
-	if (la_aio_most(aio) <= 0)
+	if (!la_aio_has_room(aio))
 		return LA_ISSUE_NOTHING;
 
 	s = &aio->slots[aio->free[aio->nfree - 1]];
@@ -112,6 +122,7 @@ la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 		ReleaseBuffer(s->buffer);
 		return LA_ISSUE_CACHED;
 	}
+	la_budget_take_pin(aio->budget, false);
 	*slot = aio->free[--aio->nfree];
 	return LA_ISSUE_STARTED;
 }
@@ -129,7 +140,7 @@ la_aio_settle(LaAio *aio, int slot, Buffer *recent)
 		return false;
 	*recent = s->buffer;
 	ReleaseBuffer(s->buffer);
-	aio->free[aio->nfree++] = slot;
+	free_slot(aio, slot);
 	return true;
 }
 
@@ -142,7 +153,7 @@ la_aio_finish(LaAio *aio, int slot)
 	Slot	   *s = &aio->slots[slot];
 
 	WaitReadBuffers(&s->op);
-	aio->free[aio->nfree++] = slot;
+	free_slot(aio, slot);
 	return s->buffer;
 }
 
@@ -153,7 +164,7 @@ la_aio_cancel(LaAio *aio, int slot)
 
 	pgaio_wref_wait(&s->op.io_wref);
 	ReleaseBuffer(s->buffer);
-	aio->free[aio->nfree++] = slot;
+	free_slot(aio, slot);
 }
 
 #else							/* !LA_HAVE_AIO */
@@ -171,15 +182,15 @@ la_aio_size(int slots)
 }
 
 LaAio *
-la_aio_create(int slots)
+la_aio_create(int slots, LaBudget *budget)
 {
 	return NULL;
 }
 
-int
-la_aio_most(const LaAio *aio)
+bool
+la_aio_has_room(const LaAio *aio)
 {
-	return 0;
+	return false;
 }
 
 LaIssueResult

@@ -13,8 +13,8 @@
 
 extern bool la_aio_works(Relation rel);
 extern Size la_aio_size(int slots);
-extern LaAio *la_aio_create(int slots);
-extern int	la_aio_most(const LaAio *aio);
+extern LaAio *la_aio_create(int slots, LaBudget *budget);
+extern bool la_aio_has_room(const LaAio *aio);
 extern LaIssueResult la_aio_start(LaAio *aio, Relation rel, BlockNumber block,
 								  int *slot, Buffer *recent);
 extern bool la_aio_settle(LaAio *aio, int slot, Buffer *recent);

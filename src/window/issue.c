@@ -37,6 +37,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/visibilitymap.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "storage/buf_internals.h"
@@ -232,6 +233,43 @@ replace_current(Relation rel, Buffer buffer, Buffer *current)
 	*current = buffer;
 	if (buffer != previous)
 		prune(rel, buffer);
+}
+
+/*
+ * Is the heap page all-visible?  *map keeps the page of the visibility map pinned for
+ * the next one, if the budget has room for a pin.
+ */
+bool
+la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
+					 LaBudget *budget)
+{
+	bool		local = RelationUsesLocalBuffers(heap);
+	bool		counted = BufferIsValid(*map);
+	bool		visible = VM_ALL_VISIBLE(heap, block, map);
+
+	if (!counted && BufferIsValid(*map))
+	{
+		if (la_budget_has_pin(local))
+			la_budget_take_pin(budget, local);
+		else
+		{
+			ReleaseBuffer(*map);
+			*map = InvalidBuffer;
+		}
+	}
+	else if (counted && !BufferIsValid(*map))
+		la_budget_return_pin(budget, local);
+	return visible;
+}
+
+void
+la_issue_release_map(Buffer *map, LaBudget *budget)
+{
+	if (!BufferIsValid(*map))
+		return;
+	la_budget_return_pin(budget, BufferIsLocal(*map));
+	ReleaseBuffer(*map);
+	*map = InvalidBuffer;
 }
 
 /*

@@ -11,6 +11,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "base/budget.h"
+
 typedef struct LaAio LaAio;		/* see aio.h */
 
 /* Tell the CPU that this address will be read. */
@@ -48,6 +50,9 @@ extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
 								  Buffer *current);
 extern LaReadResult la_issue_finish(Relation rel, LaAio *aio, int slot,
 									Buffer *current);
+extern bool la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
+								 LaBudget *budget);
+extern void la_issue_release_map(Buffer *map, LaBudget *budget);
 extern double la_issue_clock_us(void);
 
 /*

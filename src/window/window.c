@@ -237,7 +237,7 @@ la_window_size(Relation *rels, int nrels, const LaPolicy *policy)
  */
 LaWindow *
 la_window_create(Relation *rels, int nrels, LaProducer producer,
-				 LaPolicy *policy, LaCounters *counters)
+				 LaPolicy *policy, LaCounters *counters, LaBudget *budget)
 {
 	LaWindow   *w;
 
@@ -259,7 +259,7 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	for (int i = 0; i < RECENT_SLOTS; i++)
 		w->recent[i].place = LA_NO_PLACE;
 	if (uses_aio(rels[0]))
-		w->aio = la_aio_create(aio_slots(policy));
+		w->aio = la_aio_create(aio_slots(policy), budget);
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
 	return w;
 }
@@ -319,7 +319,8 @@ settle(LaWindow *w)
 				w->in_flight--;
 				w->landed++;
 			}
-			else if (w->in_flight < w->policy->config.max_distance)
+			else if (w->in_flight < w->policy->config.max_distance &&
+					 la_aio_has_room(w->aio))
 				return;
 			else
 				in_order = false;
@@ -500,7 +501,7 @@ top_up(LaWindow *w)
 
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
 		   w->undecided < MOST_UNDECIDED &&
-		   (w->aio == NULL || la_aio_most(w->aio) > 0) &&
+		   (w->aio == NULL || la_aio_has_room(w->aio)) &&
 		   w->producer.next_visit(w->producer.arg, &f))
 		foresee(w, &f);
 }

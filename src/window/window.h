@@ -15,6 +15,7 @@
 #include "storage/off.h"
 #include "utils/relcache.h"
 
+#include "base/budget.h"
 #include "base/stats.h"
 #include "window/policy.h"
 
@@ -59,7 +60,7 @@ extern LaVisitResult la_window_read_observed(Relation rel, BlockNumber block,
 extern Size la_window_size(Relation *rels, int nrels, const LaPolicy *policy);
 extern LaWindow *la_window_create(Relation *rels, int nrels,
 								  LaProducer producer, LaPolicy *policy,
-								  LaCounters *counters);
+								  LaCounters *counters, LaBudget *budget);
 extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);
 extern void la_window_clear(LaWindow *window);
