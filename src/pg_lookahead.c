@@ -12,6 +12,7 @@
 #include "fmgr.h"
 
 #include "attach/attach.h"
+#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -34,6 +35,7 @@ void
 _PG_init(void)
 {
 	la_guc_init();
+	la_am_init();
 	la_stats_init();
 	la_explain_init();
 	la_attach_init();

@@ -187,11 +187,22 @@
 #endif
 
 /*
- * 18 lets extensions print below a plan node (commit 4fd02bf7cf94) and name
- * themselves in their magic block (commit 9324c8c58065).
+ * 18 lets extensions print below a plan node (commit 4fd02bf7cf94) and tell their
+ * name and version in their magic block (commit 9324c8c58065).
  */
 #if PG_VERSION_NUM >= 180000
 #define LA_HAVE_EXPLAIN_HOOK 1
+#define LA_HAVE_MODULE_VERSIONS 1
+#endif
+
+/*
+ * 16 has a memory context for settings (commit 407b50f2d421); what check hooks give
+ * to the server has to come from there.
+ */
+#if PG_VERSION_NUM >= 160000
+#define la_guc_alloc(size)	guc_malloc(LOG, size)
+#else
+#define la_guc_alloc(size)	malloc(size)
 #endif
 
 /*

@@ -2,9 +2,12 @@
  * guc.c
  *	  The settings of pg_lookahead.
  *
- * All of them are PGC_USERSET: look-ahead changes when a block is read, never
+ * All of them but one are PGC_USERSET: look-ahead changes when a block is read, never
  * what a query returns, so any user may tune it for a session, a function or
- * a transaction.  The defaults are for storage whose random read takes some
+ * a transaction.  The exception is additional_access_methods.  It vouches for code
+ * that we do not know, which may return wrong rows if it is run ahead, or crash; and
+ * what a session sets holds inside SECURITY DEFINER functions, policies and foreign key
+ * checks of others, too.  So it takes a superuser, or the privilege to set it.  The defaults are for storage whose random read takes some
  * 50 us and more; README tells when to change them.
  *
  * A running scan reads its settings when it is attached (see
@@ -16,9 +19,15 @@
 
 #include <limits.h>
 
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/pg_am.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "utils/guc.h"
+#include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "base/compat.h"
@@ -45,6 +54,11 @@ int			la_scan_memory = 2048;
 int			la_backend_memory = 32768;
 
 static char *excluded_access_methods = NULL;
+static char *additional_access_methods = NULL;
+
+/* The same, taken apart: see check_names(). */
+static const char *excluded_names = NULL;
+static const char *additional_names = NULL;
 
 static void
 define_bool(const char *name, const char *brief, const char *detail,
@@ -62,18 +76,109 @@ define_int(const char *name, const char *brief, const char *detail,
 							PGC_USERSET, flags, NULL, NULL, NULL);
 }
 
+/*
+ * A name that no access method has is likely to be misspelt.  It is accepted with a
+ * WARNING: the method may be created later, or exist in another database.  Nobody
+ * is told who did not set it in this session; nor can catalogs be read outside of a
+ * transaction.
+ */
+static void
+warn_of_unknown_name(const char *setting, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(AMNAME, CStringGetDatum(name));
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(WARNING,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("access method \"%s\" does not exist", name),
+				 errdetail("The name has no effect in \"%s\".", setting)));
+	else if (((Form_pg_am) GETSTRUCT(tuple))->amtype != AMTYPE_INDEX)
+		ereport(WARNING,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("access method \"%s\" is not an index access method", name),
+				 errdetail("The name has no effect in \"%s\".", setting)));
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+}
+
+/*
+ * A list of access methods: what is kept of it are the names, one after the other, behind
+ * the last of them an empty one.
+ */
+static bool
+check_names(const char *setting, char **newval, void **extra, GucSource source)
+{
+	bool		warn = source >= PGC_S_INTERACTIVE && IsTransactionState() &&
+		OidIsValid(MyDatabaseId) && !InitializingParallelWorker;
+	char	   *copy = pstrdup(*newval);
+	List	   *names = NIL;
+	char	   *end;
+	ListCell   *lc;
+
+	if (!SplitIdentifierString(copy, ',', &names))
+	{
+		GUC_check_errdetail("List syntax is invalid.");
+		pfree(copy);
+		list_free(names);
+		return false;
+	}
+	/* each is followed by a comma at least, or by the end */
+	end = *extra = la_guc_alloc(strlen(*newval) + 2);
+	foreach(lc, names)
+	{
+		if (end == NULL)
+			break;
+		if (warn)
+			warn_of_unknown_name(setting, lfirst(lc));
+		strcpy(end, lfirst(lc));
+		end += strlen(end) + 1;
+	}
+	if (end != NULL)
+		*end = '\0';
+	pfree(copy);
+	list_free(names);
+	return end != NULL;
+}
+
 static bool
 check_excluded(char **newval, void **extra, GucSource source)
 {
-	char	   *copy = pstrdup(*newval);
-	List	   *names;
-	bool		valid = SplitIdentifierString(copy, ',', &names);
+	return check_names("pg_lookahead.excluded_access_methods", newval, extra, source);
+}
 
-	if (!valid)
-		GUC_check_errdetail("List syntax is invalid.");
-	pfree(copy);
-	list_free(names);
-	return valid;
+static void
+assign_excluded(const char *newval, void *extra)
+{
+	excluded_names = extra;
+}
+
+static bool
+check_additional(char **newval, void **extra, GucSource source)
+{
+	return check_names("pg_lookahead.additional_access_methods", newval, extra, source);
+}
+
+static void
+assign_additional(const char *newval, void *extra)
+{
+	additional_names = extra;
+}
+
+static bool
+is_listed(const char *names, Oid am)
+{
+	char	   *name;
+	bool		found = false;
+
+	if (names == NULL || names[0] == '\0')
+		return false;
+	name = get_am_name(am);
+	if (name == NULL)
+		return false;
+	for (; names[0] != '\0' && !found; names += strlen(names) + 1)
+		found = strcmp(names, name) == 0;
+	pfree(name);
+	return found;
 }
 
 /*
@@ -82,24 +187,16 @@ check_excluded(char **newval, void **extra, GucSource source)
 bool
 la_am_is_excluded(Oid am)
 {
-	char	   *copy;
-	List	   *names;
-	ListCell   *lc;
-	char	   *name;
-	bool		found = false;
+	return is_listed(excluded_names, am);
+}
 
-	if (excluded_access_methods == NULL || excluded_access_methods[0] == '\0')
-		return false;
-	copy = pstrdup(excluded_access_methods);
-	name = get_am_name(am);
-	if (name != NULL && SplitIdentifierString(copy, ',', &names))
-	{
-		foreach(lc, names)
-			found |= strcmp((char *) lfirst(lc), name) == 0;
-		list_free(names);
-	}
-	pfree(copy);
-	return found;
+/*
+ * ... or not, although the access method is not known?
+ */
+bool
+la_am_is_added(Oid am)
+{
+	return is_listed(additional_names, am);
 }
 
 void
@@ -186,9 +283,14 @@ la_guc_init(void)
 			   &la_backend_memory, 32768, 0, MAX_KILOBYTES, GUC_UNIT_KB);
 	DefineCustomStringVariable("pg_lookahead.excluded_access_methods",
 							   "Lists index access methods whose scans never look ahead.",
-							   "For access methods of other extensions that cannot be run ahead of the executor.",
+							   NULL,
 							   &excluded_access_methods, "", PGC_USERSET,
-							   GUC_LIST_INPUT, check_excluded, NULL, NULL);
+							   GUC_LIST_INPUT, check_excluded, assign_excluded, NULL);
+	DefineCustomStringVariable("pg_lookahead.additional_access_methods",
+							   "Lists index access methods that look ahead although pg_lookahead does not know them.",
+							   "Their functions must not depend on the row that a scan has returned last.",
+							   &additional_access_methods, "", PGC_SUSET,
+							   GUC_LIST_INPUT, check_additional, assign_additional, NULL);
 
 	MarkGUCPrefixReserved("pg_lookahead");
 }

@@ -45,12 +45,10 @@
 #include "access/gist_private.h"
 #include "access/hash.h"
 #include "access/spgist_private.h"
-#include "access/transam.h"
-#include "catalog/pg_am.h"
-#include "commands/defrem.h"
 #include "lib/pairingheap.h"
 #include "storage/bufmgr.h"
 
+#include "base/accessmethod.h"
 #include "scan/method.h"
 #include "window/issue.h"
 
@@ -370,29 +368,15 @@ la_method_of(Oid am)
 	};
 	static const LaMethod unknown = {0};
 
-	switch (am)
+	switch (la_am_of(am))
 	{
-		case HASH_AM_OID:
+		case LA_AM_HASH:
 			return &hash;
-		case GIST_AM_OID:
+		case LA_AM_GIST:
 			return &gist;
-		case SPGIST_AM_OID:
+		case LA_AM_SPGIST:
 			return &spgist;
 		default:
 			return &unknown;
 	}
-}
-
-/*
- * Is this pgvector's HNSW?  The pages are looked at closely later (graph.c).
- */
-bool
-la_method_is_graph(Oid am)
-{
-	char	   *name;
-
-	if (am < FirstNormalObjectId)
-		return false;
-	name = get_am_name(am);
-	return name != NULL && strcmp(name, "hnsw") == 0;
 }

@@ -68,7 +68,6 @@ typedef struct LaMethod
 } LaMethod;
 
 extern const LaMethod *la_method_of(Oid am);
-extern bool la_method_is_graph(Oid am);
 extern void la_dead_add(LaScan *ls, LaDead *dead, const LaEntry *entry);
 extern void la_dead_flush(LaScan *ls, LaDead *dead);
 extern void la_dead_unpin(LaDead *dead);

@@ -53,6 +53,7 @@
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
+#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "catalog/pg_am.h"
@@ -507,7 +508,8 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->callback.arg = ls;
 	MemoryContextRegisterResetCallback(context, &ls->callback);
 
-	if (ls->method && la_method_is_graph(real->rd_rel->relam))
+	/* its pages are looked at closely later */
+	if (la_am_of(real->rd_rel->relam) == LA_AM_HNSW)
 		ls->graph = la_graph_create(ls);
 	scan->indexRelation = &ls->shadow;
 	return ls;

@@ -16,7 +16,7 @@ show pg_lookahead.min_read_time;
 show pg_lookahead.memory_threshold;
 show pg_lookahead.max_leaf_batches;
 
--- every setting is described, and any user may change it
+-- every setting is described, and any user may change it, but for one
 select name, context, vartype, setting = reset_val as default, short_desc like 'Sets %' or short_desc like 'Enables %' or
     short_desc like 'Makes %' or short_desc like 'Prints %' as described
     from pg_settings where name in ('pg_lookahead.enable', 'pg_lookahead.enable_index_scan',
@@ -53,6 +53,32 @@ set pg_lookahead.enable = perhaps;
 set pg_lookahead.force = 2;
 set pg_lookahead.max_distance = many;
 set pg_lookahead.max_distance = '64kB';
+
+-- lists of access methods: a name that does not exist here is accepted, but not silently
+set pg_lookahead.excluded_access_methods = 'hash, "gist", SPGIST';
+set pg_lookahead.excluded_access_methods = 'hash, hnws, heap';
+show pg_lookahead.excluded_access_methods;
+set pg_lookahead.additional_access_methods = 'no_such_method';
+set pg_lookahead.excluded_access_methods = 'hash,,gist';
+set pg_lookahead.excluded_access_methods = '"hash';
+set pg_lookahead.excluded_access_methods = '';
+set pg_lookahead.excluded_access_methods = '   ';
+set pg_lookahead.excluded_access_methods = a, b, c;
+show pg_lookahead.excluded_access_methods;
+begin;
+set local pg_lookahead.excluded_access_methods = 'hash';
+savepoint a;
+set local pg_lookahead.excluded_access_methods = 'gist';
+rollback to a;
+show pg_lookahead.excluded_access_methods;
+rollback;
+show pg_lookahead.excluded_access_methods;
+reset pg_lookahead.excluded_access_methods;
+reset pg_lookahead.additional_access_methods;
+create function la_excludes() returns text language sql
+    set pg_lookahead.excluded_access_methods = 'missing' as $$ select current_setting('pg_lookahead.excluded_access_methods') $$;
+select la_excludes(), current_setting('pg_lookahead.excluded_access_methods');
+drop function la_excludes();
 
 -- times have units
 set pg_lookahead.min_read_time = '100us';

@@ -170,6 +170,23 @@ is( $node->safe_psql('postgres', forced() . $parallel . ("$sum;" x 20)),
 	join("\n", ($node->safe_psql('postgres', $sum)) x 20),
 	'many short parallel scans');
 
+# lists of access methods: who sets one is told of unknown names, nobody else is
+($ret, $out, $err) = $node->psql('postgres', "ALTER ROLE plain SET pg_lookahead.excluded_access_methods = 'hash, missing'");
+like($err, qr/WARNING:  access method "missing" does not exist/, 'ALTER ROLE: an unknown access method');
+($ret, $out, $err) = $node->psql('postgres', 'SHOW pg_lookahead.excluded_access_methods',
+	connstr => $node->connstr('postgres') . ' user=plain');
+is("$out$err", 'hash, missing', '... is accepted, and no matter of those who log in');
+($ret, $out, $err) = $node->psql('postgres', forced() . $parallel
+	  . "SET pg_lookahead.excluded_access_methods = 'missing'; SET pg_lookahead.additional_access_methods = 'hash'; EXPLAIN (ANALYZE) $sum");
+like($out, qr/Workers Launched: [12]/, 'workers that take over the lists');
+is(scalar(() = $err =~ /WARNING/g), 1, '... say nothing of them');
+$node->append_conf('postgresql.conf', "pg_lookahead.excluded_access_methods = 'missing'\n");
+$node->reload;
+$node->poll_query_until('postgres', q(SELECT current_setting('pg_lookahead.excluded_access_methods') = 'missing'))
+  or die 'the configuration is not reloaded';
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET pg_lookahead.excluded_access_methods');
+is($node->safe_psql('postgres', forced() . $scan), $expected, 'a list in the configuration');
+
 # ---- the extension's objects --------------------------------------------------
 
 $node->safe_psql('postgres', 'DROP EXTENSION pg_lookahead');

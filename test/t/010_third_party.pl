@@ -4,7 +4,8 @@
 # in order of distance, with filters, rescans and cursors, must return the same rows in the
 # same order with look-ahead off and forced, and must look ahead when forced.  A cancel in
 # mid-scan leaves nothing behind, and pg_lookahead.excluded_access_methods keeps a method
-# out.
+# out.  Of a version that was not tested, scans run stock, unless the method is listed in
+# pg_lookahead.additional_access_methods.
 #
 # What is not installed is skipped; dev/lib/thirdparty.sh installs pgvector and RUM.
 
@@ -145,6 +146,50 @@ sub exclude
 	return;
 }
 
+# An extension that claims to be of another version.
+sub untested
+{
+	my ($extension, $version, $method, $index, $query) = @_;
+	my $prepare = forced() . 'SET enable_sort = off;';
+	my $reason = q(SELECT string_agg(reason, ', ') FROM pg_lookahead_last_statement());
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $rows = $node->safe_psql('postgres', stock() . "SET enable_sort = off; $query");
+  SKIP:
+	{
+		skip "the library of $extension tells its version", 3
+		  if $node->pg_version >= 18
+		  && $node->safe_psql('postgres', "LOAD '$extension'; SELECT version FROM pg_get_loaded_modules() WHERE file_name LIKE '$extension.%'") ne '';
+		my $installed = $node->safe_psql('postgres', "SELECT extversion FROM pg_extension WHERE extname = '$extension'");
+
+		$node->safe_psql('postgres', "UPDATE pg_extension SET extversion = '$version' WHERE extname = '$extension'");
+		is($node->safe_psql('postgres', "$prepare $query; $reason"),
+			"$rows\nthe index's access method is not known to allow it",
+			"$method of $extension $version runs stock");
+		is( $node->safe_psql('postgres', "$prepare SET pg_lookahead.additional_access_methods = '$method'; $query; $armed"),
+			"$rows\narmed|$index true",
+			'... and looks ahead when it is listed');
+		$node->safe_psql('postgres', "UPDATE pg_extension SET extversion = '$installed' WHERE extname = '$extension'");
+		is($node->safe_psql('postgres', "$prepare $query; $armed"), "$rows\narmed|$index true", "$method of $extension $installed looks ahead");
+	}
+
+	# the answer is kept in a session, until pg_proc changes
+	my $session = open_session($node, $prepare);
+	my $handler = "${method}handler";
+	is(ask($session, "$query; $armed"), "$rows\narmed|$index true", "$method looks ahead");
+	$node->safe_psql('postgres',
+		"ALTER EXTENSION $extension DROP FUNCTION $handler(internal); ALTER FUNCTION $handler(internal) RENAME TO renamed");
+	is( ask($session, "$query; $reason"),
+		"$rows\nthe index's access method is not known to allow it",
+		'... but not by a handler that does not belong to the extension');
+	$node->safe_psql('postgres',
+		"ALTER EXTENSION $extension ADD FUNCTION renamed(internal); ALTER FUNCTION renamed(internal) COST 2");
+	is(ask($session, "$query; $armed"), "$rows\narmed|$index true", '... and whatever SQL calls the handler');
+	$node->safe_psql('postgres', "ALTER FUNCTION renamed(internal) RENAME TO $handler");
+	$session->quit;
+	return;
+}
+
 # ---- pgvector -------------------------------------------------------------------
 
 # a vector that depends on a number
@@ -204,6 +249,7 @@ SKIP:
 		}
 		cancel($method, "FROM v $order LIMIT 100", $wide);
 		exclude($method, $index, "$rows $order LIMIT 20", $method eq 'hnsw' ? 'ivfflat' : 'hnsw');
+		untested('vector', $_, $method, $index, "$rows $order LIMIT 20") for '0.4.4', '0.9.0', '1.0.0';
 		compare_cursor($method, 'v', "$rows $order", $wide);
 	}
 
@@ -314,6 +360,7 @@ SKIP:
 			FROM r WHERE r.t @@ to_tsquery('simple', 'word' || a.i) ORDER BY r.t <=> to_tsquery('simple', 'word' || a.i) LIMIT 12) s));
 	cancel('rum', "FROM r WHERE t @@ $either ORDER BY t <=> $either LIMIT 200");
 	exclude('rum', 'r_t', "$rows ORDER BY t <=> $q LIMIT 20", 'hash');
+	untested('rum', '1.4', 'rum', 'r_t', "$rows ORDER BY t <=> $q LIMIT 20");
 	compare_cursor('rum', 'r', "$rows ORDER BY t <=> $q");
 
 	$node->safe_psql('postgres', q(UPDATE pg_index SET indisvalid = indexrelid = 'r_at'::regclass WHERE indrelid = 'r'::regclass));

@@ -1,0 +1,26 @@
+/*
+ * accessmethod.h
+ *	  Which index access methods may be run ahead of the executor.
+ *
+ * src/base/accessmethod.h
+ */
+#ifndef LA_ACCESSMETHOD_H
+#define LA_ACCESSMETHOD_H
+
+typedef enum LaAccessMethod
+{
+	LA_AM_UNKNOWN,
+	LA_AM_BTREE,
+	LA_AM_HASH,
+	LA_AM_GIST,
+	LA_AM_SPGIST,
+	LA_AM_HNSW,
+	LA_AM_IVFFLAT,
+	LA_AM_RUM
+} LaAccessMethod;
+
+extern void la_am_init(void);
+extern LaAccessMethod la_am_of(Oid am);
+extern bool la_am_may_run_ahead(Oid am);
+
+#endif							/* LA_ACCESSMETHOD_H */
