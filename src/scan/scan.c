@@ -12,9 +12,9 @@
  * never executed is never touched.
  *
  * Eligible is a scan
- *	- of an index of any access method that returns rows one by one
- *	  (amgettuple) and is not in pg_lookahead.excluded_access_methods; one that
- *	  is not btree only if the scan cannot turn or return to a mark, is not
+ *	- of an index whose access method returns rows one by one (amgettuple), may be
+ *	  run ahead (base/accessmethod.c), and is not in
+ *	  pg_lookahead.excluded_access_methods; one that is not btree only if the scan cannot turn or return to a mark, is not
  *	  parallel, and orders by distances that are passed by value (queue.c);
  *	- of a table whose access method is heap,
  *	- under an MVCC snapshot,
@@ -53,6 +53,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -150,7 +151,7 @@ at_most_one_row(Relation index, ScanKey keys, int nkeys)
 
 /* An access method that is run ahead by queue.c. */
 static bool
-eligible_other(PlanState *ps, Relation index)
+eligible_other(PlanState *ps, Relation heap, Relation index)
 {
 	const IndexAmRoutine *am = index->rd_indam;
 
@@ -167,6 +168,14 @@ eligible_other(PlanState *ps, Relation index)
 				return false;
 		}
 	}
+	if (!la_am_may_run_ahead(index->rd_rel->relam))
+	{
+		la_stats_refuse(ps->state, IsA(ps, IndexScanState) ?
+						LA_KIND_INDEX_SCAN : LA_KIND_INDEX_ONLY_SCAN,
+						RelationGetRelid(heap), RelationGetRelid(index),
+						"the index's access method is not known to allow it");
+		return false;
+	}
 	return true;
 }
 
@@ -182,7 +191,7 @@ eligible(PlanState *ps, Relation heap, Relation index)
 		la_early_reads_may_fail() ||
 		la_am_is_excluded(index->rd_rel->relam))
 		return false;
-	return index->rd_rel->relam == BTREE_AM_OID || eligible_other(ps, index);
+	return index->rd_rel->relam == BTREE_AM_OID || eligible_other(ps, heap, index);
 }
 
 /* Install the shim; a read before it counts as the scan's first miss. */
