@@ -180,6 +180,24 @@ flush_at_exit(int code, Datum arg)
 }
 
 /*
+ * A query starts whose nodes may look ahead: what this backend counts from here on is to
+ * be made public when it exits.
+ *
+ * By on_shmem_exit(), not before_shmem_exit(): it comes after the transaction that is
+ * open has been aborted, and its nodes have ended.  Nor would it do to register with the
+ * latter while a query starts, since PG_END_ENSURE_ERROR_CLEANUP() insists on being the
+ * last who did.
+ */
+void
+la_stats_start_backend(void)
+{
+	if (shared == NULL || exit_registered)
+		return;
+	on_shmem_exit(flush_at_exit, (Datum) 0);
+	exit_registered = true;
+}
+
+/*
  * The place for what a node that ends leaves behind, NULL if there are too many nodes.
  * Figures and the reason of one node come one after the other, in any order; they go
  * to the same place.
@@ -238,14 +256,7 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 			pending[kind][i] += counters->c[i];
 	}
 	npending++;
-	if (!exit_registered && !proc_exit_inprogress)
-	{
-		/* fits: dozens of slots, a handful of users */
-		before_shmem_exit(flush_at_exit, (Datum) 0);
-		exit_registered = true;
-	}
-	if (counters->c[LA_SCANS_ARMED] != 0 || npending >= FLUSH_AFTER ||
-		proc_exit_inprogress)
+	if (counters->c[LA_SCANS_ARMED] != 0 || npending >= FLUSH_AFTER)
 		flush_pending();
 }
 

@@ -61,6 +61,7 @@ typedef struct LaCounters
 } LaCounters;
 
 extern void la_stats_init(void);
+extern void la_stats_start_backend(void);
 extern void la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 							 const LaCounters *counters);
 extern void la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid,
