@@ -38,6 +38,7 @@
 #include "attach/attach.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/stats.h"
 
 #define MAX_REGISTERED 8
 
@@ -290,6 +291,7 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	{
 		WalkState	state = {0};
 
+		la_stats_start_backend();
 		walk(queryDesc->planstate, &state);
 	}
 }
