@@ -16,12 +16,14 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
+#include "base/reset.h"
 #include "base/stats.h"
 #include "btree/build.h"
 #include "btree/insert.h"
 #include "hashjoin/hashjoin.h"
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"
+#include "window/history.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "0.2.0");
@@ -36,7 +38,9 @@ _PG_init(void)
 {
 	la_guc_init();
 	la_am_init();
+	la_reset_init();
 	la_stats_init();
+	la_history_init();
 	la_explain_init();
 	la_attach_init();
 	la_scan_init();

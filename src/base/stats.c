@@ -31,7 +31,8 @@
  * "Last statement" is the last message of the client that attached any node:
  * nodes that end under the same statement timestamp belong together.  A
  * statement that attaches none, such as the call of the function itself,
- * leaves the figures alone.
+ * leaves the figures alone.  They are forgotten when the session is given to another
+ * client (reset.c).
  *
  * src/base/stats.c
  */
@@ -53,6 +54,7 @@
 
 #include "base/buildstats.h"
 #include "base/compat.h"
+#include "base/reset.h"
 #include "base/stats.h"
 
 /* Nodes ended without looking ahead before their count is made public. */
@@ -142,9 +144,19 @@ startup_shmem(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
+static void
+forget_last(void)
+{
+	nlast = 0;
+	last_has_reasons = false;
+	last_statement = 0;
+}
+
 void
 la_stats_init(void)
 {
+	la_reset_register(forget_last);
+
 	/* too late to ask for shared memory when loaded by a running backend */
 	if (!process_shared_preload_libraries_in_progress)
 		return;

@@ -15,12 +15,14 @@
  *
  * The last verdict counts; two indexes that share an entry forget each other.
  * Being wrong is cheap in both directions (policy.c, behaviours B and J), so
- * nothing is invalidated: not by a vacuumed cache, not by a dropped index.
+ * nothing is invalidated: not by a vacuumed cache, not by a dropped index.  A session
+ * that is given to another client starts anew (base/reset.c).
  *
  * src/window/history.c
  */
 #include "postgres.h"
 
+#include "base/reset.h"
 #include "window/history.h"
 
 #define SIZE	256
@@ -86,4 +88,16 @@ la_history_note(Oid index, const LaPolicy *policy)
 	if (policy->memory_verdict != LA_MEMORY_UNKNOWN)
 		entry->unhelpful = policy->memory_verdict == LA_MEMORY_NOT_FASTER ?
 			UNHELPFUL_SCANS : 0;
+}
+
+static void
+forget(void)
+{
+	memset(entries, 0, sizeof(entries));
+}
+
+void
+la_history_init(void)
+{
+	la_reset_register(forget);
 }

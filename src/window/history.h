@@ -9,6 +9,7 @@
 
 #include "window/policy.h"
 
+extern void la_history_init(void);
 extern bool la_history_known_slow(Oid index);
 extern bool la_history_known_unhelpful(Oid index);
 extern void la_history_note(Oid index, const LaPolicy *policy);

@@ -8,6 +8,7 @@
 
 use strict;
 use warnings;
+use feature 'state';
 
 use FindBin;
 use lib $FindBin::RealBin;
@@ -107,6 +108,16 @@ my $fast = (figures('SELECT w FROM t WHERE RANGE AND k % 10 < 5',
 	'SELECT count(w) FROM t WHERE k BETWEEN 5921 AND 5930; SET pg_lookahead.min_read_time = 1000;'
 	  . 'SELECT count(w) FROM t WHERE k BETWEEN 5931 AND 5999; SET pg_lookahead.min_read_time = 0;'))[1];
 cmp_ok($fast, '<=', $unknown, 'and forgotten when they are not');
+# ... and with DISCARD ALL, or RESET ALL, for the next client
+for my $reset ('DISCARD ALL', 'RESET ALL')
+{
+	state $first = 5700;
+	my $learn = sprintf('SELECT count(w) FROM t WHERE k BETWEEN %d AND %d;', $first, $first + 20);
+	my $issued = (figures('SELECT w FROM t WHERE RANGE AND k % 10 < 5', "$learn $reset; $settings"))[1];
+
+	$first += 40;
+	cmp_ok($issued, '<=', $unknown, "forgotten with $reset");
+}
 
 # a nested statement that fails leaves nothing behind
 is( $node->psql('postgres',
