@@ -22,7 +22,8 @@
  * function of that name, from that library, that belongs to the extension; and
  * by the version of the library, or, where the library does not tell (before
  * 18, and libraries that do not declare it), of the extension.  Its own name does not
- * matter.  A version that was not tested may have learnt to do what is said above.
+ * matter.  A version that was not tested may do what is said above: pgvector 0.5.0 still
+ * kept the index page of the row that it returned last pinned until the next.
  *
  * The answer is found once for each method and session, and again after changes of
  * pg_am or pg_proc.  Settings are asked each time, and cost nothing while they are empty.
@@ -30,6 +31,8 @@
  * src/base/accessmethod.c
  */
 #include "postgres.h"
+
+#include <limits.h>
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -58,6 +61,7 @@ typedef struct Version
 {
 	int			major;
 	int			minor;
+	int			patch;
 } Version;
 
 static const struct
@@ -68,9 +72,9 @@ static const struct
 	Version		oldest;			/* tested */
 	Version		newest;
 }			known[] = {
-	{LA_AM_HNSW, "hnswhandler", "vector", {0, 5}, {0, 8}},
-	{LA_AM_IVFFLAT, "ivfflathandler", "vector", {0, 5}, {0, 8}},
-	{LA_AM_RUM, "rumhandler", "rum", {1, 3}, {1, 3}}
+	{LA_AM_HNSW, "hnswhandler", "vector", {0, 5, 1}, {0, 8, INT_MAX}},
+	{LA_AM_IVFFLAT, "ivfflathandler", "vector", {0, 5, 1}, {0, 8, INT_MAX}},
+	{LA_AM_RUM, "rumhandler", "rum", {1, 3, 0}, {1, 3, INT_MAX}}
 };
 
 /* What was found out. */
@@ -94,7 +98,11 @@ forget(Datum arg, int cacheid, uint32 hashvalue)
 static bool
 is_at_least(Version a, Version b)
 {
-	return a.major > b.major || (a.major == b.major && a.minor >= b.minor);
+	if (a.major != b.major)
+		return a.major > b.major;
+	if (a.minor != b.minor)
+		return a.minor > b.minor;
+	return a.patch >= b.patch;
 }
 
 /* The file's name without directory and suffix, as "vector" in "$libdir/vector". */
@@ -164,7 +172,7 @@ is_tested(int which, Oid handler)
 	Oid			extension = getExtensionOfObject(ProcedureRelationId, handler);
 	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
 	char	   *text;
-	Version		version;
+	Version		version = {0};
 
 	if (name == NULL || strcmp(name, known[which].library) != 0)
 		return false;
@@ -173,9 +181,9 @@ is_tested(int which, Oid handler)
 	if (text == NULL)
 		text = extension_version(extension);
 	return text !=NULL &&
-				sscanf(text, "%d.%d", &version.major, &version.minor) == 2 &&
-		is_at_least(version, known[which].oldest) &&
-		is_at_least(known[which].newest, version);
+				sscanf(text, "%d.%d.%d", &version.major, &version.minor, &version.patch) >= 2 &&
+				is_at_least(version, known[which].oldest) &&
+				is_at_least(known[which].newest, version);
 }
 
 /* ---- recognition ----------------------------------------------------------- */

@@ -40,7 +40,7 @@
  * a hint: locking a second page here could deadlock with an insert.  Every length
  * and offset is checked against the page.
  *
- * Layout of the pages: pgvector's hnsw.h, versions 0.5 to 0.8.  Pages that do
+ * Layout of the pages: pgvector's hnsw.h, versions 0.5.1 to 0.8.  Pages that do
  * not look like that are left alone.
  *
  * src/scan/graph.c

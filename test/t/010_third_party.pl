@@ -249,7 +249,7 @@ SKIP:
 		}
 		cancel($method, "FROM v $order LIMIT 100", $wide);
 		exclude($method, $index, "$rows $order LIMIT 20", $method eq 'hnsw' ? 'ivfflat' : 'hnsw');
-		untested('vector', $_, $method, $index, "$rows $order LIMIT 20") for '0.4.4', '0.9.0', '1.0.0';
+		untested('vector', $_, $method, $index, "$rows $order LIMIT 20") for '0.5', '0.5.0', '0.9.0', '1.5.2';
 		compare_cursor($method, 'v', "$rows $order", $wide);
 	}
 
