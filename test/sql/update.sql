@@ -21,7 +21,7 @@ create view objects as
             from pg_proc where oid = objid and classid = 'pg_proc'::regclass) as function,
         (select format('%s %s', relacl, pg_get_viewdef(oid)) from pg_class where oid = objid and classid = 'pg_class'::regclass) as view
     from pg_depend
-    where refclassid = 'pg_extension'::regclass and deptype = 'e'
+    where refclassid = 'pg_extension'::regclass and deptype = 'e' and classid in ('pg_proc'::regclass, 'pg_class'::regclass)
         and refobjid = (select oid from pg_extension where extname = 'pg_lookahead');
 
 create extension pg_lookahead version '0.1.0';
