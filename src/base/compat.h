@@ -17,6 +17,18 @@
 #endif
 
 /*
+ * The minor release of the headers that the library is built with, and the one
+ * that runs.  test/t/016_minor.pl defines others.
+ */
+#ifndef LA_BUILT_VERSION_NUM
+#define LA_BUILT_VERSION_NUM	PG_VERSION_NUM
+#endif
+#ifndef LA_RUNNING_VERSION_NUM
+#define LA_RUNNING_VERSION_NUM \
+	atoi(GetConfigOption("server_version_num", false, false))
+#endif
+
+/*
  * 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c).
  */
 #if PG_VERSION_NUM >= 160000

@@ -1,0 +1,128 @@
+/*
+ * minor.c
+ *	  The minor release that the library was built with, and the one that runs.
+ *
+ * The server loads a library that was built for any minor release of its major
+ * version.  For most extensions that is right: the server keeps its interfaces.
+ * We rely on more: on the order in which nodes and access methods do things, on
+ * state of theirs that we take over and give back, on what their structures
+ * mean.  A minor release may repair any of that.
+ *
+ * minor_table.h has, for each minor release whose sources could be had, a number
+ * for each room, made from the definitions in the server's sources that the room
+ * relies on (dev/fingerprint).  A room works where the numbers of both
+ * releases are equal, and is not installed where they are not, or where one of
+ * the releases is not in the table.  Then the server works as without it, and a
+ * warning says so: once in the server's log where the library is preloaded, else
+ * once in each session that loads it.  Parallel workers, which load what their
+ * leader has loaded, say nothing.
+ *
+ * Settings, views and functions do not depend on this.
+ *
+ * src/base/minor.c
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "lib/stringinfo.h"
+#include "utils/guc.h"
+
+#include "base/compat.h"
+#include "base/minor.h"
+
+typedef struct LaMinor
+{
+	int			version;		/* as in server_version_num */
+	uint32		numbers[LA_NUM_ROOMS];
+} LaMinor;
+
+#include "base/minor_table.h"
+
+static const char *const room_names[LA_NUM_ROOMS] = {
+	[LA_ROOM_SCAN] = "index scans",
+	[LA_ROOM_NESTLOOP] = "nested loops",
+	[LA_ROOM_HASHJOIN] = "hash joins",
+	[LA_ROOM_INDEX_BUILD] = "index builds",
+	[LA_ROOM_INSERT] = "inserts into indexes",
+};
+
+/* Nothing is allowed before la_minor_init(). */
+static bool allowed[LA_NUM_ROOMS];
+
+static const LaMinor *
+find_minor(int version)
+{
+	for (int i = 0; i < (int) lengthof(minors); i++)
+	{
+		if (minors[i].version == version)
+			return &minors[i];
+	}
+	return NULL;
+}
+
+static char *
+version_text(int version)
+{
+	return psprintf("%d.%d", version / 10000, version % 10000);
+}
+
+/* The rooms that are not allowed, for a reader. */
+static char *
+rooms_text(void)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int room = 0; room < LA_NUM_ROOMS; room++)
+	{
+		if (!allowed[room])
+			appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "",
+							 room_names[room]);
+	}
+	return text.data;
+}
+
+static void
+warn(int built, int running, bool known)
+{
+	if (IsParallelWorker())
+		return;
+	ereport(WARNING,
+			(errmsg("pg_lookahead was built for PostgreSQL %s, and this is PostgreSQL %s",
+					version_text(built), version_text(running)),
+			 known ?
+			 errdetail("Look-ahead stays off where what it relies on differs between the two: %s.",
+					   rooms_text()) :
+			 errdetail("Look-ahead stays off, since it is not known whether what it relies on is the same in both: %s.",
+					   rooms_text()),
+			 errhint("Build pg_lookahead again for this server, and install it.")));
+}
+
+/*
+ * Compare the releases, when the library is loaded.
+ */
+void
+la_minor_init(void)
+{
+	int			built = LA_BUILT_VERSION_NUM;
+	int			running = LA_RUNNING_VERSION_NUM;
+	const LaMinor *from = find_minor(built);
+	const LaMinor *to = find_minor(running);
+	bool		known = from != NULL && to != NULL;
+	bool		all = true;
+
+	for (int room = 0; room < LA_NUM_ROOMS; room++)
+	{
+		allowed[room] = built == running ||
+			(known && from->numbers[room] == to->numbers[room]);
+		all &= allowed[room];
+	}
+	if (!all)
+		warn(built, running, known);
+}
+
+bool
+la_minor_allows(LaRoom room)
+{
+	return allowed[room];
+}

@@ -1,0 +1,27 @@
+/*
+ * minor.h
+ *	  May a room look ahead in the minor release that runs?
+ *
+ * See minor.c.
+ *
+ * src/base/minor.h
+ */
+#ifndef LA_MINOR_H
+#define LA_MINOR_H
+
+/* In the order of the columns of minor_table.h, and of ROOMS in dev/fingerprint. */
+typedef enum LaRoom
+{
+	LA_ROOM_SCAN,
+	LA_ROOM_NESTLOOP,
+	LA_ROOM_HASHJOIN,
+	LA_ROOM_INDEX_BUILD,
+	LA_ROOM_INSERT
+} LaRoom;
+
+#define LA_NUM_ROOMS (LA_ROOM_INSERT + 1)
+
+extern void la_minor_init(void);
+extern bool la_minor_allows(LaRoom room);
+
+#endif							/* LA_MINOR_H */
