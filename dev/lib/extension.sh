@@ -11,6 +11,9 @@
 # ignores the -I that PGXS gives for the same directory).  That silences what is
 # in them and nothing of ours.  One kind of warning is left out for our own code:
 # unused-parameter, since hooks and callbacks have the signatures core gives them.
+#
+# Where the source at hand is of another minor than the server, as happens with packages, the
+# extension is also compiled with that minor's headers, for test/t/016_minor.pl.
 
 WARNINGS=(-Wall -Wextra -Werror -Wno-unused-parameter)
 
@@ -88,4 +91,64 @@ check_refusal()
 		fi
 	done
 	return $rc
+}
+
+# other_minor NAME: the minor of the source at hand, if it is not the server's
+other_minor()
+{
+	local version
+
+	version=$(source_version "$(major "$1")" 2>/dev/null) || return 1
+	[ "$version" != "$(server_version "$1")" ] || return 1
+	echo "$version"
+}
+
+# other_minor_library NAME: "150018:PATH"; fails if there is none
+other_minor_library()
+{
+	local version path
+
+	version=$(other_minor "$1") || return 1
+	path=$(extension_dir "$1-$version")/pg_lookahead.so
+	[ -e "$path" ] || return 1
+	printf '%d%04d:%s\n' "${version%.*}" "${version#*.}" "$path"
+}
+
+# need_headers NAME VERSION: configured, and what is generated made; prints the directory
+need_headers()
+{
+	local src dir=$CACHE/headers/$2 log=$LOGS/headers-$2.log
+	local -a flags
+
+	src=$CACHE/src/$(major "$1")
+	echo "$dir"
+	[ ! -e "$dir/done" ] || return 0
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	mapfile -t flags < <(build_flags "$(major "$1")")
+	(
+		cd "$dir" || exit 1
+		unset MAKEFLAGS MAKELEVEL CFLAGS CPPFLAGS LDFLAGS
+		logged "$log" "$src/configure" -q "${flags[@]}" &&
+			logged "$log" make -s -C src/backend generated-headers
+	) || return 1
+	touch "$dir/done"
+}
+
+# compile_other_minor NAME: with the headers of other_minor, if there is one
+compile_other_minor()
+{
+	local version headers dir
+
+	version=$(other_minor "$1") || return 0
+	headers=$(need_headers "$1" "$version") || return 1
+	dir=$(extension_dir "$1-$version")
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	cp -a "$ROOT/Makefile" "$ROOT/pg_lookahead.control" "$ROOT/src" "$ROOT/sql" "$dir/" ||
+		return 1
+	find "$dir" \( -name '*.o' -o -name '*.so' -o -name '*.bc' \) -delete
+	logged "$LOGS/ext-$1-$version.log" make -C "$dir" -s "-j$JOBS" with_llvm=no \
+		PG_CONFIG="$(server_pg_config "$1")" COPT=-w \
+		PG_CPPFLAGS="-I./src -I$headers/src/include -I$CACHE/src/$(major "$1")/src/include" all
 }

@@ -159,14 +159,20 @@ own_library()
 # tools' 180 and 60 seconds, and for all scripts together more than for another job
 own_tap()
 {
-	local name=$1 pgxs missing rc=0
+	local name=$1 pgxs missing other rc=0
 
 	LIMIT[-1]=${LA_TIMEOUT:-3000}
 	job_dir "$name-own-tap" || return 1
 	pgxs=$(pgxs_of "$name")
+	# where SERVER_USER can read it
+	if other=$(other_minor_library "$name"); then
+		cp "${other#*:}" "$DIR/pg_lookahead.so"
+		other=${other%%:*}:$DIR/pg_lookahead.so
+	fi
 	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
 		TMPDIR="$WORK" PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 \
+		LA_OTHER_MINOR="$other" \
 		prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
 		"$WORK"/own/test/t/*.pl >"$DIR/out" 2>&1 || rc=$?
 	cat "$DIR/out"
