@@ -135,19 +135,28 @@ regress_end()
 	return "$rc"
 }
 
+# build_library SERVER NAME DIRECTORY: la_test_NAME.so there, from test/NAME
+build_library()
+{
+	local server=$1 name=$2 dir=$3
+
+	mkdir -p "$dir"
+	cp -r "$WORK/own/test/$name/." "$dir/"
+	chown -R "$SERVER_USER:" "$dir" 2>/dev/null || true
+	in_server "$server" make -s -C "$dir" PG_CONFIG="$(server_pg_config "$server")" \
+		SRC="$WORK/own/src" with_llvm=no COPT=-Werror >"$DIR/out" 2>&1 || {
+		cat "$DIR/out"
+		return 1
+	}
+}
+
 # own_library SERVER NAME: test/NAME, a library made for this test, and pg_regress
 own_library()
 {
 	local server=$1 name=$2 rc=0
 
 	job_dir "$server-$name" || return 1
-	cp -r "$WORK/own/test/$name/." "$DIR/"
-	chown -R "$SERVER_USER:" "$DIR" 2>/dev/null || true
-	in_server "$server" make -s -C "$DIR" PG_CONFIG="$(server_pg_config "$server")" \
-		SRC="$WORK/own/src" with_llvm=no COPT=-Werror >"$DIR/out" 2>&1 || {
-		cat "$DIR/out"
-		return 1
-	}
+	build_library "$server" "$name" "$DIR" || return 1
 	in_server "$server" "LA_TEST_${name^^}=$DIR/la_test_$name.so" \
 		"$(pgxs_of "$server")/src/test/regress/pg_regress" --bindir="${HOMES[$server]}/bin" \
 		--inputdir="$DIR" --outputdir="$DIR" --temp-instance="$DIR/tmp" \
@@ -163,6 +172,7 @@ own_tap()
 
 	LIMIT[-1]=${LA_TIMEOUT:-3000}
 	job_dir "$name-own-tap" || return 1
+	build_library "$name" company "$DIR/company" || return 1
 	pgxs=$(pgxs_of "$name")
 	# where SERVER_USER can read it
 	if other=$(other_minor_library "$name"); then
@@ -171,6 +181,7 @@ own_tap()
 	fi
 	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
+		LA_TEST_COMPANY="$DIR/company/la_test_company.so" \
 		TMPDIR="$WORK" PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 \
 		LA_OTHER_MINOR="$other" \
 		prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
