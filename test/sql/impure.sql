@@ -1,0 +1,189 @@
+--
+-- impure - statements that fail, or that have effects, do so as without look-ahead.
+--
+-- Rows are taken ahead only where nobody can tell: stock would have evaluated the same
+-- expressions, in an order that nothing depends on.  Each statement here runs a function whose
+-- calls can be counted, whose value changes during the statement, or which fails for a row that
+-- stock does not come to.  "same" must be true; the other columns tell what stock does.
+--
+\set ECHO none
+\getenv src PG_ABS_SRCDIR
+\set helper :src '/sql/impure.inc'
+\i :helper
+create table a (x int primary key, f int);
+insert into a select i, i from generate_series(1, 5000) i;
+create table b (y int, z int);
+insert into b select i, i from generate_series(1, 5) i;
+create table c (id int, pad text);
+insert into c select i, repeat('x', 50) from generate_series(1, 20000) i;
+create index on c (id);
+-- one whose rows the planner does not know, so that it is hashed
+create table big (x int, y int);
+insert into big values (1, 1);
+vacuum analyze a, b, c, big;
+insert into big select i, i from generate_series(2, 300000) i;
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_material = off;
+set enable_memoize = off;
+set enable_bitmapscan = off;
+set max_parallel_workers_per_gather = 0;
+set work_mem = '64MB';
+set join_collapse_limit = 1;
+set from_collapse_limit = 1;
+
+-- 1. Errors of rows that stock does not come to.  A node below is read to its end at each
+-- execution, but there is one for each row of a.
+select plan_of('select a.x, g from (a cross join lateral generate_series(1, 2 / (2191 - a.x) + 1) g) left join c on c.id = a.x');
+select * from pg_temp.effects('select a.x, g, c.pad from (a cross join lateral generate_series(1, 2 / (2191 - a.x) + 1) g) left join c on c.id = a.x', 'm2180 n');
+select * from pg_temp.effects('select a.x, g, c.pad from (a cross join lateral generate_series(1, 2 / (2191 - a.x) + 1) g) left join c on c.id = a.x', 'm2189 n n');
+select * from pg_temp.effects('select a.x, g, c.pad from (a cross join lateral generate_series(1, 2 / (2191 - a.x) + 1) g) left join c on c.id = a.x', 'loop');
+select * from pg_temp.effects('select a.x, g, c.pad from (a cross join lateral generate_series(1, 2 / (2191 - a.x) + 1) g) left join c on c.id = a.x');
+select * from pg_temp.effects('select a.x, g, c.pad from (a cross join lateral generate_series(1, 2 / (2191 - a.x) + 1) g) left join c on c.id = a.x limit 2185');
+-- Sort, and Limit above it
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join c on c.id = a.x limit 6');
+select * from pg_temp.effects('select a.x, l.q, note(c.id) from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join c on c.id = a.x');
+-- expressions of Limit itself
+select * from pg_temp.effects('select a.x, l.y, c.id from (a cross join lateral (select y from b limit 7 / (7 - a.x)) l) left join c on c.id = a.x', 'n n n n');
+select * from pg_temp.effects('select a.x, l.y, c.id from (a cross join lateral (select y from b order by z offset 7 / (7 - a.x) - 1) l) left join c on c.id = a.x', 'm3 n');
+select * from pg_temp.effects('select a.x, l.y, c.id from (a cross join lateral (select y from b limit 7 / (7 - a.x)) l) left join c on c.id = a.x');
+select * from pg_temp.effects('select c.id from (select x from a limit (select 30 / (z - 5) from b limit 1 offset 4)) a left join c on c.id = a.x');
+-- Agg, plain, hashed and sorted; SetOp; WindowAgg; ProjectSet; VALUES; Append; recursion
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select sum(10 / (7 - a.x + b.y * 0)) q from b) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select count(*) q from b group by 10 / (7 - a.x + b.y * 0)) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select distinct on (z) 10 / (7 - a.x + b.y * 0) q from b order by z) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b except select 3) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select sum(10 / (7 - a.x + b.y)) over (order by z) q from b where y < 1 + a.x * 0) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select generate_series(1, 10 / (7 - a.x)) q offset 0) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (values (1), (10 / (7 - a.x))) l (q)) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (select 1 q union all select 10 / (7 - a.x) from b where y = 5) l) left join c on c.id = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, c.id from (a cross join lateral (with recursive r (q) as (select 1 union all select q + 10 / (7 - a.x) from r where q < 3) select q from r) l) left join c on c.id = a.x', 'n n n');
+-- the inner side's search key
+set enable_seqscan = off;
+select * from pg_temp.effects('select a.x, a2.f, c.id from (a join a a2 on a2.x = 60 / (70 - a.x)) left join c on c.id = a.x', 'm30 n');
+set enable_seqscan = on;
+-- a parent that stops: LIMIT, EXISTS, a CTE, a scalar subquery
+select * from pg_temp.effects('select exists (select from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join c on c.id = a.x)');
+select * from pg_temp.effects('select b.y, (select count(*) from (select c.id from (a cross join lateral (select 10 / (7 - a.x + b2.y * 0) q from b b2 order by 1 limit 1) l) left join c on c.id = a.x limit b.y) z) from b');
+select * from pg_temp.effects('select b.y from b where y in (select c.id from (a cross join lateral (select 10 / (7 - a.x + b2.y * 0) q from b b2 order by 1 limit 1) l) left join c on c.id = a.x where a.x < 6)');
+select * from pg_temp.effects('with w as materialized (select c.id from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join c on c.id = a.x) select id from w limit 4');
+-- the same below hash joins
+set enable_hashjoin = on;
+set enable_indexscan = off;
+set enable_indexonlyscan = off;
+select plan_of('select a.x, l.q, big.y from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join big on big.x = a.x');
+select * from pg_temp.effects('select a.x, l.q, big.y from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join big on big.x = a.x', 'n n n');
+select * from pg_temp.effects('select a.x, l.q, big.y from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join big on big.x = a.x', 'm6 n');
+select * from pg_temp.effects('select a.x, l.q, note(big.y) from (a cross join lateral (select 10 / (7 - a.x + b.y * 0) q from b order by 1 limit 1) l) left join big on big.x = a.x');
+select * from pg_temp.effects('select a.x, g, big.y from (a cross join lateral generate_series(1, 2 / (91 - a.x) + 1) g) left join big on big.x = a.x', 'm80 n');
+select * from pg_temp.effects('select a.x, l.y, big.y from (a cross join lateral (select y from b limit 7 / (7 - a.x)) l) left join big on big.x = a.x', 'n n n n');
+set enable_hashjoin = off;
+set enable_indexscan = on;
+set enable_indexonlyscan = on;
+
+-- 2. Functions that are stable by their label, and whose value changes during the statement
+create function off() returns int language sql stable as $$ select current_setting('my.off')::int $$;
+create function drawn() returns bigint language plpgsql stable as $$ begin return (select last_value from sq); end $$;
+-- keys of nested loops, with and without reuse of row addresses
+select * from pg_temp.effects($$select count(*) filter (where x - id = 100), count(*) from (select a.x, c.id, c.pad, case when a.x = 2000 then set_config('my.off', '-100', true) end z from a left join c on c.id = a.x + current_setting('my.off')::int offset 0) s$$);
+select * from pg_temp.effects($$select a.x, c.id, c.pad, case when a.x % 500 = 0 then set_config('my.off', (-a.x / 100)::text, true) end z from a left join c on c.id = a.x + current_setting('my.off')::int$$);
+select * from pg_temp.effects($$select a.x, c.id, c.pad, case when a.x % 500 = 0 then set_config('my.off', (-a.x / 100)::text, true) end z from a left join c on c.id = a.x + off()$$);
+select * from pg_temp.effects($$select a.x, c.id, c.pad, case when c.id % 500 = 0 then nextval('sq') end z from a left join c on c.id = a.x + drawn()$$);
+-- filters of the outer side; its target list
+select * from pg_temp.effects($$select a.x, c.id, c.pad, case when c.id = 2000 then set_config('my.off', '2500', true) end z from (select * from a where x >= current_setting('my.off')::int) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.x, a.o, c.id, c.pad, case when c.id = 2000 then set_config('my.off', '2500', true) end z from (select x, off() o from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.x, c.id, c.pad, case when c.id = 2000 then set_config('my.off', '2500', true) end z from (select * from a where x >= (select off() + a.f * 0)) a left join c on c.id = a.x$$);
+-- a cursor between whose fetches it changes
+select * from pg_temp.effects($$select a.x, c.id, c.pad from (select * from a where x >= current_setting('my.off')::int) a left join c on c.id = a.x$$, 'm1000 =2000 n n n');
+select * from pg_temp.effects($$select a.x, c.id, c.pad from a left join c on c.id = a.x + off()$$, 'm1000 =2000 n n n');
+-- hash joins
+set enable_hashjoin = on;
+set enable_nestloop = off;
+select plan_of($$select * from c left join big on big.x = c.id + current_setting('my.off')::int$$);
+select * from pg_temp.effects($$select count(*) filter (where x - id = 100), count(*) from (select big.x, c.id, case when c.id = 50 then set_config('my.off', '100', true) end z from c left join big on big.x = c.id + current_setting('my.off')::int offset 0) s$$);
+select * from pg_temp.effects($$select big.x, c.id, case when c.id = 50 then set_config('my.off', '100', true) end z from c left join big on big.x = c.id + off() where c.id < 1000$$);
+select * from pg_temp.effects($$select big.x, c.id, case when c.id = 50 then set_config('my.off', '100', true) end z from (select * from c where id >= off()) c left join big on big.x = c.id where c.id < 1000$$);
+select * from pg_temp.effects($$select big.x, c.id from c left join big on big.x = c.id + off()$$, 'm1000 =2000 n n n');
+set enable_hashjoin = off;
+set enable_nestloop = on;
+
+-- 3. Volatile at one remove
+create function even(i int) returns bool language plpgsql volatile as $$ begin return note(i) is not null and i < 900; end $$;
+create function switched() returns bool language sql volatile as $$ select current_setting('my.off') <> '100' $$;
+create domain noted as int check (even(value));
+create domain guarded as int check (switched());
+-- domains' constraints: of a value, in an array, of a record's column
+create type pair as (p noted, q int);
+select * from pg_temp.effects($$select a.v, c.id, case when c.id = 5 then set_config('my.off', '100', true) end z from (select x, x::guarded v from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.v, c.id, note(c.id) from (select x, x::noted v from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.v, c.id from (select x, x::noted v from a offset 0) a left join c on c.id = a.x$$, 'n n');
+select * from pg_temp.effects($$select a.v, c.id, note(c.id) from (select x, array[x]::noted[] v from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.v, c.id, note(c.id) from (select x, row(x, 1)::pair v from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.v, c.id, note(c.id) from (select x, x::text::noted v from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.v, c.id, note(c.id) from (select x, ('{' || x || '}')::noted[] v from a offset 0) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.v, c.id, note(c.id) from (select x, json_populate_record(null::pair, json_build_object('p', x)) v from a offset 0) a left join c on c.id = a.x$$);
+-- aggregates' functions, below GroupAggregate and as a window function
+create function add_noted(s int, i int) returns int language plpgsql volatile as $$ begin return s + note(i); end $$;
+create function add_pure(s int, i int) returns int language sql immutable as $$ select s + i $$;
+create function end_noted(s int) returns int language plpgsql volatile as $$ begin return note(s); end $$;
+create aggregate sum_noted (int) (sfunc = add_noted, stype = int, initcond = '0');
+create aggregate sum_ended (int) (sfunc = add_pure, finalfunc = end_noted, stype = int, initcond = '0');
+set enable_hashagg = off;
+select * from pg_temp.effects($$select a.x, a.s, note(c.id) from (select x, sum_noted(f) s from a group by x) a left join c on c.id = a.x where a.x < 1000$$);
+select * from pg_temp.effects($$select a.x, a.s, note(c.id) from (select x, sum_ended(f) s from a group by x) a left join c on c.id = a.x where a.x < 1000$$);
+select * from pg_temp.effects($$select a.x, a.s, c.id from (select x, sum_noted(f) s from a group by x) a left join c on c.id = a.x$$, 'n n n');
+select * from pg_temp.effects($$select a.x, a.s, note(c.id) from (select x, sum_noted(f) over (partition by x) s from a) a left join c on c.id = a.x where a.x < 1000$$);
+reset enable_hashagg;
+-- InitPlans and SubPlans
+select * from pg_temp.effects($$select c.id, nextval('sq') n from (select * from a where case when f = 4 then (select nextval('sq')) > 0 else true end) a left join c on c.id = a.x where a.x < 1008$$);
+select * from pg_temp.effects($$select c.id, nextval('sq') n from (select x, case when f = 4 then (select nextval('sq')) end v from a offset 0) a left join c on c.id = a.x limit 900$$);
+select * from pg_temp.effects($$select c.id, note(c.id) from (select * from a where exists (select from b where y = note(a.f % 5))) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$with w as (select nextval('sq') n from b) select c.id, nextval('sq') n from (select * from a where case when f = 4 then (select sum(n) from w) > 0 else true end) a left join c on c.id = a.x where a.x < 1008$$);
+-- operators, comparison functions, SQL functions that are inlined and others, sets
+create function less_noted(p int, q int) returns bool language plpgsql immutable as $$ begin return note(p) < q; end $$;
+create operator <<<< (leftarg = int, rightarg = int, function = less_noted);
+create function equal_noted(p int, q int) returns bool language plpgsql immutable as $$ begin return note(p) = q; end $$;
+create operator ==== (leftarg = int, rightarg = int, function = equal_noted);
+create function cmp_noted(p int, q int) returns int language plpgsql immutable as $$ begin return note(sign(p - q)::int); end $$;
+create operator class noted_ops for type int using btree as operator 1 <<<<, operator 3 ====, function 1 cmp_noted(int, int);
+create function inlined(i int) returns int language sql volatile as $$ select note(i) $$;
+create function not_inlined(i int) returns int language sql volatile as $$ select note(i) from b limit 1 $$;
+create function some_of(i int) returns setof int language plpgsql volatile rows 1 as $$ begin return next note(i); return next 2; end $$;
+select * from pg_temp.effects($$select a.x, note(c.id) from (select * from a where x <<<< 200) a left join c on c.id = a.x where a.x < 1000$$);
+select * from pg_temp.effects($$select a.x, note(c.id) from (select * from a where f < 30 order by f using <<<<) a left join c on c.id = a.x$$);
+select * from pg_temp.effects($$select a.x, note(c.id) from (select inlined(x) x from a offset 0) a left join c on c.id = a.x where a.x < 1000$$);
+select * from pg_temp.effects($$select a.x, note(c.id) from (select not_inlined(x) x from a offset 0) a left join c on c.id = a.x where a.x < 1000$$);
+select * from pg_temp.effects($$select s, note(c.id) from (a cross join lateral some_of(a.x) s) left join c on c.id = a.x where a.x < 1000$$);
+select * from pg_temp.effects($$select s, note(c.id) from (select x, some_of(x) s from a where x < 1000) a left join c on c.id = a.x$$);
+-- hash joins
+set enable_hashjoin = on;
+set enable_nestloop = off;
+select * from pg_temp.effects($$select a.v, big.y, note(big.x) from (select x, x::noted v from a offset 0) a left join big on big.x = a.x$$);
+select * from pg_temp.effects($$select a.v, big.y from (select x, x::noted v from a offset 0) a left join big on big.x = a.x$$, 'n n');
+set enable_hashagg = off;
+select * from pg_temp.effects($$select a.x, a.s, note(big.y) from (select x, sum_noted(f) s from a where x < 1000 group by x) a left join big on big.x = a.x$$);
+reset enable_hashagg;
+select * from pg_temp.effects($$select big.y, nextval('sq') n from (select * from a where x < 1009 and case when f = 4 then (select nextval('sq')) > 0 else true end) a left join big on big.x = a.x$$);
+set enable_hashjoin = off;
+set enable_nestloop = on;
+
+-- Statements that write see the same
+create table w (i int, t text);
+create function before_w() returns trigger language plpgsql as $$ begin perform set_config('my.off', (new.i / 50)::text, true), note(new.i); return new; end $$;
+create trigger t before insert or update on w for each row execute function before_w();
+select * from pg_temp.effects($$with n as (insert into w select c.id, a.v from (select x, off() v from a offset 0) a left join c on c.id = a.x where a.x < 1000 returning *) select * from n$$, 'loop');
+insert into w select i, i from generate_series(1, 1000) i;
+create function changing(q text) returns setof w language plpgsql as $$ begin execute q; return query select * from w order by i, t; end $$;
+select * from pg_temp.effects($$select * from changing('insert into w select c.id, a.v from (select x, off() v from a offset 0) a left join c on c.id = a.x where a.x < 1000')$$);
+select * from pg_temp.effects($$select * from changing('update w set t = a.v from (select x, off() v from a offset 0) a left join c on c.id = a.x where w.i = a.x')$$);
+select * from pg_temp.effects($$select * from changing('delete from w using (select x from a where x >= off() offset 0) a left join c on c.id = a.x where w.i = a.x and set_config(''my.off'', (w.i + 2)::text, true) is not null')$$);
+
+-- Rows that a security barrier keeps from a function: it does not see them early, either
+create function tells(i int) returns bool language plpgsql immutable cost 0.0001 as $$ begin return note(i) > 0; end $$;
+create view guarded_a with (security_barrier) as select * from a where f % 3 = 0 and f > off();
+select * from pg_temp.effects($$select s.x, note(c.id) from (select * from guarded_a where tells(x)) s left join c on c.id = s.x where s.x < 1000$$);
+select * from pg_temp.effects($$select s.x, c.id from (select * from guarded_a where tells(x)) s left join c on c.id = s.x$$, 'n n n');
+
+set client_min_messages = warning;
+drop schema la_impure cascade;
