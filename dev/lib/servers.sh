@@ -82,6 +82,29 @@ server_version()
 	"$(server_pg_config "$1")" --version | sed -E 's/^PostgreSQL ([0-9.]+).*/\1/'
 }
 
+# server_assertions NAME: debug_assertions, as the server itself says
+server_assertions()
+{
+	local dir
+
+	dir=$(mktemp -d "${TMPDIR:-/var/tmp}/pg_lookahead.config.XXXXXX") || return 1
+	: >"$dir/postgresql.conf"
+	"$(server_prefix "$1")/bin/postgres" -C debug_assertions -D "$dir" 2>/dev/null
+	rm -rf "$dir"
+}
+
+# check_assertions NAME: a tree that was built before without assertions can give a server
+# without them, whatever its name and its headers say
+check_assertions()
+{
+	case $1 in
+		*-assert)
+			[ "$(server_assertions "$1")" = on ] ||
+				die "PostgreSQL $1 has debug_assertions = off; remove $CACHE/pg/$1 to build it anew"
+			;;
+	esac
+}
+
 # build_flags NAME: configure's arguments, one a line
 build_flags()
 {
