@@ -10,7 +10,8 @@ How it works
   3. A second phase does the same for reading cases while two sessions update, delete, insert
      and vacuum: there both runs are in one transaction, hence in one snapshot.
   4. Index builds (builds.py): generated tables and indexes; the pages must be the same.
-  5. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
+  5. Statements with effects, and failing ones (impure.py), on tables of their own.
+  6. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
      the statistics have to show that look-ahead was at work at all (if not yet, there are up to
      twice as many cases).
 
@@ -22,6 +23,7 @@ dead rows).  The case is then run again; a plan that depends on the setting stay
 """
 
 import argparse
+import json
 import random
 import re
 import sys
@@ -29,6 +31,9 @@ import threading
 import time
 from collections import Counter
 
+import impure
+import impure_schema
+import record
 import report
 import schema
 from builds import BUILDS, Builds
@@ -37,6 +42,9 @@ from server import Lost, Server, Session, wait_until
 
 PHASE2 = 1000000        # case numbers from here on run beside writers
 PIN_LOOKS = 3
+
+# statements of impure.py, and the seconds that they may take
+IMPURE_QUICK, IMPURE_FULL = (4000, 25), (40000, 150)
 
 # of a statement; and where one of two equal ones came to its end just before it
 TIMEOUT, LONG_TIMEOUT = "20s", "200s"
@@ -72,6 +80,7 @@ class Fuzz:
         self.shutdown = threading.Event()
         self.deadline = None
         self.timeout = TIMEOUT
+        self.session = None
 
     # ---- set-up -----------------------------------------------------------
 
@@ -387,6 +396,41 @@ class Fuzz:
         except Lost:
             return False
 
+    def impure_statements(self, count, seconds=None, jobs=1, first=1, quiet=True):
+        """Cases of impure.py, which have databases of their own."""
+        deadline = time.time() + seconds if seconds else None
+        before = {} if self.args.stock else self.activity()
+        sums = impure.compare(self.server, self.args.seed, count, jobs, first, deadline, self.args.max_failures,
+                              self.args.stock, quiet, lambda n, failed: self.record.add("impure", n, failed))
+        c = sums["counts"]
+        self.counts["passed"] += c["statements"] - c["failed"]
+        self.counts["failed"] += c["failed"]
+        print(f"impure statements: {', '.join(f'{k} {v}' for k, v in sorted(sums['kinds'].items()))}; {c['rows']} rows, "
+              f"{c['notices']} notices, {c['errors']} with an error, {c['too slow']} too slow, {c['undetermined']} undetermined; "
+              f"{sums['seconds']:.0f} s, {c['statements'] / sums['seconds']:.0f}/s")
+        print(f"  errors: {', '.join(f'{k} {v}' for k, v in sums['sqlstates'].most_common())}")
+        if sums["classes"]:
+            print(f"  differences: {', '.join(f'{k} {v}' for k, v in sums['classes'].most_common())}")
+        if not self.args.stock:
+            done = {kind: {k: v - before.get(kind, {}).get(k, 0) for k, v in row.items() if isinstance(v, int)}
+                    for kind, row in self.activity().items()}
+            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, armed {row['scans_armed']}" for kind, row in done.items()))
+            if count >= 2000:
+                self.check("look-ahead was hardly at work in impure statements: nothing has been tested",
+                           [f"{kind}: {row}" for kind, row in done.items() if row["scans_armed"] < 20])
+
+    def first_phase(self, queries, beside):
+        self.all(range(1, queries - beside + 1))
+        if not self.args.stock:
+            self.until_busy(queries - beside + 1, 2 * queries)
+
+    def recorded(self, phase, function):
+        """Run a phase, and record what it has compared."""
+        before = self.counts.copy()
+        function()
+        failed = self.counts["failed"] - before["failed"]
+        self.record.add(phase, self.counts["passed"] - before["passed"] + failed, failed)
+
     # ---- the end ----------------------------------------------------------
 
     def check(self, what, bad):
@@ -467,11 +511,14 @@ class Fuzz:
 
     def activity(self):
         """Figures of pg_stat_lookahead, as {kind: {column: value}}."""
-        s = self.session
-        # some statistics are handed over at the end of a transaction only
-        s.must("select 1")
+        if self.session:
+            # some statistics are handed over at the end of a transaction only
+            self.session.must("select 1")
+        s = Session(self.server)
+        s.must("set client_min_messages = warning")
+        s.must("create extension if not exists pg_lookahead")
         res = s.must("select to_jsonb(v)::text from pg_stat_lookahead v")
-        import json
+        s.close()
         out = {}
         for (text,) in res:
             row = json.loads(text)
@@ -517,7 +564,7 @@ class Fuzz:
 
 def arguments():
     p = argparse.ArgumentParser(prog="test/fuzz/run", description="see test/fuzz/main.py")
-    p.add_argument("--bindir", required=True)
+    p.add_argument("--bindir")
     p.add_argument("--major", help="(for the caller's convenience; not used)")
     p.add_argument("--seed", type=int)
     p.add_argument("--quick", action="store_true")
@@ -526,10 +573,18 @@ def arguments():
     p.add_argument("--only", type=int, metavar="CASE")
     p.add_argument("--beside", type=int, metavar="N", help="only so many cases of the second phase")
     p.add_argument("--builds", type=int, metavar="N", help="only so many index builds")
+    p.add_argument("--impure", type=int, metavar="N", help="only so many impure statements")
+    p.add_argument("--impure-only", type=int, metavar="CASE")
+    p.add_argument("--impure-schema", action="store_true", help="print a script that makes their tables")
+    p.add_argument("--jobs", type=int, default=1, help="sessions that --impure uses")
+    p.add_argument("--minutes", type=float, help="--impure ends then")
+    p.add_argument("--report", action="store_true", help="print what has been compared so far")
     p.add_argument("--stock", action="store_true")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--max-failures", type=int, default=5)
     args = p.parse_args()
+    if not args.bindir and not args.report and not args.impure_schema:
+        p.error("--bindir is missing")
     if args.seed is None:
         args.seed = int(time.time()) % 100000
     if args.queries is None:
@@ -537,46 +592,77 @@ def arguments():
     return args
 
 
-def main():
-    sys.stdout.reconfigure(line_buffering=True)
-    args = arguments()
-    print(f"seed {args.seed}, {args.queries} cases, {args.bindir}")
-    began = time.time()
-    preload = None if args.stock else "pg_lookahead"
-    with Server(args.bindir, preload, SERVER_SETTINGS, args.keep) as server:
-        fuzz = Fuzz(args, server)
-        fuzz.setup()
-        print(f"tables made in {time.time() - began:.0f} s")
-        if args.only is not None and args.only >= BUILDS:
-            fuzz.index_builds([args.only])
-        elif args.only is not None:
-            fuzz.all([args.only])
-        elif args.builds:
-            fuzz.index_builds(range(BUILDS, BUILDS + args.builds))
-        elif args.beside:
-            fuzz.beside_writers(range(PHASE2, PHASE2 + args.beside))
-        else:
-            # a slow machine does fewer cases: all but index builds is not to take more than 4 minutes
-            beside = args.queries // 5
-            fuzz.deadline = began + 170 if args.full else None
-            fuzz.all(range(1, args.queries - beside + 1))
-            if not args.stock:
-                fuzz.until_busy(args.queries - beside + 1, 2 * args.queries)
-            fuzz.deadline = began + 215 if args.full else None
-            if fuzz.counts["failed"] == 0:
-                fuzz.beside_writers(range(PHASE2, PHASE2 + beside))
-            # in proportion to the others, and at most 80 seconds more
-            fuzz.index_builds(range(BUILDS, BUILDS + args.queries * 2 // 15), 80 if args.full else None)
-        try:
-            fuzz.finish()
-        except Lost as e:
-            fuzz.check(f"connection lost in the final checks: {e}", server.tail().splitlines() or ["no log"])
+def describe(server):
+    """The server, as it says itself what it is."""
+    s = Session(server)
+    version = s.must("show server_version")[0][0].split()[0]
+    assertions = s.must("show debug_assertions")[0][0]
+    s.close()
+    print(f"PostgreSQL {version}, debug_assertions {assertions}")
+    return version.split(".")[0] + (" with assertions" if assertions == "on" else "")
+
+
+def phases(fuzz, began):
+    """All of them, or those that the arguments name."""
+    args = fuzz.args
+    if args.only is not None and args.only >= BUILDS:
+        fuzz.index_builds([args.only])
+    elif args.only is not None:
+        fuzz.all([args.only])
+    elif args.builds:
+        fuzz.recorded("builds", lambda: fuzz.index_builds(range(BUILDS, BUILDS + args.builds)))
+    elif args.beside:
+        fuzz.beside_writers(range(PHASE2, PHASE2 + args.beside))
+    else:
+        # a slow machine does fewer cases: all but the last two phases is not to take more than 4 minutes
+        beside = args.queries // 5
+        fuzz.deadline = began + 170 if args.full else None
+        fuzz.recorded("reading and writing", lambda: fuzz.first_phase(args.queries, beside))
+        fuzz.deadline = began + 215 if args.full else None
+        if fuzz.counts["failed"] == 0:
+            fuzz.recorded("beside writers", lambda: fuzz.beside_writers(range(PHASE2, PHASE2 + beside)))
+        # in proportion to the others, and at most 80 seconds more
+        fuzz.recorded("builds", lambda: fuzz.index_builds(range(BUILDS, BUILDS + args.queries * 2 // 15), 80 if args.full else None))
+        fuzz.impure_statements(*(IMPURE_FULL if args.full else IMPURE_QUICK))
+
+
+def compare(fuzz, server):
+    """Everything between the server's start and its end."""
+    args, began = fuzz.args, time.time()
+    if args.impure or args.impure_only is not None:
+        first = 1 if args.impure_only is None else args.impure_only
+        fuzz.impure_statements(args.impure or 1, args.minutes and args.minutes * 60, args.jobs, first, quiet=False)
+        fuzz.check("server log", server.complaints())
+        return
+    fuzz.setup()
+    print(f"tables made in {time.time() - began:.0f} s")
+    phases(fuzz, began)
+    try:
+        fuzz.finish()
+    except Lost as e:
+        fuzz.check(f"connection lost in the final checks: {e}", server.tail().splitlines() or ["no log"])
     c = fuzz.counts
     print(f"cases: {', '.join(f'{k} {v}' for k, v in sorted(fuzz.kinds.items()))}")
     print(f"{c['rows']} rows, {c['errors']} cases with an error, {c['too slow']} too slow, "
           f"{c['plan drift']} plans drifted, {c['copies rewritten']} copies rewritten, {time.time() - began:.0f} s")
-    print(f"{c['passed']} passed, {c['failed']} failed")
-    return 1 if c["failed"] else 0
+
+
+def main():
+    sys.stdout.reconfigure(line_buffering=True)
+    args = arguments()
+    if args.report:
+        return record.report()
+    if args.impure_schema:
+        return impure_schema.print_script()
+    what = f"{args.impure} impure statements" if args.impure else f"{args.queries} cases"
+    print(f"seed {args.seed}, {what}, {args.bindir}")
+    preload = None if args.stock else "pg_lookahead"
+    with Server(args.bindir, preload, SERVER_SETTINGS, args.keep) as server:
+        fuzz = Fuzz(args, server)
+        fuzz.record = record.Record(describe(server), args.bindir, args.stock)
+        compare(fuzz, server)
+    print(f"{fuzz.counts['passed']} passed, {fuzz.counts['failed']} failed")
+    return 1 if fuzz.counts["failed"] else 0
 
 
 if __name__ == "__main__":

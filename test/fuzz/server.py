@@ -161,8 +161,8 @@ class Lost(Exception):
 
 
 class Session:
-    def __init__(self, server, setup=()):
-        conninfo = (f"host={server.dir} user=fuzz dbname=postgres "
+    def __init__(self, server, setup=(), database="postgres"):
+        conninfo = (f"host={server.dir} user=fuzz dbname={database} "
                     "application_name=fuzz connect_timeout=10")
         self.conn = pq.PGconn.connect(conninfo.encode())
         if self.conn.status != pq.ConnStatus.OK:
