@@ -92,6 +92,8 @@ class Impure(Session):
         super().__init__(server, database=database)
         for sql in impure_schema.create_temporary():
             self.must(sql)
+        # workers are for the cases that ask for them
+        self.must("set max_parallel_workers_per_gather = 0")
         self.must("set pg_lookahead.explain = off")
         self.must("set my.off = 0")
         for level, name in LEVELS.items():

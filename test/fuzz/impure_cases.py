@@ -6,7 +6,7 @@ make(seed, number) returns the case of that number.
 
 import random
 
-from impure_gen import Case, Gen, MANY, optional
+from impure_gen import Case, FAILING, Gen, MANY, optional
 
 PARALLEL = {"max_parallel_workers_per_gather": "2", "parallel_setup_cost": "0", "parallel_tuple_cost": "0",
             "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0"}
@@ -94,27 +94,95 @@ class Cases:
         case.prepared = self.g.chance(0.6)
         case.single_row = self.g.chance(0.08)
 
-    def k_joined(self):
+    def joined(self):
         """What look-ahead is for: a join with an outer side that has a story of its own."""
-        g, r, case = self.g, self.r, self.case
-        outer, n = g.query(r.choice((0, 1, 1, 2)), [], 150)
+        g, r = self.g, self.r
+        outer, n = g.query(r.choice((0, 1, 1, 2)), [], 120)
         o = g.alias()
         sc, text = [o], f"({outer}{g.fence(outer, 0.4)}) {o}"
+        if n <= 100 and g.chance(0.3):
+            # which is rescanned for each of its rows
+            item, b, _ = g.lateral(2, sc)
+            kind, on = r.choice((("cross join", ""), ("cross join", ""), ("left join", " on true")))
+            text, sc = f"({text} {kind} {item}{on})", [o, b]
         for _ in range(r.choice((1, 1, 1, 2))):
             b = g.alias()
             item = f"{r.choice([t for t in ('ta', 'tb', 'tb', 'tc', 'tc', 'tc', 'tp', 'tu', 'tt')])} {b}"
             kind = r.choice(("left join", "left join", "left join", "join", "join"))
-            text = f"{text} {kind} {item} on {g.key(b, sc, [], kind)}"
+            text += optional(f" {kind} {item} on {g.key(b, sc, [], kind)}")
             sc.append(b)
         where = optional(f" where {g.b(sc, 1)}") if g.chance(0.3) else ""
-        tail = g.tail(sc, [], n)[0] if g.chance(0.3) else ""
-        case.steps = [f"select {g.columns(sc)} from {text}{where}{tail}"]
-        case.prepared = g.chance(0.6)
-        case.single_row = g.chance(0.08)
+        tail = g.tail(sc, [], n)[0] if g.chance(0.4) else ""
+        return f"select {g.columns(sc)} from {text}{where}{tail}"
+
+    def either(self, d=2):
+        return self.joined() if self.g.chance(0.5) else self.query(d)
+
+    def k_joined(self):
+        case = self.case
+        case.steps = [self.joined()]
+        case.prepared = self.g.chance(0.6)
+        case.single_row = self.g.chance(0.08)
+
+    def k_rescanned(self):
+        """A node that is read to its end at once, but again for each row of another, above that a join,
+        of which some rows are wanted."""
+        g, r = self.g, self.r
+        a, s, z = g.alias(), g.alias(), g.alias()
+        pool = r.choice(g.pools) if g.pools else FAILING
+        f = f"\x01i{g.fill(r.choice(pool), [a], 1)}\x02"
+        own = f"{f} + {z}.id * 0" if g.chance(0.8) else f"\x01i{g.fill(r.choice(pool), [a, z], 1)}\x02"
+        text = r.choice((
+            f"select g as id from generate_series(1, 1 + abs({f} % 2)) g",
+            f"select {own} as id from te {z} order by 1 limit {r.randint(1, 3)}",
+            f"select {own} as id from te {z} order by {z}.k",
+            f"select {z}.id from te {z} limit {f}",
+            f"select {z}.id from te {z} order by {z}.v limit 1 offset abs({f} % 4)",
+            f"select sum({own} + {z}.id * 0)::int as id from te {z}",
+            f"select count(*)::int as id from te {z} group by {own}",
+            f"select distinct {own} as id from te {z}",
+            f"select {own} as id from te {z} {r.choice(('except', 'intersect', 'union', 'except all'))} select {r.randint(1, 9)}",
+            f"select (sum({own}) over (order by {z}.id))::int as id from te {z}",
+            f"select generate_series(1, 1 + abs({f} % 2)) as id",
+            f"select {z}.id from (values (1), ({f})) {z} (id)",
+            f"with recursive {z} (id) as (select 1 union all select {z}.id + 1 + ({f}) * 0 from {z} where {z}.id < 3) select id from {z}",
+            f"select {z}.id from tb {z} where {z}.id = {f}",
+            f"select {z}.id from ta {z} join te on te.id = {z}.k and {z}.id = {f} order by 1",
+            f"select max({z}.id) as id from te {z} having max({z}.k) > {f}"))
+        table = r.choice(("ta", "tb", "tc", "tu", "tt", "tp"))
+        kind = r.choice(("cross join", "cross join", "left join"))
+        text = f"({table} {a} {kind} lateral ({text}) {s}{' on true' if kind == 'left join' else ''})"
+        sc = [a]
+        for _ in range(r.choice((1, 1, 2))):
+            b = g.alias()
+            kind = r.choice(("left join", "left join", "join"))
+            text += optional(f" {kind} {r.choice(('ta', 'tb', 'tc', 'tp', 'tt'))} {b} on {b}.{r.choice(('id', 'k'))} = {a}.{r.choice(('id', 'k'))}")
+            sc.append(b)
+        self.case.planner["join_collapse_limit"] = "1"
+        self.in_part(f"select {a}.id as id, {s}.id as k, {g.i(sc, 1)} as v, {g.t(sc)} as t from {text}")
+
+    def in_part(self, query):
+        """Take some rows of a query."""
+        r, x, n = self.r, self.r.random(), self.r.randint(1, 60)
+        if x < 0.4:
+            steps = [f"declare c no scroll cursor for {query}", f"{r.choice(('fetch', 'move', 'move'))} {n} from c"]
+            if x < 0.2:
+                steps += [f"select set_config('my.off', '{r.randint(1, 5)}', false), nextval('sq')", f"fetch {r.choice((1, 2, 20))} from c"]
+            self.case.steps = steps
+        elif x < 0.65:
+            self.case.steps = [f"{query} limit {n}"]
+        elif x < 0.75:
+            self.case.steps = [f"select looped({self.quoted(query)}, {n})"]
+        elif x < 0.85:
+            self.case.steps = [f"select stepped({self.quoted(query)}, array[{n}, 1, -2, 1, 1])"]
+        elif x < 0.9:
+            self.case.steps = [f"select exists ({query})"]
+        else:
+            self.case.steps = [query]
 
     def k_cursor(self):
         g, r = self.g, self.r
-        queries = [self.query() for _ in range(r.choice((1, 1, 1, 2)))]
+        queries = [self.either() for _ in range(r.choice((1, 1, 1, 2)))]
         scroll = g.chance(0.2)
         steps = [f"declare c{i} {'scroll' if scroll else 'no scroll'} cursor for {q}" for i, q in enumerate(queries)]
         for _ in range(r.randint(2, 7)):
@@ -140,7 +208,7 @@ class Cases:
 
     def k_loop(self):
         g, r = self.g, self.r
-        q = self.quoted(self.query())
+        q = self.quoted(self.either())
         x = r.random()
         if x < 0.2:
             step = f"select looped({q}, {r.choice((1, 2, 5, 20, 60))})"
@@ -164,12 +232,12 @@ class Cases:
         self.g.param = True
         self.case.planner["plan_cache_mode"] = self.r.choice(("auto", "force_generic_plan", "force_generic_plan", "force_custom_plan"))
         times = self.r.choice((2, 2, 3))
-        self.case.steps = [f"prepare p (int) as {self.query()}"] + [
+        self.case.steps = [f"prepare p (int) as {self.either()}"] + [
             f"execute p ({self.r.randint(0, 40)})" for _ in range(times)]
         self.case.named = True
 
     def k_analyze(self):
-        self.case.steps = [f"explain (analyze, costs off, timing off, summary off, buffers off) {self.query()}"]
+        self.case.steps = [f"explain (analyze, costs off, timing off, summary off, buffers off) {self.either()}"]
 
     def k_locks(self):
         g, r = self.g, self.r
@@ -198,7 +266,7 @@ class Cases:
         g, r = self.g, self.r
         x = r.random()
         if x < 0.35:
-            q = self.query()
+            q = self.either()
             if g.chance(0.5):
                 s = g.alias()
                 q = f"select coalesce({s}.id, 0) % 200 + 1000, {g.i([s], 2)}, {g.i([s], 2)}, {s}.t from ({q}) {s}"
@@ -270,8 +338,8 @@ class Cases:
         case.again = True
 
 
-KINDS = ("select", "joined", "cursor", "loop", "parameters", "analyze", "locks", "write", "with_write", "parallel")
-WEIGHTS = (26, 30, 13, 8, 5, 5, 2, 8, 3, 0.4)
+KINDS = ("select", "joined", "rescanned", "cursor", "loop", "parameters", "analyze", "locks", "write", "with_write", "parallel")
+WEIGHTS = (24, 26, 10, 12, 8, 5, 5, 2, 8, 3, 0.4)
 
 
 def make(seed, number):

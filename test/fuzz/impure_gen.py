@@ -15,6 +15,8 @@ strip() takes the marks away.
 """
 
 MANY = 500
+# how often an expression is impure, as long as the budget lasts: most often where nodes are rescanned
+HEAT, LATERAL_HEAT = 0.16, 0.35
 
 VOLATILE = [
     "eff({i})", "eff({i})", "eff2({i})", "tell({i})", "put({i})", "put_sql({i})", "off_to({i})", "off_to({i})",
@@ -100,6 +102,7 @@ class Gen:
         self.aliases = 0
         self.param = False
         self.safe = False               # for parallel workers
+        self.heat = HEAT
         self.choose_profile()
 
     # ---- dice -------------------------------------------------------------
@@ -144,7 +147,7 @@ class Gen:
     def i(self, sc, d=2):
         """An expression of type int."""
         x = self.r.random()
-        if self.budget > 0 and x < 0.16 and self.pools:
+        if self.budget > 0 and x < self.heat and self.pools:
             self.budget -= 1
             return f"\x01i{self.fill(self.r.choice(self.r.choice(self.pools)), sc, d)}\x02"
         if d <= 0 or x < 0.6:
@@ -246,6 +249,12 @@ class Gen:
 
     def lateral(self, d, sc):
         """An item that refers to the ones before it."""
+        self.heat = LATERAL_HEAT
+        out = self.any_lateral(d, sc)
+        self.heat = HEAT
+        return out
+
+    def any_lateral(self, d, sc):
         r, a, x = self.r, self.alias(), self.r.random()
         if x < 0.2 and not self.safe:
             call = r.choice(("generate_series(1, {} % 3)", "generate_series({} % 3, 2)", "set_eff({} % 4)", "set_boom({})", "set_sql({} % 3)"))
@@ -373,7 +382,7 @@ class Gen:
                 by = "1 using <<<<"
                 self.budget -= 1
             out += optional(f" order by {by}")
-        if self.chance(0.2):
+        if self.chance(0.25):
             if self.chance(0.5):
                 m = r.choice((1, 1, 2, 3, 5, 10, 40))
                 out += optional(f" limit {m}")
