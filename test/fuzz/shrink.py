@@ -125,7 +125,7 @@ def script(case, run):
 def text(row):
     if row is None:
         return "(no row)"
-    return " | ".join("null" if c is None else c.decode(errors="replace")[:60] for c in row)
+    return " | ".join("null" if c is None else c.decode(errors="replace")[:160] for c in row)
 
 
 def message(error):
