@@ -1,26 +1,13 @@
 /*
  * build.c
- *	  Building a stock btree index: who is asked, and in which order things are done.
- *
- * The index is built by an access method routine's ambuild(), which the server
- * reads from the relation's own copy of that routine, so a build can be taken
- * over there, in any statement that builds indexes, and stock's tables of access
- * methods stay as they are.
+ *	  Building a stock btree index: the order in which things are done.
  *
  *		index_build()
- *		  |	plan_create_index_workers()
- *		  |		get_relation_info_hook	-->	the relation's btree indexes get our ambuild
- *		  |	index->rd_indam->ambuild()	-->	la_btbuild()
+ *		  |	index->rd_indam->ambuild()	-->	la_btbuild()	(build_hooks.c)
  *		  |									  scan	(parallel.c, or here)
  *		  |									  sort	(sortkey.c, sort.c, run.c)
  *		  |									  load	(load.c)
  *		  |	statistics, indcheckxmin ... as ever
- *
- * The planner's part comes first in index_build(), whether or not there will be
- * workers, unless max_parallel_maintenance_workers is 0.  In that case the variable
- * is raised to 1 shortly before: when the index has been created, or has got its new
- * file for a REINDEX.  The hook lowers it, and tells the planner that the table is not
- * for workers.  No user's code runs in between, which could see the variable, or set it.
  *
  * Behaviours
  *	A	The index is stock's, byte for byte: order, posting lists, truncated keys,
@@ -37,33 +24,18 @@
  *	F	System catalogs and exclusion constraints are left to stock.
  *	G	So are empty tables: there is nothing to sort.
  *
- * Invariants
- *	I1	The relation's copy of the routine may outlive the setting: la_btbuild()
- *		looks at the setting each time.
- *	I2	After a statement, and while functions of the user run,
- *		max_parallel_maintenance_workers is what the user has set.
- *
  * src/btree/build.c
  */
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/objectaccess.h"
-#include "catalog/pg_am_d.h"
-#include "catalog/pg_class_d.h"
-#include "commands/defrem.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
-#include "optimizer/plancat.h"
 #include "portability/instr_time.h"
-#include "tcop/utility.h"
 #include "utils/backend_progress.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/tuplesort.h"
 
 #include "base/buildstats.h"
@@ -80,20 +52,6 @@
 /* the part of maintenance_work_mem that the ranks of a column may take */
 #define RANKS_SHARE		8
 #define MIN_RANKS		((Size) 64 * 1024)
-
-static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
-static ProcessUtility_hook_type prev_process_utility_hook = NULL;
-static object_access_hook_type prev_object_access_hook = NULL;
-
-/* A statement that may build indexes while max_parallel_maintenance_workers is 0. */
-typedef struct Statement
-{
-	bool		runs;
-	bool		raised;			/* the variable is 1 now */
-	Oid			reindexed;		/* the last index */
-} Statement;
-
-static Statement current = {0};
 
 /* ---- scan --------------------------------------------------------------- */
 
@@ -428,7 +386,10 @@ is_wanted(Relation heap, IndexInfo *info)
 		RelationGetNumberOfBlocks(heap) > 0;
 }
 
-static IndexBuildResult *
+/*
+ * In place of btbuild().
+ */
+IndexBuildResult *
 la_btbuild(Relation heap, Relation index, IndexInfo *info)
 {
 	IndexBuildResult *result = NULL;
@@ -455,201 +416,4 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 	if (result == NULL)
 		result = btbuild(heap, index, info);
 	return result;
-}
-
-/* ---- how it is reached -------------------------------------------------- */
-
-static void
-take_over(Relation index)
-{
-	if (index->rd_rel->relkind == RELKIND_INDEX &&
-		index->rd_rel->relam == BTREE_AM_OID &&
-		index->rd_indam != NULL && index->rd_indam->ambuild == btbuild)
-		index->rd_indam->ambuild = la_btbuild;
-}
-
-static void
-take_over_table(Oid relid)
-{
-	Relation	heap = RelationIdGetRelation(relid);
-
-	if (!RelationIsValid(heap))
-		return;
-	if (!IsCatalogRelation(heap))
-	{
-		List	   *indexes = RelationGetIndexList(heap);
-		ListCell   *lc;
-
-		foreach(lc, indexes)
-		{
-			Relation	index = RelationIdGetRelation(lfirst_oid(lc));
-
-			if (!RelationIsValid(index))
-				continue;
-			take_over(index);
-			RelationClose(index);
-		}
-		list_free(indexes);
-	}
-	RelationClose(heap);
-}
-
-/*
- * With the variable at 0 plan_create_index_workers() does not come to the hook.
- */
-static void
-raise_workers(void)
-{
-	if (current.runs && max_parallel_maintenance_workers == 0)
-	{
-		current.raised = true;
-		max_parallel_maintenance_workers = 1;
-	}
-}
-
-static void
-lower_workers(void)
-{
-	if (current.raised)
-		max_parallel_maintenance_workers = 0;
-	current.raised = false;
-}
-
-static void
-planned(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
-{
-	if (prev_get_relation_info_hook)
-		prev_get_relation_info_hook(root, relid, inhparent, rel);
-
-	/*
-	 * every query has a join tree; what plans an index build's workers has
-	 * none
-	 */
-	if (root->parse->jointree != NULL || list_length(root->parse->rtable) != 1)
-		return;
-	if (la_enable && la_enable_index_build)
-		take_over_table(relid);
-	if (current.raised)
-		rel->rel_parallel_workers = 0;
-	lower_workers();
-}
-
-/*
- * An index has been created: it is built next, or, of REINDEX CONCURRENTLY, after the
- * others of the table, and then all of them are taken over with the first one.
- */
-static void
-object_accessed(ObjectAccessType access, Oid class, Oid object, int subid, void *arg)
-{
-	if (prev_object_access_hook)
-		prev_object_access_hook(access, class, object, subid, arg);
-	if (current.runs && access == OAT_POST_CREATE && class == RelationRelationId &&
-		subid == 0)
-	{
-		/* its catalog rows cannot be seen yet, but it is open */
-		Relation	relation = RelationIdGetRelation(object);
-
-		if (!RelationIsValid(relation))
-			return;
-		/* ALTER TABLE may keep the file of an index that it creates anew */
-		if (relation->rd_rel->relkind == RELKIND_INDEX &&
-			relation->rd_rel->relam == BTREE_AM_OID &&
-			relation->rd_rel->relfilenode == object)
-			raise_workers();
-		RelationClose(relation);
-	}
-}
-
-/*
- * An index that is reindexed has got a new file: it is built next.  What changes later is
- * its statistics.
- */
-static void
-relation_changed(Datum arg, Oid relid)
-{
-	if (current.runs && OidIsValid(relid) && relid != current.reindexed &&
-		ReindexIsProcessingIndex(relid))
-	{
-		current.reindexed = relid;
-		raise_workers();
-	}
-}
-
-/*
- * May this statement build an index of rows?
- */
-static bool
-builds_indexes(Node *statement)
-{
-	switch (nodeTag(statement))
-	{
-		case T_IndexStmt:
-		case T_ReindexStmt:
-		case T_AlterTableStmt:
-		case T_ClusterStmt:
-		case T_RefreshMatViewStmt:
-			return true;
-		case T_VacuumStmt:
-			{
-				/* without FULL it may have workers of another kind */
-				ListCell   *lc;
-				bool		full = false;
-
-				foreach(lc, ((VacuumStmt *) statement)->options)
-				{
-					DefElem    *option = (DefElem *) lfirst(lc);
-
-					if (strcmp(option->defname, "full") == 0)
-						full = defGetBoolean(option);
-				}
-				return full;
-			}
-		default:
-			return false;
-	}
-}
-
-static void
-process_utility(PlannedStmt *pstmt, const char *query, bool read_only,
-				ProcessUtilityContext context, ParamListInfo params,
-				QueryEnvironment *environment, DestReceiver *receiver,
-				QueryCompletion *completion)
-{
-	ProcessUtility_hook_type next = prev_process_utility_hook ?
-		prev_process_utility_hook : standard_ProcessUtility;
-	Statement	outer = current;
-
-	if (max_parallel_maintenance_workers != 0 || !la_enable ||
-		!la_enable_index_build || !builds_indexes(pstmt->utilityStmt))
-	{
-		next(pstmt, query, read_only, context, params, environment, receiver,
-			 completion);
-		return;
-	}
-
-	memset(&current, 0, sizeof(current));
-	current.runs = true;
-	PG_TRY();
-	{
-		next(pstmt, query, read_only, context, params, environment, receiver,
-			 completion);
-	}
-	PG_FINALLY();
-	{
-		lower_workers();
-		current = outer;
-	}
-	PG_END_TRY();
-}
-
-void
-la_build_init(void)
-{
-	prev_get_relation_info_hook = get_relation_info_hook;
-	get_relation_info_hook = planned;
-	prev_process_utility_hook = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
-	prev_object_access_hook = object_access_hook;
-	object_access_hook = object_accessed;
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }
