@@ -39,7 +39,9 @@ static const char *const outcome_names[LA_NUM_BUILD_OUTCOMES] = {
 	"built",
 	"left: too many values",
 	"left: parallel",
-	"left: long values"
+	"left: long values",
+	"left: comparison",
+	"left: expressions"
 };
 
 typedef struct SharedBuildStats

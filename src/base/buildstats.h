@@ -16,10 +16,14 @@ typedef enum LaBuildOutcome
 	LA_LEFT_MANY_VALUES,		/* too many different values to rank them */
 	LA_LEFT_PARALLEL,			/* values would be ranked; stock's workers are
 								 * faster */
-	LA_LEFT_LONG_KEYS			/* the index compresses long values */
+	LA_LEFT_LONG_KEYS,			/* the index compresses long values */
+	LA_LEFT_COMPARISON,			/* values would be ranked by a function that
+								 * is not trusted */
+	LA_LEFT_EXPRESSIONS			/* it might be given up, and functions be
+								 * called again */
 } LaBuildOutcome;
 
-#define LA_NUM_BUILD_OUTCOMES (LA_LEFT_LONG_KEYS + 1)
+#define LA_NUM_BUILD_OUTCOMES (LA_LEFT_EXPRESSIONS + 1)
 
 /* Times are microseconds. */
 typedef struct LaBuildFigures

@@ -15,9 +15,15 @@
  *	B	What has no exact sort key, and too many values to rank them (rank.c), is built
  *		by stock, and DEBUG1 says why.  That there are too many may come out in the
  *		middle of the scan; then stock begins anew.  The same where long values are
- *		compressed in the index: sort keys are not (sort.c).
+ *		compressed in the index: sort keys are not (sort.c).  If it could be told how
+ *		often expressions are evaluated (repeat.c), what may have to begin anew is left
+ *		to stock before, and long values are not; nor are unique indexes taken, where
+ *		stock may find a duplicate, and end, before it has read all rows.
  *	C	Duplicates in a unique index are found when rows come out in order.  The
- *		error is raised by the server: it is given the two rows to sort.
+ *		error is raised by the server: it is given the two rows to sort.  A concurrent
+ *		build leaves an index that is not valid, whose pages depend on when the server has
+ *		found a duplicate: there they are looked for before the first page is written (rows
+ *		are merged twice if they are in files), and with any the server builds.
  *	D	Rows that are dead, but must be indexed, are no duplicates of anything.
  *	E	Progress is reported, and memory and temporary files are limited, as in
  *		stock's build.
@@ -44,6 +50,7 @@
 #include "btree/build.h"
 #include "btree/load.h"
 #include "btree/parallel.h"
+#include "btree/repeat.h"
 #include "btree/sample.h"
 
 /* So many of stock's workers are not faster than a serial build by ranks. */
@@ -87,6 +94,7 @@ la_build_scan(Relation heap, Relation index, IndexInfo *info, LaSort *sort,
 	scanned->index_rows = state.rows;
 	scanned->broken_hot_chain = info->ii_BrokenHotChain;
 	scanned->given_up = la_sort_given_up(sort);
+	scanned->long_keys = la_sort_has_long_keys(sort);
 }
 
 /* ---- load --------------------------------------------------------------- */
@@ -128,18 +136,20 @@ typedef struct Uniqueness
 	IndexTuple	live;
 } Uniqueness;
 
-static void
-check_unique(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
-			 const LaSortedRow *row)
+/*
+ * Is this row, live itself, equal to the live one before?
+ */
+static bool
+is_duplicate(Uniqueness *u, IndexInfo *info, const LaSortedRow *row)
 {
 	Size		size;
 
 	if (!row->equal)
 		u->have = false;
 	if (row->dead || (row->has_null && !info->ii_NullsNotDistinct))
-		return;
+		return false;
 	if (u->have)
-		report_duplicate(heap, index, info, u->live, row->tuple);
+		return true;
 	size = IndexTupleSize(row->tuple);
 	if (size > u->room)
 	{
@@ -150,35 +160,33 @@ check_unique(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
 	}
 	memcpy(u->live, row->tuple, size);
 	u->have = true;
+	return false;
 }
 
-static void
-check_rest(Uniqueness *u, Relation heap, Relation index, IndexInfo *info,
-		   LaSort *sort)
+static bool
+next_duplicate(Uniqueness *u, IndexInfo *info, LaSort *sort, LaSortedRow *row)
 {
-	LaSortedRow row;
-
-	while (la_sort_next(sort, &row))
+	while (la_sort_next(sort, row))
 	{
 		CHECK_FOR_INTERRUPTS();
-		check_unique(u, heap, index, info, &row);
+		if (is_duplicate(u, info, row))
+			return true;
 	}
+	return false;
 }
 
 /*
- * Look for duplicates before the first page is written, where an index that is not
- * valid remains after the error, and where it costs little: the server leaves it
- * empty.
+ * Are there duplicates?  To be asked before the first page is written.
  */
-static void
-check_before_loading(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
+static bool
+has_duplicates(IndexInfo *info, LaSort *sort)
 {
 	Uniqueness	unique = {0};
+	LaSortedRow row;
+	bool		found = next_duplicate(&unique, info, sort, &row);
 
-	if (!info->ii_Unique || !info->ii_Concurrent || !la_sort_can_rewind(sort))
-		return;
-	check_rest(&unique, heap, index, info, sort);
 	la_sort_rewind(sort);
+	return found;
 }
 
 static void
@@ -192,12 +200,16 @@ load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 	{
 		if (info->ii_Unique)
 		{
-			check_unique(&unique, heap, index, info, &row);
+			LaSortedRow later;
+
+			if (is_duplicate(&unique, info, &row))
+				report_duplicate(heap, index, info, unique.live, row.tuple);
 			if (unlikely(!la_load_fits(row.tuple)))
 			{
 				/* stock sorts before it loads: a duplicate is reported first */
 				row.tuple = CopyIndexTuple(row.tuple);
-				check_rest(&unique, heap, index, info, sort);
+				if (next_duplicate(&unique, info, sort, &later))
+					report_duplicate(heap, index, info, unique.live, later.tuple);
 			}
 		}
 		la_load_add(load, row.tuple, row.equal);
@@ -254,23 +266,72 @@ report_built(Relation index)
 }
 
 static void
-report_left(Relation index, LaBuildOutcome outcome, const char *why)
+say_left(Relation index, const char *why)
 {
-	la_build_stats_add(outcome, NULL);
 	ereport(DEBUG1,
 			(errmsg_internal("pg_lookahead leaves building index \"%s\" to the server: %s",
 							 RelationGetRelationName(index), why)));
+}
+
+static void
+report_left(Relation index, LaBuildOutcome outcome, const char *why)
+{
+	la_build_stats_add(outcome, NULL);
+	say_left(index, why);
+}
+
+static void
+end(LaSort *sort, LaParallel *parallel)
+{
+	la_sort_end(sort);
+	if (parallel != NULL)
+		la_parallel_end(parallel);
+}
+
+/*
+ * All rows, by workers if there are any.
+ */
+static LaSort *
+scan(Relation heap, Relation index, IndexInfo *info, LaSortKey *key,
+	 bool may_give_up, LaParallel **parallel, LaScanned *scanned)
+{
+	bool		ranked = la_sortkey_is_ranked(key);
+	LaSort	   *sort;
+
+	report_phase(PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
+	*parallel = NULL;
+	if (info->ii_ParallelWorkers > 0 && !ranked)
+		*parallel = la_parallel_begin(heap, index, info, key, may_give_up);
+	if (!ranked)
+		report_built(index);
+	if (*parallel != NULL)
+		sort = la_parallel_scan(*parallel, scanned);
+	else
+	{
+		sort = la_sort_begin(index, key, (Size) maintenance_work_mem * 1024,
+							 may_give_up, NULL, 0);
+		la_build_scan(heap, index, info, sort, NULL, true, scanned);
+	}
+	info->ii_BrokenHotChain = scanned->broken_hot_chain;
+	if (scanned->long_keys)
+		report_left(index, LA_LEFT_LONG_KEYS, "long values are compressed");
+	else if (scanned->given_up)
+		report_left(index, LA_LEFT_MANY_VALUES,
+					ranked ? "too many different values" : "a value has no sort key");
+	else if (ranked)
+		report_built(index);
+	return sort;
 }
 
 /*
  * NULL if it turned out that the server has to do it.
  */
 static IndexBuildResult *
-build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
+build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key,
+	  bool may_give_up)
 {
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
-	bool		ranked = la_sortkey_is_ranked(key);
-	LaParallel *parallel = NULL;
+	LaParallel *parallel;
 	LaSort	   *sort;
 	LaScanned	scanned;
 	LaBuildFigures figures = {0};
@@ -281,41 +342,23 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 			 RelationGetRelationName(index));
 
 	INSTR_TIME_SET_CURRENT(since);
-	report_phase(PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
-	if (info->ii_ParallelWorkers > 0 && !ranked)
-		parallel = la_parallel_begin(heap, index, info);
-	if (!ranked)
-		report_built(index);
-	if (parallel != NULL)
-		sort = la_parallel_scan(parallel, key, &scanned);
-	else
-	{
-		sort = la_sort_begin(index, key, (Size) maintenance_work_mem * 1024, NULL, 0);
-		la_build_scan(heap, index, info, sort, NULL, true, &scanned);
-	}
-	info->ii_BrokenHotChain = scanned.broken_hot_chain;
+	sort = scan(heap, index, info, key, may_give_up, &parallel, &scanned);
 	if (scanned.given_up)
 	{
-		/* workers give up for no other reason */
-		bool		long_keys = parallel != NULL || la_sort_has_long_keys(sort);
-
-		la_sort_end(sort);
-		if (parallel != NULL)
-			la_parallel_end(parallel);
-		if (long_keys)
-			report_left(index, LA_LEFT_LONG_KEYS, "long values are compressed");
-		else
-			report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
+		end(sort, parallel);
 		return NULL;
 	}
-	if (ranked)
-		report_built(index);
 	report_scanned(&scanned);
 	figures.scan_time = lap(&since);
 
 	report_phase(PROGRESS_BTREE_PHASE_PERFORMSORT_1);
 	la_sort_perform(sort);
-	check_before_loading(heap, index, info, sort);
+	if (info->ii_Unique && info->ii_Concurrent && has_duplicates(info, sort))
+	{
+		end(sort, parallel);
+		say_left(index, "there are duplicates");
+		return NULL;
+	}
 	figures.sort_time = lap(&since);
 
 	report_phase(PROGRESS_BTREE_PHASE_LEAF_LOAD);
@@ -326,9 +369,7 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
 	figures.spilled = la_sort_spilled(sort);
 	figures.rows = (int64) scanned.index_rows;
 	la_build_stats_add(LA_BUILT, &figures);
-	la_sort_end(sort);
-	if (parallel != NULL)
-		la_parallel_end(parallel);
+	end(sort, parallel);
 
 	result->heap_tuples = scanned.heap_rows;
 	result->index_tuples = scanned.index_rows;
@@ -339,14 +380,21 @@ build(Relation heap, Relation index, IndexInfo *info, LaSortKey *key)
  * The sort key, or NULL if the build is left to the server.
  */
 static LaSortKey *
-choose_key(Relation heap, Relation index, IndexInfo *info)
+choose_key(Relation heap, Relation index, IndexInfo *info, bool may_repeat)
 {
 	const char *why;
 	LaSortKey  *key = la_sortkey_create(index, NULL, &why);
 	LaRanking	ranking;
 
-	if (key != NULL)
+	if (key != NULL &&
+		(may_repeat || (!info->ii_Unique && !la_sortkey_may_give_up(key))))
 		return key;
+	if (!may_repeat)
+	{
+		report_left(index, LA_LEFT_EXPRESSIONS,
+					"functions might be called more often");
+		return NULL;
+	}
 
 	/*
 	 * Ranks are known to one process only.  It is faster than a few of
@@ -366,13 +414,13 @@ choose_key(Relation heap, Relation index, IndexInfo *info)
 	}
 	ranking.rows = la_estimate_rows(heap);
 	key = la_sortkey_create(index, &ranking, &why);
-	if (key != NULL && !la_sample_promises(heap, info, key))
+	if (key == NULL)
+		report_left(index, LA_LEFT_COMPARISON, why);
+	else if (!la_sample_promises(heap, info, key))
 	{
 		key = NULL;
-		why = "too many different values";
+		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
 	}
-	if (key == NULL)
-		report_left(index, LA_LEFT_MANY_VALUES, why);
 	return key;
 }
 
@@ -400,11 +448,12 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 													  "pg_lookahead index build",
 													  ALLOCSET_DEFAULT_SIZES);
 		MemoryContext old = MemoryContextSwitchTo(context);
-		LaSortKey  *key = choose_key(heap, index, info);
+		bool		may_repeat = la_may_repeat(info);
+		LaSortKey  *key = choose_key(heap, index, info, may_repeat);
 		IndexBuildResult *built = NULL;
 
 		if (key != NULL)
-			built = build(heap, index, info, key);
+			built = build(heap, index, info, key, may_repeat);
 		MemoryContextSwitchTo(old);
 		if (built != NULL)
 		{

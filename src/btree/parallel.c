@@ -20,6 +20,8 @@
  *	B	Workers lock, report their activity and count buffers and WAL as stock's.
  *	C	An error in a worker is the leader's error; files go away with the segment
  *		of shared memory.
+ *	D	How keys are encoded is the leader's choice.  A worker starts later and may see
+ *		another catalog: a new label of an enum.
  *
  * src/btree/parallel.c
  */
@@ -48,6 +50,7 @@
 #define KEY_QUERY		UINT64CONST(0x1A00000000000002)
 #define KEY_WAL			UINT64CONST(0x1A00000000000003)
 #define KEY_BUFFERS		UINT64CONST(0x1A00000000000004)
+#define KEY_SORT_KEY	UINT64CONST(0x1A00000000000005)
 
 typedef struct Shared
 {
@@ -55,6 +58,7 @@ typedef struct Shared
 	Oid			heap;
 	Oid			index;
 	bool		concurrent;
+	bool		may_give_up;
 	int			participants;	/* asked for, with the leader */
 	uint64		query_id;
 
@@ -78,7 +82,7 @@ struct LaParallel
 	Snapshot	snapshot;
 	Relation	heap;
 	Relation	index;
-	IndexInfo  *info;
+	LaSortKey  *key;
 	Shared	   *shared;
 	WalUsage   *wal;
 	BufferUsage *buffers;
@@ -119,7 +123,8 @@ ask_for_memory(LaParallel *p)
 	shm_toc_estimate_chunk(estimator, shared_size(p));
 	shm_toc_estimate_chunk(estimator, mul_size(sizeof(WalUsage), nworkers));
 	shm_toc_estimate_chunk(estimator, mul_size(sizeof(BufferUsage), nworkers));
-	shm_toc_estimate_keys(estimator, 3);
+	shm_toc_estimate_chunk(estimator, la_sortkey_size(p->key));
+	shm_toc_estimate_keys(estimator, 4);
 	if (debug_query_string)
 	{
 		shm_toc_estimate_chunk(estimator, strlen(debug_query_string) + 1);
@@ -128,16 +133,18 @@ ask_for_memory(LaParallel *p)
 }
 
 static void
-fill_memory(LaParallel *p)
+fill_memory(LaParallel *p, bool concurrent, bool may_give_up)
 {
 	shm_toc    *toc = p->context->toc;
 	int			nworkers = p->context->nworkers;
 	Shared	   *shared = shm_toc_allocate(toc, shared_size(p));
+	void	   *key;
 
 	memset(shared, 0, sizeof(Shared));
 	shared->heap = RelationGetRelid(p->heap);
 	shared->index = RelationGetRelid(p->index);
-	shared->concurrent = p->info->ii_Concurrent;
+	shared->concurrent = concurrent;
+	shared->may_give_up = may_give_up;
 	shared->participants = nworkers + 1;
 	shared->query_id = pgstat_get_my_query_id();
 	ConditionVariableInit(&shared->done_cv);
@@ -151,6 +158,9 @@ fill_memory(LaParallel *p)
 	shm_toc_insert(toc, KEY_WAL, p->wal);
 	p->buffers = shm_toc_allocate(toc, mul_size(sizeof(BufferUsage), nworkers));
 	shm_toc_insert(toc, KEY_BUFFERS, p->buffers);
+	key = shm_toc_allocate(toc, la_sortkey_size(p->key));
+	memcpy(key, p->key, la_sortkey_size(p->key));
+	shm_toc_insert(toc, KEY_SORT_KEY, key);
 	if (debug_query_string)
 	{
 		Size		length = strlen(debug_query_string) + 1;
@@ -172,16 +182,18 @@ release(LaParallel *p)
 }
 
 /*
- * Start the workers; NULL if there are none to be had.
+ * Start the workers; NULL if there are none to be had.  The key, which has no ranks, must
+ * live as long.
  */
 LaParallel *
-la_parallel_begin(Relation heap, Relation index, IndexInfo *info)
+la_parallel_begin(Relation heap, Relation index, const IndexInfo *info,
+				  LaSortKey *key, bool may_give_up)
 {
 	LaParallel *p = palloc0(sizeof(LaParallel));
 
 	p->heap = heap;
 	p->index = index;
-	p->info = info;
+	p->key = key;
 
 	EnterParallelMode();
 	p->context = CreateParallelContext(library_path(), "la_build_worker",
@@ -196,7 +208,7 @@ la_parallel_begin(Relation heap, Relation index, IndexInfo *info)
 		release(p);
 		return NULL;
 	}
-	fill_memory(p);
+	fill_memory(p, info->ii_Concurrent, may_give_up);
 	LaunchParallelWorkers(p->context);
 	if (p->context->nworkers_launched == 0)
 	{
@@ -221,6 +233,7 @@ add_scanned(Shared *shared, const LaScanned *scanned)
 	shared->scanned.index_rows += scanned->index_rows;
 	shared->scanned.broken_hot_chain |= scanned->broken_hot_chain;
 	shared->scanned.given_up |= scanned->given_up;
+	shared->scanned.long_keys |= scanned->long_keys;
 	SpinLockRelease(&shared->mutex);
 	ConditionVariableSignal(&shared->done_cv);
 }
@@ -229,16 +242,24 @@ add_scanned(Shared *shared, const LaScanned *scanned)
  * The leader's share, and then a sort that has everybody's rows.
  */
 LaSort *
-la_parallel_scan(LaParallel *p, LaSortKey *key, LaScanned *scanned)
+la_parallel_scan(LaParallel *p, LaScanned *scanned)
 {
 	Shared	   *shared = p->shared;
 	int			participants = p->context->nworkers_launched + 1;
 	Size		memory = (Size) maintenance_work_mem * 1024 / participants;
-	LaSort	   *sort = la_sort_begin(p->index, key, memory, &shared->files,
-									 p->context->nworkers);
+	LaSort	   *sort = la_sort_begin(p->index, p->key, memory, shared->may_give_up,
+									 &shared->files, p->context->nworkers);
 	TableScanDesc scan = table_beginscan_parallel(p->heap, shared_scan(shared));
+	IndexInfo  *info;
 
-	la_build_scan(p->heap, p->index, p->info, sort, scan, true, scanned);
+	/*
+	 * As stock's leader has it for its share.  The one that the build was
+	 * called with may have constant expressions that are not folded yet: to
+	 * evaluate them once more would call functions once more.
+	 */
+	info = BuildIndexInfo(p->index);
+	info->ii_Concurrent = shared->concurrent;
+	la_build_scan(p->heap, p->index, info, sort, scan, true, scanned);
 	add_scanned(shared, scanned);
 
 	/* workers that could not start must not be waited for for ever */
@@ -282,11 +303,9 @@ la_build_worker(dsm_segment *seg, shm_toc *toc)
 	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	LOCKMODE	heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
 	LOCKMODE	index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
-	const char *why;
 	Relation	heap;
 	Relation	index;
 	IndexInfo  *info;
-	LaSortKey  *key;
 	LaSort	   *sort;
 	LaScanned	scanned;
 	BufferUsage *buffers;
@@ -303,13 +322,9 @@ la_build_worker(dsm_segment *seg, shm_toc *toc)
 
 	info = BuildIndexInfo(index);
 	info->ii_Concurrent = shared->concurrent;
-	key = la_sortkey_create(index, NULL, &why);
-	if (key == NULL)
-		elog(ERROR, "no sort key for index \"%s\": %s",
-			 RelationGetRelationName(index), why);
-	sort = la_sort_begin(index, key,
+	sort = la_sort_begin(index, shm_toc_lookup(toc, KEY_SORT_KEY, false),
 						 (Size) maintenance_work_mem * 1024 / shared->participants,
-						 &shared->files, ParallelWorkerNumber);
+						 shared->may_give_up, &shared->files, ParallelWorkerNumber);
 	la_build_scan(heap, index, info, sort,
 				  table_beginscan_parallel(heap, shared_scan(shared)), false,
 				  &scanned);

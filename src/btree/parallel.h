@@ -23,6 +23,7 @@ typedef struct LaScanned
 	double		index_rows;
 	bool		broken_hot_chain;
 	bool		given_up;		/* some rows had no key: the sort is of no use */
+	bool		long_keys;		/* ... because they are long */
 } LaScanned;
 
 extern void la_build_scan(Relation heap, Relation index, IndexInfo *info,
@@ -30,10 +31,10 @@ extern void la_build_scan(Relation heap, Relation index, IndexInfo *info,
 						  LaScanned *scanned);
 
 extern LaParallel *la_parallel_begin(Relation heap, Relation index,
-									 IndexInfo *info);
+									 const IndexInfo *info, LaSortKey *key,
+									 bool may_give_up);
 extern int	la_parallel_workers(const LaParallel *parallel);
-extern LaSort *la_parallel_scan(LaParallel *parallel, LaSortKey *key,
-								LaScanned *scanned);
+extern LaSort *la_parallel_scan(LaParallel *parallel, LaScanned *scanned);
 extern void la_parallel_end(LaParallel *parallel);
 
 #endif							/* LA_PARALLEL_H */

@@ -3,7 +3,7 @@
  *	  Numbers for the values of a column, in the order of the column's values.
  *
  * For columns whose order no string of bytes reproduces: text in the collations of
- * libc and ICU, arrays, ranges, types of extensions.  If there are few different
+ * libc and ICU, arrays, ranges.  If there are few different
  * values, each one can have a number instead that is compared in its place.  Only
  * the column's comparison function orders the values, and it is called once per new
  * value and step of a binary search, not once per row and step of a sort.
@@ -39,6 +39,8 @@
  * src/btree/rank.c
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/nbtree.h"
 #include "common/hashfn.h"
@@ -158,22 +160,21 @@ la_ranks_create(Relation index, int column, Size memory, double rows)
 }
 
 /*
- * After a sample of rows: does it look as if there were not too many values?  n rows
- * of D values, each as likely as the other, have about n * n / (2 * D) repetitions (as
- * in the birthday problem).  Where some values are more frequent there are more
- * repetitions, and D is underestimated.
+ * After a sample of rows: does it look as if there were not too many values?  n rows of D
+ * values, each as likely as the other, have about D * (1 - exp(-n / D)) of them, which grows
+ * with D; so there are more than the limit if more have come than of so many.  Where
+ * some values are more frequent, fewer come.  One of them more tells nothing.
  */
 bool
 la_ranks_promise(const LaRanks *ranks)
 {
-	double		repetitions = ranks->nrows - ranks->nvalues;
+	double		most = ranks->max_values;
 
 	if (ranks->given_up)
 		return false;
 	if (ranks->nrows < MIN_SAMPLE)
 		return true;
-	return ranks->nrows * ranks->nrows / (2 * Max(repetitions, 0.5)) <=
-		ranks->max_values;
+	return ranks->nvalues - 0.5 <= most * -expm1(-ranks->nrows / most);
 }
 
 static bool

@@ -22,16 +22,18 @@
  *	E	An index tuple is formed by the server's own code, in the place where the
  *		row stays, unless a value has to be compressed or fetched first.
  *	F	Where values are compressed so much that keys are several times as long as
- *		their tuples, no more rows are taken: text of 100 kB that differs in its first
- *		bytes took six times as long as stock (10,000 rows, 64 MB).
+ *		their tuples, or a row takes too much of the memory, no more rows are taken, if
+ *		the caller allows it: text of 100 kB that differs in its first bytes took six
+ *		times as long as stock (10,000 rows, 64 MB).
  *
  * Huge pages are not asked for: they made the sort 5% faster, and the scan, which
  * touches the memory first, 5 to 100% slower (clearing them; 5M rows, PostgreSQL 18).
  *
  * Invariants
- *	I1	Rows and entries take at most the limit and one row.  Not counted: the
- *		buffers of a merge (a quarter of the limit, or a page for each file if
- *		that is more) and a page for each file that is open.
+ *	I1	Rows and entries take at most the limit or one row.  Not counted: the
+ *		buffers of a merge and a row of each of its files (about a quarter of the limit,
+ *		or what MIN_MERGE files need if that is more), and a page for each file that is
+ *		open.
  *	I2	Rows come out in the order of their keys, and each as it was put.
  *
  * src/btree/sort.c
@@ -59,11 +61,18 @@
 /* what keys come to before that is judged */
 #define LONG_KEYS_SAMPLE	((Size) 256 * 1024)
 
+/* a row that takes more than this part of memory is too long, too */
+#define LONG_ROW		32
+#define MIN_LONG_ROW	((Size) 16 * 1024)
+
 /* a run's share of memory while runs are merged */
 #define MIN_BUFFER	((Size) BLCKSZ)
 #define MAX_BUFFER	((Size) 128 * 1024)
 #define MIN_MERGE	6
 #define MAX_MERGE	500
+
+/* where rows are longer than they should be */
+#define LEAST_MERGE 2
 
 typedef struct Run
 {
@@ -81,8 +90,11 @@ struct LaSort
 	int			ncompressible;	/* columns whose values may be too wide */
 	int			compressible[INDEX_MAX_KEYS];
 	LaSortKey  *key;
+	bool		may_give_up;	/* because keys are long */
 	bool		given_up;		/* a row had no key, or keys are long */
 	bool		long_keys;
+	Size		long_row;		/* this is one */
+	Size		longest;		/* of all rows */
 	Size		key_bytes;		/* of all rows, if there are such columns */
 	Size		tuple_bytes;
 
@@ -173,11 +185,14 @@ add_run(LaSort *sort, BufFile *file, int level, int participant, int number)
 	run->number = number;
 }
 
-/* how many runs are merged at a time */
+/* how many runs are merged at a time: a merge has a row of each, in twice the room */
 static int
 merge_order(LaSort *sort)
 {
-	return Max(MIN_MERGE, Min(MAX_MERGE, (int) (sort->limit / (4 * MIN_BUFFER))));
+	Size		order = sort->limit / 4 / (MIN_BUFFER + 2 * sort->longest);
+	Size		least = sort->longest > sort->long_row ? LEAST_MERGE : MIN_MERGE;
+
+	return (int) Max(least, Min(MAX_MERGE, order));
 }
 
 static Size
@@ -235,7 +250,7 @@ merge_levels(LaSort *sort)
 			n++;
 		if (n < merge_order(sort))
 			return;
-		merge_runs(sort, n);
+		merge_runs(sort, merge_order(sort));
 	}
 }
 
@@ -307,8 +322,8 @@ spill(LaSort *sort)
 /* ---- rows --------------------------------------------------------------- */
 
 LaSort *
-la_sort_begin(Relation index, LaSortKey *key, Size memory, SharedFileSet *files,
-			  int participant)
+la_sort_begin(Relation index, LaSortKey *key, Size memory, bool may_give_up,
+			  SharedFileSet *files, int participant)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pg_lookahead sort",
@@ -326,7 +341,9 @@ la_sort_begin(Relation index, LaSortKey *key, Size memory, SharedFileSet *files,
 			sort->compressible[sort->ncompressible++] = i;
 	}
 	sort->key = key;
+	sort->may_give_up = may_give_up;
 	sort->limit = memory;
+	sort->long_row = Max(MIN_LONG_ROW, memory / LONG_ROW);
 	sort->chunk_size = Max(MIN_CHUNK, Min(MAX_CHUNK, memory / 16));
 	sort->chunk = -1;
 	sort->max_chunks = 16;
@@ -347,6 +364,17 @@ static inline Size
 room_left(const LaSort *sort)
 {
 	return sort->end - sort->next;
+}
+
+static void
+free_chunks(LaSort *sort)
+{
+	for (int i = 0; i < sort->nchunks; i++)
+	{
+		sort->used -= sort->chunk_sizes[i];
+		pfree(sort->chunks[i]);
+	}
+	sort->nchunks = 0;
 }
 
 /*
@@ -373,6 +401,9 @@ next_chunk(LaSort *sort, Size size)
 			next_chunk(sort, size);
 		return;
 	}
+	/* a spill has emptied all of them, and none has room for the row */
+	if (sort->nentries == 0)
+		free_chunks(sort);
 	if (sort->nchunks == sort->max_chunks)
 	{
 		sort->max_chunks *= 2;
@@ -461,16 +492,22 @@ form_in_place(LaSort *sort, IndexTuple tuple, Size size, Size header,
 }
 
 /*
- * Are keys so much longer than their tuples, whose values are compressed, that stock is
- * faster?  It compares the first bytes of most values, and carries them compressed.
+ * Behaviour F.  Are keys so much longer than their tuples, whose values are compressed, that
+ * stock is faster?  It compares the first bytes of most values, and carries them compressed.
  */
 static inline bool
 keys_are_long(LaSort *sort, Size key, Size tuple)
 {
+	Size		row = sizeof(LaRow) + key + LA_TID_LENGTH + tuple;
+
+	sort->longest = Max(sort->longest, row);
 	sort->key_bytes += key;
 	sort->tuple_bytes += tuple;
-	return key > LONG_KEY * tuple && sort->key_bytes > LONG_KEYS_SAMPLE &&
-		sort->key_bytes > LONG_KEY * sort->tuple_bytes;
+	if (!sort->may_give_up)
+		return false;
+	return row > sort->long_row ||
+		(key > LONG_KEY * tuple && sort->key_bytes > LONG_KEYS_SAMPLE &&
+		 sort->key_bytes > LONG_KEY * sort->tuple_bytes);
 }
 
 /*
@@ -597,6 +634,7 @@ la_sort_export(LaSort *sort)
 
 	spill(sort);
 	list = create_file(sort, LIST);
+	BufFileWrite(list, &sort->longest, sizeof(sort->longest));
 	for (int i = 0; i < sort->nruns; i++)
 	{
 		Run		   *run = &sort->runs[i];
@@ -620,10 +658,13 @@ la_sort_import(LaSort *sort, int participant)
 	FileSet    *files = &sort->files->fs;
 	char		name[MAXPGPATH];
 	BufFile    *list;
+	Size		longest;
 	int			number;
 
 	file_name(name, participant, LIST);
 	list = BufFileOpenFileSet(files, name, O_RDONLY, false);
+	if (BufFileRead(list, &longest, sizeof(longest)) == sizeof(longest))
+		sort->longest = Max(sort->longest, longest);
 	while (BufFileRead(list, &number, sizeof(number)) == sizeof(number))
 	{
 		file_name(name, participant, number);
@@ -637,20 +678,20 @@ la_sort_import(LaSort *sort, int participant)
 /* ---- the way out -------------------------------------------------------- */
 
 /*
- * There are no further rows: put them in order.
+ * To the first row.
  */
 void
-la_sort_perform(LaSort *sort)
+la_sort_rewind(LaSort *sort)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort_memory(sort);
 	sort->position = 0;
 	sort->before = NULL;
+	if (sort->merge != NULL)
+		la_merge_free(sort->merge);
+	sort->merge = NULL;
 	if (sort->nruns > 0)
 	{
-		while (sort->nruns >= MAX_MERGE)
-			merge_runs(sort, MAX_MERGE);
 		sort->merge = la_merge_create(sort->nruns + 1,
 									  merge_buffer(sort, sort->nruns));
 		for (int i = 0; i < sort->nruns; i++)
@@ -661,6 +702,22 @@ la_sort_perform(LaSort *sort)
 		la_merge_add_memory(sort->merge, next_in_memory, sort);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+/*
+ * There are no further rows: put them in order.
+ */
+void
+la_sort_perform(LaSort *sort)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	int			order = merge_order(sort);
+
+	sort_memory(sort);
+	while (sort->nruns > order)
+		merge_runs(sort, Min(order, sort->nruns - order + 1));
+	MemoryContextSwitchTo(old);
+	la_sort_rewind(sort);
 }
 
 static bool
@@ -699,23 +756,6 @@ la_sort_next(LaSort *sort, LaSortedRow *row)
 	row->has_null = (r->flags & LA_ROW_NULL) != 0;
 	sort->before = r;
 	return true;
-}
-
-/*
- * Can the rows be had again?  Not if they are merged.
- */
-bool
-la_sort_can_rewind(const LaSort *sort)
-{
-	return sort->merge == NULL;
-}
-
-void
-la_sort_rewind(LaSort *sort)
-{
-	Assert(sort->merge == NULL);
-	sort->position = 0;
-	sort->before = NULL;
 }
 
 /*

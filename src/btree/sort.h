@@ -27,14 +27,14 @@ typedef struct LaSortedRow
 } LaSortedRow;
 
 extern LaSort *la_sort_begin(Relation index, LaSortKey *key, Size memory,
-							 SharedFileSet *files, int participant);
+							 bool may_give_up, SharedFileSet *files,
+							 int participant);
 extern void la_sort_put(LaSort *sort, ItemPointer tid, const Datum *values,
 						const bool *isnull, bool alive);
 extern void la_sort_export(LaSort *sort);
 extern void la_sort_import(LaSort *sort, int participant);
 extern void la_sort_perform(LaSort *sort);
 extern bool la_sort_next(LaSort *sort, LaSortedRow *row);
-extern bool la_sort_can_rewind(const LaSort *sort);
 extern void la_sort_rewind(LaSort *sort);
 extern bool la_sort_given_up(const LaSort *sort);
 extern bool la_sort_has_long_keys(const LaSort *sort);

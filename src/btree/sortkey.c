@@ -32,8 +32,9 @@
  *
  * Ranks
  *		What has no code, such as text in other collations, can be coded by its rank
- *		among the values that have come before (rank.c), if there are few of them, and
- *		if they can be compared at all: an array of points is not.
+ *		among the values that have come before (rank.c), if there are few of them.  This
+ *		compares other values than sorting them does, so the comparison must be one that
+ *		nobody can tell from none: a function of core's that cannot fail (is_trusted()).
  *
  * src/btree/sortkey.c
  */
@@ -47,6 +48,7 @@
 #include "catalog/pg_enum.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
@@ -183,21 +185,92 @@ init_encoder(LaEncoder *e, Relation index, int column)
 	return NULL;
 }
 
+static bool is_trusted(Oid function, Oid type);
+
 /*
- * Is there a comparison for what the column's arrays or rows are made of?  If not, their
- * comparison function raises an error, and how often stock would call it, if at all,
- * depends on the columns before.
+ * The same for the type's default order, which arrays, ranges and rows use.
  */
 static bool
-can_compare(Relation index, int column)
+is_trusted_by_default(Oid type)
 {
-	Oid			function = index_getprocid(index, column + 1, BTORDER_PROC);
-	Oid			type = TupleDescAttr(RelationGetDescr(index), column)->atttypid;
+	TypeCacheEntry *entry = lookup_type_cache(type,
+											  TYPECACHE_BTREE_OPFAMILY |
+											  TYPECACHE_CMP_PROC);
 
-	if (function != F_BTARRAYCMP && function != F_BTRECORDCMP)
-		return true;
-	return OidIsValid(lookup_type_cache(getBaseType(type),
-										TYPECACHE_CMP_PROC)->cmp_proc);
+	return OidIsValid(entry->cmp_proc) &&
+		entry->btree_opf < FirstNormalObjectId &&
+		is_trusted(entry->cmp_proc, type);
+}
+
+static bool
+is_trusted_for_range(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+
+	return entry->rngelemtype != NULL &&
+		is_trusted(entry->rng_cmp_proc_finfo.fn_oid, entry->rngelemtype->type_id);
+}
+
+static bool
+is_trusted_for_row(Oid type)
+{
+	TupleDesc	desc;
+	bool		trusted = true;
+
+	if (type == RECORDOID)
+		return false;
+	desc = lookup_rowtype_tupdesc(type, -1);
+	for (int i = 0; i < desc->natts && trusted; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		trusted = att->attisdropped || is_trusted_by_default(att->atttypid);
+	}
+	ReleaseTupleDesc(desc);
+	return trusted;
+}
+
+/*
+ * Can values of this type be compared by this function without an error, and without a
+ * call of anybody's code but core's?  A comparison of arrays of points raises an error, and
+ * how often stock makes it, if at all, depends on the columns before.
+ */
+static bool
+is_trusted(Oid function, Oid type)
+{
+	check_stack_depth();
+	type = getBaseType(type);
+	switch (function)
+	{
+		case F_JSONB_CMP:
+		case F_TSVECTOR_CMP:
+		case F_TSQUERY_CMP:
+			return true;
+		case F_BTARRAYCMP:
+			return OidIsValid(get_element_type(type)) &&
+				is_trusted_by_default(get_element_type(type));
+		case F_RANGE_CMP:
+			return type_is_range(type) && is_trusted_for_range(type);
+		case F_MULTIRANGE_CMP:
+			return type_is_multirange(type) &&
+				is_trusted_for_range(get_multirange_range(type));
+		case F_BTRECORDCMP:
+			return is_trusted_for_row(type);
+	}
+	for (int i = 0; i < (int) lengthof(comparisons); i++)
+	{
+		if (comparisons[i].function == function)
+			return true;
+	}
+	return false;
+}
+
+static bool
+can_be_ranked(Relation index, int column)
+{
+	return index->rd_opfamily[column] < FirstNormalObjectId &&
+		is_trusted(index_getprocid(index, column + 1, BTORDER_PROC),
+				   TupleDescAttr(RelationGetDescr(index), column)->atttypid);
 }
 
 /* Sets up what gives the column's values a rank, coded as a number. */
@@ -234,7 +307,7 @@ la_sortkey_create(Relation index, const LaRanking *ranking, const char **why)
 	{
 		const char *reason = init_encoder(&key->columns[i].encoder, index, i);
 
-		if (reason != NULL && ranking != NULL && can_compare(index, i))
+		if (reason != NULL && ranking != NULL && can_be_ranked(index, i))
 		{
 			init_ranks(&key->columns[i], index, i, ranking);
 			key->is_ranked = true;
@@ -259,6 +332,31 @@ bool
 la_sortkey_is_ranked(const LaSortKey *key)
 {
 	return key->is_ranked;
+}
+
+/*
+ * Could a row come that has no key?  An enum may get a label meanwhile.
+ */
+bool
+la_sortkey_may_give_up(const LaSortKey *key)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		LaEncoding	encoding = key->columns[i].encoder.encoding;
+
+		if (encoding == LA_ENCODE_RANK || encoding == LA_ENCODE_ENUM)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * So many bytes another process may copy and use, if no column is ranked.
+ */
+Size
+la_sortkey_size(const LaSortKey *key)
+{
+	return offsetof(LaSortKey, columns) + key->ncolumns * sizeof(Column);
 }
 
 /*

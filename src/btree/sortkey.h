@@ -26,6 +26,8 @@ typedef struct LaRanking
 extern LaSortKey *la_sortkey_create(Relation index, const LaRanking *ranking,
 									const char **why);
 extern bool la_sortkey_is_ranked(const LaSortKey *key);
+extern bool la_sortkey_may_give_up(const LaSortKey *key);
+extern Size la_sortkey_size(const LaSortKey *key);
 extern bool la_sortkey_promises(const LaSortKey *key);
 extern int	la_sortkey_encode(LaSortKey *key, const Datum *values,
 							  const bool *isnull, uint8 *to, int room,

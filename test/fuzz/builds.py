@@ -42,6 +42,15 @@ create function pages(index oid, raw bool) returns setof text language sql as $$
     order by b
 $$;
 
+-- tells how often it is called, and when
+create function noted(x int) returns int language plpgsql immutable as $$
+begin
+    if x % 97 = 0 then
+        raise notice 'noted(%)', x;
+    end if;
+    return x / 3;
+end $$;
+
 create function state(tab regclass) returns setof text language sql as $$
     select concat_ws(' ', c.relname, c.relkind, c.reltuples, c.relpages,
         'unique', indisunique, indisprimary, indisexclusion, indimmediate, 'clustered', indisclustered,
@@ -159,7 +168,7 @@ CREATED = {
 
 # name -> expressions; all of them are immutable, and fail for hardly any value
 EXPRESSIONS = {
-    "int4": ["{c} % 10", "{c} / 7"], "int2": ["{c} % 10::int2"], "int8": ["{c} % 1000", "{c} / 4294967296"],
+    "int4": ["{c} % 10", "{c} / 7", "noted({c})"], "int2": ["{c} % 10::int2"], "int8": ["{c} % 1000", "{c} / 4294967296"],
     "text": ["lower({c})", "left({c}, 3)", "length({c})", "{c} || 'x'", "md5({c})", "upper({c}) || left({c}, 1)"],
     "varchar": ["lower({c})", "length({c})", "{c}::text"], "bpchar": ["{c}::text", "length({c})"],
     "numeric": ["trunc({c}, 1)", "abs({c})"], "float8": ["abs({c})", "-{c}"], "float4": ["-{c}"],
@@ -417,6 +426,9 @@ class BuildGen:
             case.changes = self.wear(rows, columns, 2) if self.chance(0.6) else []
             if self.chance(0.3):
                 case.changes += ["savepoint x"] + self.wear(rows, columns, 2) + ["rollback to x"]
+        # concurrent builds are taken over if workers are wanted, whether or not there are any
+        if "concurrently" in kind and self.chance(0.7) and case.settings["max_parallel_maintenance_workers"] == "0":
+            case.settings |= {"max_parallel_maintenance_workers": "1", "max_parallel_workers": "0"}
         # CONCURRENTLY waits for the others' snapshots
         case.holder = "concurrently" not in kind and case.persistence != "temp " and self.chance(0.3)
         case.amcheck = self.chance(0.15)

@@ -117,6 +117,8 @@ read_rows(Oid indexoid, Relation *heap, Relation *index)
 	/* what has no code of its own */
 	if (r->encoder == NULL)
 		r->encoder = la_sortkey_create(*index, &ranking, &why);
+	if (r->encoder == NULL)
+		elog(ERROR, "neither coded nor ranked: %s", why);
 	info = BuildIndexInfo(*index);
 	natts = info->ii_NumIndexAttrs;
 	slot = table_slot_create(*heap, NULL);

@@ -209,13 +209,23 @@ my $have_icu = $node->safe_psql('postgres', q(SELECT count(*) FROM pg_collation 
 my @ways = (
 	[ 'serial', "SET maintenance_work_mem = '64MB'; SET max_parallel_maintenance_workers = 0;\n" ],
 	[ 'spilling, parallel', "SET maintenance_work_mem = '1MB'; SET max_parallel_maintenance_workers = 2;\n" ]);
+
+# concurrent builds with max_parallel_maintenance_workers = 0 are the server's; so without
+# workers means for them: they are wanted, but cannot be had
+my $alone = "SET max_parallel_maintenance_workers = 2; SET max_parallel_workers = 0;\n";
 for my $way (@ways)
 {
 	my ($how, $settings) = @$way;
 	my $case = sub {
 		my ($name, $setup, $statement, @took) = @_;
+		my %p = (settings => $settings, left => []);
 
-		same("$name, $how", $setup, $statement, settings => $settings, took => \@took, left => []);
+		if ($statement =~ /CONCURRENTLY/ && $settings =~ /workers = 0/)
+		{
+			same("$name, without workers", $setup, $statement, %p, took => []);
+			$p{settings} .= $alone;
+		}
+		same("$name, $how", $setup, $statement, %p, took => \@took);
 	};
 
 	$case->('CREATE INDEX', $table, 'CREATE INDEX i ON t (s, u DESC, a)', 'i');
@@ -292,6 +302,65 @@ same('eight batches', 'CREATE TABLE t AS SELECT id::bigint FROM generate_series(
 # left to the server, with or without a word
 same('ranks, used up', 'CREATE TABLE t AS SELECT ARRAY[v] AS v FROM (VALUES (0::float8), (1)) x (v); INSERT INTO t SELECT ARRAY[2::float8 ^ -i] FROM generate_series(1, 200) i;',
 	'CREATE INDEX i ON t (v)', took => [], left => ['i']);
+same("ranks, a sample of half the table, $_ rows", "CREATE TABLE t AS SELECT ARRAY[i % 2] AS v, repeat('x', 100) AS filler FROM generate_series(1, $_) i; ANALYZE t;",
+	'CREATE INDEX i ON t (v)', took => ['i'], left => []) for 32000, 58000;
+
+# values are ranked only by comparisons that nobody can tell from others, or from none
+for my $class ([ 'fails', 'EXCEPTION' ], [ 'tells', 'NOTICE' ])
+{
+	my ($name, $how) = @$class;
+
+	$node->safe_psql('postgres', qq(CREATE FUNCTION $name(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS \$\$ BEGIN RAISE $how 'compared'; RETURN btint4cmp(\$1, \$2); END \$\$;
+		CREATE OPERATOR CLASS ${name}_ops FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 $name(int, int);));
+}
+$node->safe_psql('postgres', q(
+	CREATE TYPE span AS RANGE (subtype = int, subtype_opclass = tells_ops);
+	CREATE TYPE thing AS (x int);
+	CREATE FUNCTION thing_cmp(thing, thing) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN RAISE NOTICE 'compared'; RETURN btint4cmp($1.x, $2.x); END $$;)
+	. join('', map { my ($name, $operator) = @$_; "CREATE FUNCTION thing_$name(thing, thing) RETURNS bool LANGUAGE sql IMMUTABLE STRICT AS 'SELECT \$1.x $operator \$2.x';
+		CREATE OPERATOR $operator (LEFTARG = thing, RIGHTARG = thing, FUNCTION = thing_$name);" } ([ 'lt', '<' ], [ 'le', '<=' ], [ 'eq', '=' ], [ 'ge', '>=' ], [ 'gt', '>' ]))
+	. q(CREATE OPERATOR CLASS thing_ops DEFAULT FOR TYPE thing USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 thing_cmp(thing, thing);
+	CREATE TYPE box_of AS (t thing);
+	CREATE DOMAIN things AS thing[];
+	CREATE DOMAIN few AS int CHECK (VALUE < 100);
+	CREATE TYPE three_moods AS ENUM ('bad', 'good');
+	ALTER TYPE three_moods ADD VALUE 'so so' BEFORE 'good';
+	CREATE TYPE pair_of AS (a few, m three_moods, t text[]);
+	CREATE TYPE mood AS ENUM ('bad', 'good');
+	CREATE FUNCTION noted(x int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+	BEGIN
+		IF x % 50 = 0 THEN
+			RAISE NOTICE 'row %', x;
+		END IF;
+		RETURN x;
+	END $$;
+	CREATE FUNCTION noted_in_sql(x int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT public.noted(x) + public.noted(-x)';
+	CREATE DOMAIN noted_value AS int CHECK (public.noted(VALUE) IS NOT NULL);));
+my $few = 'CREATE TABLE t AS SELECT i AS id, i % 5 AS few, span(i % 3, NULL) AS span FROM generate_series(1, 300) i;';
+same('comparisons that fail', $few, 'CREATE INDEX i ON t (few fails_ops)', took => [], left => ['i'], like => qr/ERROR:  compared/);
+same('comparisons that fail, not made', $few, 'CREATE INDEX i ON t (id, few fails_ops)', took => [], left => ['i'], like => qr/^i i f 300 /m);
+same('comparisons that tell', $few, 'CREATE INDEX i ON t (few tells_ops)', took => [], left => ['i'], like => qr/compared/);
+same('comparisons that tell, of a range', $few, 'CREATE INDEX i ON t (span)', took => [], left => ['i'], like => qr/compared/);
+same("comparisons that tell, of a type, $_", q(CREATE TABLE t AS SELECT i AS id, ROW(i % 5)::thing AS v, ARRAY[ROW(i % 5)::thing] AS a,
+		ARRAY[ROW(i % 5)::thing]::things AS d, ROW(ROW(i % 5)::thing)::box_of AS b FROM generate_series(1, 300) i;),
+	"CREATE INDEX i ON t ($_)", took => [], left => ['i'], like => qr/compared/)
+  for qw(v a d b);
+same('comparisons of the core', q(
+	CREATE TABLE t AS SELECT ROW(i % 5, (ARRAY['so so', 'bad', 'good'])[i % 3 + 1]::three_moods, ARRAY[i % 4, NULL])::pair_of AS b, ARRAY[int4range(i % 3, i % 5 + 4)] AS r,
+		jsonb_build_object('a', i % 5) AS j, int4multirange(int4range(i % 3, 9)) AS m FROM generate_series(1, 3000) i ORDER BY hashint4(i);),
+	'CREATE INDEX i ON t (b); CREATE INDEX j ON t (r, j, m)', took => [ 'i', 'j' ], left => []);
+
+# A build that is given up is begun anew by the server: what could tell that is left to it
+# from the beginning, or not given up.
+my $noted = q(CREATE TABLE t (id, v, m) AS SELECT i, ARRAY[CASE WHEN i = 0 THEN 0 ELSE 2::float8 ^ -i END], (ARRAY['bad', 'good'])[i % 2 + 1]::mood FROM generate_series(0, 200) i;);
+same("functions are called once: $_", $noted, "CREATE INDEX i ON t $_", took => [], left => ['i'], like => qr/NOTICE:  row 150\n/)
+  for '(v, noted(id))', '(v) WHERE noted(id) > 0', '(v, noted_in_sql(id))', '(v, (id::noted_value))', '(v, (CASE WHEN id > 3 THEN noted(id) END))', '(m, noted(id))';
+same('functions are called once: no ranks, unique', 'CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 20) i; INSERT INTO t SELECT i FROM generate_series(20, 60000) i;',
+	'CREATE UNIQUE INDEX i ON t (noted(id))', settings => "SET maintenance_work_mem = '1MB'; SET max_parallel_maintenance_workers = 0;",
+	took => [], left => ['i'], like => qr/NOTICE:  row 50\n(.*\n)*ERROR/);
+same('functions that tell nothing may be called again', $noted, "CREATE INDEX i ON t (v, (id + 1), (CASE WHEN m = 'bad' THEN upper(id::text) END)) WHERE id >= 0", took => [], left => ['i']);
+same('functions are called once: no ranks', $noted, 'CREATE INDEX i ON t (id, noted(id))', took => ['i'], left => []);
+
 same('EXCLUDE', $table, 'ALTER TABLE t ADD CONSTRAINT i EXCLUDE USING btree (id WITH =)', took => []);
 same('EXCLUDE, violated', $table, 'ALTER TABLE t ADD CONSTRAINT i EXCLUDE USING btree (s WITH =)', took => [], like => qr/could not create exclusion/);
 same("$_", $table, "CREATE INDEX i ON t USING $_ (a)", settings => 'SET max_parallel_maintenance_workers = 0;', took => [], left => [])
@@ -365,7 +434,7 @@ for my $memory (sort keys %memory)
 	same("duplicate, diagnosed, $memory", $duplicate, diagnosed('CREATE UNIQUE INDEX i ON t (id)'), %p, like => qr/23505,.*,la,t,i,/s);
 	same("duplicate, constraint, $memory", $duplicate, 'ALTER TABLE t ADD CONSTRAINT i PRIMARY KEY (id)', %p, like => $violated);
 	same("duplicate, deferrable, $memory", $duplicate, 'ALTER TABLE t ADD CONSTRAINT i UNIQUE (id) DEFERRABLE', %p, like => $violated);
-	same("duplicate, concurrently, $memory", $duplicate, 'CREATE UNIQUE INDEX CONCURRENTLY i ON t (id)', %p, like => $violated);
+	same("duplicate, concurrently, $memory", $duplicate, "$alone CREATE UNIQUE INDEX CONCURRENTLY i ON t (id)", %p, left => ['i'], like => $violated);
 	same("many nulls, $memory", $table, 'CREATE UNIQUE INDEX i ON t (u, (nullif(a, a)))', %p, like => qr/^i i /m);
 	same("nulls not distinct, $memory", $table, 'CREATE UNIQUE INDEX i ON t (u) NULLS NOT DISTINCT', %p, like => qr/Key \(u\)=\(null\) is duplicated/);
 	same("nulls not distinct, two columns, $memory", "$table INSERT INTO t VALUES (-1, null, 'x', null), (-2, null, 'x', null);",
@@ -410,6 +479,22 @@ for my $workers (0, 2)
 	nothing_left($node, "temp_file_limit, $workers workers");
 }
 
+# what remains of concurrent builds is empty: the duplicates are neighbours, so the server, too,
+# finds them when it sorts, and they are the last of their keys
+my $last = 'CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 60000) i ORDER BY hashint4(i); INSERT INTO t VALUES (60001), (60001);';
+for my $workers (0, 2)
+{
+	my $set = "SET maintenance_work_mem = '1MB'; SET max_parallel_maintenance_workers = 2; SET max_parallel_workers = $workers;";
+
+	same("duplicate, what remains, $workers workers", $last, 'CREATE UNIQUE INDEX CONCURRENTLY i ON t (id)', settings => $set, took => ['i'],
+		like => qr/^i i f 0 0 unique t .* valid f f f t$/m, normal => sub { $_[0] =~ s/^CONTEXT:  parallel worker\n//mr });
+	same("duplicate, what remains of REINDEX, $workers workers", "$last DELETE FROM t WHERE ctid = (SELECT max(ctid) FROM t); CREATE UNIQUE INDEX i ON t (id);"
+		  . "UPDATE pg_index SET indisvalid = false, indisready = false, indislive = false WHERE indexrelid = 'i'::regclass; INSERT INTO t VALUES (60001), (60001);"
+		  . "UPDATE pg_index SET indisvalid = true, indisready = true, indislive = true WHERE indexrelid = 'i'::regclass;",
+		'REINDEX INDEX CONCURRENTLY i', settings => $set, took => ['i'], like => qr/^i_ccnew i f 0 0 unique t .* valid f f f t$/m,
+		normal => sub { $_[0] =~ s/^CONTEXT:  parallel worker\n//mr });
+}
+
 # ---- 3. rows that are not plainly alive -----------------------------------------
 
 for my $way (@ways)
@@ -432,7 +517,8 @@ for my $way (@ways)
 		changes => 'DELETE FROM t WHERE id % 4 = 0');
 	same("broken HOT chains, REINDEX, $how", "$table CREATE INDEX i ON t (v) WHERE false; ", 'REINDEX INDEX i', %p,
 		changes => 'UPDATE t SET a = a + 1 WHERE id % 4 = 0');
-	same("broken HOT chains, concurrently, $how", $table, 'UPDATE t SET v = v + 1 WHERE id % 4 = 1; CREATE INDEX CONCURRENTLY i ON t (v, id)', %p);
+	same("broken HOT chains, concurrently, $how", $table, ($settings =~ /workers = 0/ ? $alone : '')
+		  . 'UPDATE t SET v = v + 1 WHERE id % 4 = 1; CREATE INDEX CONCURRENTLY i ON t (v, id)', %p);
 	same("changed by the transaction, $how", $table, q(BEGIN;
 		UPDATE t SET v = v + 1 WHERE id % 4 = 0;
 		DELETE FROM t WHERE id % 9 = 0;
@@ -466,7 +552,7 @@ for my $workers (0, 2)
 
 	same("$workers workers, shown", $table, "$set CREATE INDEX i ON t (s, a); $shown REINDEX TABLE t; $shown", took => [ 'i', 'i' ]);
 	same("$workers workers, of all indexes", $table . $indexes . 'CREATE INDEX h ON t USING hash (a);', "$set REINDEX TABLE CONCURRENTLY t; $shown VACUUM FULL t; $shown",
-		took => [ ('i') x 2, ('j') x 2, ('k') x 2 ]);
+		took => [ map { ($_) x ($workers > 0 ? 2 : 1) } qw(i j k) ]);
 	same("$workers workers, shown while building", $table . $spy, "$set CREATE INDEX i ON t (spy(id)); $shown",
 		took => ['i'], like => qr/NOTICE:  workers $workers\n/);
 	same("$workers workers, SET LOCAL", $table, "BEGIN; SET LOCAL max_parallel_maintenance_workers = $workers; CREATE INDEX i ON t (s, a); $shown COMMIT; $shown",
@@ -513,7 +599,67 @@ for my $workers (0, 2)
 		END $$;), "CREATE EVENT TRIGGER la_trigger ON ddl_command_end EXECUTE FUNCTION f();"
 		  . join('', map { "$set $_; $shown" } 'CREATE INDEX i ON t (s)', 'REINDEX TABLE CONCURRENTLY t', 'CREATE INDEX CONCURRENTLY j ON t (a)', 'ALTER TABLE t ALTER id TYPE bigint')
 		  . 'DROP EVENT TRIGGER la_trigger', like => qr/workers $workers\n/);
+	# the user's code in what is built beside btree indexes, before, and concurrently
+	my $tells = q(
+		CREATE FUNCTION tells(x int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+		BEGIN
+			IF x = 1 THEN
+				RAISE NOTICE 'workers %', current_setting('max_parallel_maintenance_workers');
+			END IF;
+			RETURN x;
+		END $$;
+		CREATE FUNCTION tells_all() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM tells(1); END $$;
+		CREATE FUNCTION keeps(x int) RETURNS int LANGUAGE plpgsql IMMUTABLE SET max_parallel_maintenance_workers = 3 AS $$ BEGIN RETURN x; END $$;);
+	my @left = $workers > 0 ? () : (took => [ ]);
+	for my $statement (
+		'REINDEX INDEX h', 'REINDEX TABLE t', 'VACUUM FULL t', 'CLUSTER t USING b', 'REINDEX TABLE CONCURRENTLY t',
+		'ALTER TABLE t ALTER a TYPE bigint, ADD UNIQUE (id, v)', 'CREATE INDEX i ON t USING gist (point(tells(id), 1))')
+	{
+		same("$workers workers, seen by others, $statement", "$table $tells CREATE INDEX b ON t (s, tells(id)); CREATE INDEX h ON t USING hash (tells(id));",
+			"$set CREATE EVENT TRIGGER la_trigger ON ddl_command_end EXECUTE FUNCTION tells_all(); $statement; $shown DROP EVENT TRIGGER la_trigger",
+			like => qr/NOTICE:  workers $workers\n/);
+	}
+	for my $how ('', 'CONCURRENTLY')
+	{
+		same("$workers workers, seen by a constant's function $how", $table . $tells, "$set CREATE INDEX $how i ON t ((id + tells(1))); $shown",
+			$how ? @left : (took => ['i']), like => qr/NOTICE:  workers $workers\n/);
+		same("$workers workers, seen by a predicate's function $how", $table . $tells, "$set CREATE INDEX $how i ON t (s, a) WHERE id > tells(1); $shown",
+			$how ? @left : (took => ['i']), like => qr/NOTICE:  workers $workers\n/);
+		same("$workers workers, a function with a setting of its own $how", $table . $tells, "$set CREATE INDEX $how i ON t (keeps(id), (id + keeps(1))); $shown REINDEX INDEX $how i; $shown",
+			$how ? @left : (took => [ 'i', 'i' ]));
+	}
 	same("$workers workers, set in the table's favour", "$table ALTER TABLE t SET (parallel_workers = 0);", "$set CREATE INDEX i ON t (s)", took => ['i']);
+}
+
+# Memory.  Few keys of 30 to 190 kB, each longer than the one before, come after many rows that
+# are wider than their keys, so keys are not long on the whole.  What a process has taken at most is its system's matter.
+SKIP:
+{
+	my $session = open_session($node, 'SET search_path = la, public; SET max_parallel_maintenance_workers = 0; SET synchronize_seqscans = off;');
+	my $proc = '/proc/' . pid_of($session);
+	my %peak;
+
+	skip 'the system does not tell what memory a process has taken', 4 unless -w "$proc/clear_refs" && -r "$proc/status";
+	$node->safe_psql('postgres', q(DROP SCHEMA la CASCADE; CREATE SCHEMA la; SET search_path = la, public;
+		CREATE FUNCTION kept(x text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN x; END $$;
+		CREATE TABLE t AS
+			SELECT i, i::text COLLATE "C" AS s, (SELECT string_agg(md5((i + k)::text), '') FROM generate_series(1, 30) k) AS w FROM generate_series(1, 27000) i
+			UNION ALL SELECT i, repeat(md5(i::text), 1000 + i * 9), 'w' FROM generate_series(1, 550) i;));
+	ask($session, "SET maintenance_work_mem = '" . ($node->pg_version >= 17 ? 64 : 1024) . "kB'");
+	for my $key ('s', 'kept(s) COLLATE "C"')
+	{
+		for my $mode ('off', 'on')
+		{
+			ask($session, $mode{$mode} . 'SELECT sum(length(s)) FROM t');
+			append_to_file("$proc/clear_refs", '5');
+			is(ask($session, "CREATE INDEX i ON t ($key) INCLUDE (w)"), '', "memory, $key, $mode: built");
+			($peak{$mode}) = slurp_file("$proc/status") =~ /^VmHWM:\s+(\d+) kB/m;
+			ask($session, 'DROP INDEX i');
+		}
+		note("memory, $key: $peak{off} kB, $peak{on} kB");
+		cmp_ok($peak{on}, '<', $peak{off} + 4096, "memory, $key: as much as the server takes");
+	}
+	$session->quit;
 }
 
 # temporary files are logged
@@ -647,6 +793,9 @@ for my $from (0, 2000)
 		settings => "SET max_parallel_maintenance_workers = $_; SET maintenance_work_mem = '1MB'; SET min_parallel_table_scan_size = 0;",
 		took => ['i'], left => ['i']) for 0, 2;
 }
+same("long values, functions are called once, $_ workers", sprintf($long, 2000), 'CREATE INDEX i ON t (s, noted(id))', took => ['i'], left => [],
+	settings => "SET max_parallel_maintenance_workers = $_; SET maintenance_work_mem = '1MB'; SET min_parallel_table_scan_size = 0;",
+	normal => sub { join "\n", sort grep { !/^CONTEXT/ } split /\n/, $_[0] }) for 0, 2;
 same('few long values', sprintf($long, 3990), 'CREATE INDEX i ON t (s, id)', took => ['i'], left => []);
 
 # no worker can be had
@@ -654,6 +803,35 @@ same('parallel, no worker to be had', $table, 'SET max_parallel_workers = 0; CRE
 	settings => 'SET max_parallel_maintenance_workers = 2;', took => ['i']);
 same('parallel, no worker and no leader', $table, 'SET max_parallel_workers = 0; CREATE UNIQUE INDEX i ON t (s, id)',
 	settings => 'SET max_parallel_maintenance_workers = 2; SET parallel_leader_participation = off;', took => ['i']);
+
+# An enum gets a label before workers start, which others than the leader's would have to
+# encode in another way: the leader waits for the postmaster, which waits for us.
+{
+	my ($builder, $other) = map { open_session($node, "$mode{on} SET search_path = la, public; SET log_statement = none; SET client_min_messages = debug1;") } 1 .. 2;
+	my $pid = pid_of($builder);
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my $waits = '';
+
+	$node->safe_psql('postgres', "DROP SCHEMA la CASCADE; CREATE SCHEMA la; SET search_path = la, public;
+		CREATE TABLE t (m, id) WITH (parallel_workers = 2) AS SELECT (ARRAY['good', 'bad'])[i % 2 + 1]::mood, i FROM generate_series(1, 20000) i;");
+	kill 'STOP', $postmaster;
+	$builder->query_until(qr/started/, "\\echo started\nSET max_parallel_maintenance_workers = 2;\nCREATE INDEX i ON t (m, id);\n");
+	for (1 .. 600)
+	{
+		$waits = ask($other, "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid");
+		last if $waits eq 'BgworkerStartup' || $waits eq 'BgWorkerStartup';
+		usleep(100_000);
+	}
+	my $added = ask($other, "ALTER TYPE mood ADD VALUE 'so so' BEFORE 'good'");
+	kill 'CONT', $postmaster;
+	like($waits, qr/^Bg[wW]orkerStartup$/, 'a label that workers see: the leader waits for them');
+	is($added, '', 'a label that workers see: added');
+	my $out = ask($builder, 'SELECT count(*) FROM t');
+	unlike($out, qr/ERROR|left/, 'a label that workers see: no error');
+	like($out, qr/pg_lookahead builds index "i"/, 'a label that workers see: built');
+	$_->quit for $builder, $other;
+	is(check_indexes($node, 'bt_index_check(c.oid, heapallindexed => true)'), '', 'a label that workers see: the index');
+}
 
 # a worker is canceled, or terminated
 for my $function ('pg_cancel_backend', 'pg_terminate_backend')
@@ -786,7 +964,7 @@ INSERT INTO la.t VALUES (:b, :a, 'county ' || :a % 120, md5(:a::text)) ON CONFLI
 		my ($out, $err) = ('', '');
 
 		$node->psql('postgres', "$mode{on} SET search_path = la, public; SET maintenance_work_mem = '1MB'; SET client_min_messages = debug1;\n"
-			  . 'SET max_parallel_maintenance_workers = ' . ($rounds % 2 ? 2 : 0) . ";\n"
+			  . 'SET max_parallel_maintenance_workers = 2; SET max_parallel_workers = ' . ($rounds % 2 ? 2 : 0) . ";\n"
 			  . "CREATE INDEX CONCURRENTLY c1 ON t (s, a);\nCREATE UNIQUE INDEX CONCURRENTLY c2 ON t (u, id) INCLUDE (v);\n"
 			  . "REINDEX INDEX CONCURRENTLY i;\nREINDEX TABLE CONCURRENTLY t;\n",
 			on_error_stop => 0, stdout => \$out, stderr => \$err);
