@@ -251,4 +251,14 @@
 				  {.pd_pagesize_version = BLCKSZ | PG_PAGE_LAYOUT_VERSION})
 #endif
 
+/*
+ * 17 tells an index when a statement has inserted its last row (commit c1ec02be1d79).
+ */
+#if PG_VERSION_NUM >= 170000
+#define la_set_insert_cleanup(routine, function) \
+	((routine)->aminsertcleanup = (function))
+#else
+#define la_set_insert_cleanup(routine, function)	((void) (function))
+#endif
+
 #endif							/* LA_COMPAT_H */

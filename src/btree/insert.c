@@ -243,8 +243,9 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 			Relation heap, IndexUniqueCheck unique, bool unchanged,
 			IndexInfo *info)
 {
-	if (la_enable && la_enable_btree_insert && info != NULL &&
-		unique != UNIQUE_CHECK_EXISTING)
+	if (!la_enable || !la_enable_btree_insert)
+		la_insert_put_back(index);
+	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING)
 	{
 		InsertState *state = state_of(index, heap, info);
 

@@ -14,6 +14,7 @@ extern bool la_btinsert(Relation index, Datum *values, bool *isnull,
 						ItemPointer tid, Relation heap,
 						IndexUniqueCheck unique, bool unchanged,
 						IndexInfo *info);
+extern void la_insert_put_back(Relation index);
 extern void la_insert_init(void);
 
 #endif							/* LA_INSERT_H */

@@ -3,22 +3,27 @@
  *	  How inserts in stock btree indexes get to la_btinsert().
  *
  * The relation descriptor of an index has a copy of the access method's routine of its own.
- * Where that has btinsert(), la_btinsert() is put in its place, as soon as somebody is about
- * to insert many rows:
- *	1. INSERT, UPDATE and MERGE, when they start: the indexes of their tables are opened a
- *	   moment before the executor would, for it.  Not for statements that the planner
- *	   expects to have one row only, nor for more than MOST_RELATIONS tables.
- *	2. Partitions that rows are routed to are opened when the first row comes.  They are
- *	   found in the executor's list of them when the statement asks its plan for the
- *	   next row: for that, the function that executes the plan below ModifyTable is
- *	   wrapped, when ModifyTable runs first, since other rooms look at it until then.
- *	3. COPY FROM: before it, indexes of the table, or of its partitions, if they are not
- *	   more than MOST_RELATIONS, are opened and closed again.  What is locked by others
- *	   right now is left out.
+ * Where that has btinsert(), la_btinsert() is put in its place, once a statement of many rows
+ * has opened the index:
+ *	1. INSERT, UPDATE and MERGE open the indexes of a table, or partition, for the first row
+ *	   that they put there, which btinsert() inserts.  That they have is seen when they ask
+ *	   their plan for the next row: for that, the function that executes the plan below
+ *	   ModifyTable is wrapped, when ModifyTable runs first, since other rooms look at it until
+ *	   then.  Not for statements that the planner expects to have one row only, nor for more
+ *	   than MOST_RELATIONS tables.
+ *	2. COPY FROM: before it, while the table, or its partitions, if they are not more than
+ *	   MOST_RELATIONS, are locked for a moment.  What is locked by others right now is left
+ *	   out.
  *
- * The descriptor stays as it is until the server drops or builds it anew, which may be at
- * any time and is not noticed; la_btinsert() looks at the settings for each row.
+ * btinsert() is put back when a statement closes the index (from 17 on, which tells so), and
+ * with the first row that comes when the setting is off.  The server drops or builds the
+ * descriptor anew at any time, and then has its own.
  * Not reached: logical replication, which inserts row by row, toast tables and catalogs.
+ *
+ * Invariants
+ *	- No index is opened or locked before the server does so.
+ *	- What executes a node is called by what stands in its place from then on, and never put
+ *	  back: others may do the same.
  *
  * src/btree/insert_hooks.c
  */
@@ -40,104 +45,118 @@
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
+#include "base/compat.h"
 #include "base/guc.h"
 #include "btree/insert.h"
 
 #define MOST_RELATIONS	64
 
-/* A running statement that routes rows to partitions. */
-typedef struct Routing
+/* A running statement. */
+typedef struct Inserting
 {
-	PlanState  *modify_table;
+	ModifyTableState *modify_table;
 	PlanState  *plan;			/* below it */
 	ExecProcNodeMtd modify_table_function;
-	ExecProcNodeMtd plan_function;
+	ExecProcNodeMtd plan_function;	/* NULL: not wrapped yet */
+	bool		all_open;		/* its tables' indexes; partitions may come */
 	int			seen;			/* partitions */
 	MemoryContextCallback callback;
-	struct Routing *next;
-} Routing;
+	struct Inserting *next;
+} Inserting;
 
-static Routing *routings = NULL;	/* newest first */
+static Inserting *running = NULL;	/* newest first */
 
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+void
+la_insert_put_back(Relation index)
+{
+	if (index->rd_indam->aminsert != la_btinsert)
+		return;
+	index->rd_indam->aminsert = btinsert;
+	la_set_insert_cleanup(index->rd_indam, NULL);
+}
+
+static void
+inserted(Relation index, IndexInfo *info)
+{
+	la_insert_put_back(index);
+}
 
 static void
 patch(Relation index)
 {
-	if (index->rd_indam->aminsert == btinsert && !IsSystemRelation(index))
-		index->rd_indam->aminsert = la_btinsert;
+	if (index->rd_indam->aminsert != btinsert || IsSystemRelation(index))
+		return;
+	index->rd_indam->aminsert = la_btinsert;
+	la_set_insert_cleanup(index->rd_indam, inserted);
 }
 
-static void
+/*
+ * Returns false if the indexes have not been opened yet.
+ */
+static bool
 patch_indexes(ResultRelInfo *relation)
 {
+	if (relation->ri_RelationDesc->rd_rel->relkind != RELKIND_RELATION ||
+		!relation->ri_RelationDesc->rd_rel->relhasindex)
+		return true;
 	if (relation->ri_IndexRelationDescs == NULL)
-		return;
+		return false;
 	for (int i = 0; i < relation->ri_NumIndices; i++)
 	{
 		if (relation->ri_IndexRelationDescs[i] != NULL)
 			patch(relation->ri_IndexRelationDescs[i]);
 	}
+	return true;
 }
 
 static void
 on_memory(void *arg)
 {
-	for (Routing **r = &routings; *r != NULL; r = &(*r)->next)
+	for (Inserting **s = &running; *s != NULL; s = &(*s)->next)
 	{
-		if (*r == arg)
+		if (*s == arg)
 		{
-			*r = (*r)->next;
+			*s = (*s)->next;
 			return;
 		}
 	}
 }
 
-/* The plan's next row: the last one may have opened a partition. */
+/* The plan's next row: for the last one indexes may have been opened. */
 static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
-	Routing    *r = routings;
+	Inserting  *s = running;
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
-	while (r->plan != ps)
-		r = r->next;
-	for (; r->seen < list_length(partitions); r->seen++)
-		patch_indexes(list_nth(partitions, r->seen));
-	return r->plan_function(ps);
+	while (s->plan != ps)
+		s = s->next;
+	if (!s->all_open)
+	{
+		s->all_open = true;
+		for (int i = 0; i < s->modify_table->mt_nrels; i++)
+			s->all_open &= patch_indexes(&s->modify_table->resultRelInfo[i]);
+	}
+	for (; s->seen < list_length(partitions); s->seen++)
+		patch_indexes(list_nth(partitions, s->seen));
+	return s->plan_function(ps);
 }
 
-/* The first execution of ModifyTable. */
 static TupleTableSlot *
 exec_modify_table(PlanState *ps)
 {
-	Routing    *r = routings;
+	Inserting  *s = running;
 
-	while (r->modify_table != ps)
-		r = r->next;
-	ps->ExecProcNodeReal = r->modify_table_function;
-	if (ps->instrument == NULL)
-		ps->ExecProcNode = r->modify_table_function;
-	r->plan_function = r->plan->ExecProcNodeReal;
-	r->plan->ExecProcNodeReal = exec_plan;
-	return r->modify_table_function(ps);
-}
-
-static void
-attach_routing(PlanState *ps)
-{
-	Routing    *r = MemoryContextAllocZero(ps->state->es_query_cxt,
-										   sizeof(Routing));
-
-	r->modify_table = ps;
-	r->plan = outerPlanState(ps);
-	r->modify_table_function = ps->ExecProcNodeReal;
-	r->callback.func = on_memory;
-	r->callback.arg = r;
-	MemoryContextRegisterResetCallback(ps->state->es_query_cxt, &r->callback);
-	r->next = routings;
-	routings = r;
-	ps->ExecProcNodeReal = exec_modify_table;
+	while (&s->modify_table->ps != ps)
+		s = s->next;
+	if (s->plan_function == NULL)
+	{
+		s->plan_function = s->plan->ExecProcNodeReal;
+		s->plan->ExecProcNodeReal = exec_plan;
+	}
+	return s->modify_table_function(ps);
 }
 
 static void
@@ -145,29 +164,22 @@ attach_modify_table(PlanState *ps, const LaAttachContext *context)
 {
 	ModifyTableState *mt = (ModifyTableState *) ps;
 	ModifyTable *plan = (ModifyTable *) ps->plan;
-	MemoryContext old;
+	Inserting  *s;
 
 	if (!la_enable_btree_insert || plan->operation == CMD_DELETE ||
 		(outerPlan(plan)->plan_rows <= 1 && !la_force) ||
 		mt->mt_nrels > MOST_RELATIONS)
 		return;
-	old = MemoryContextSwitchTo(ps->state->es_query_cxt);
-	for (int i = 0; i < mt->mt_nrels; i++)
-	{
-		ResultRelInfo *relation = &mt->resultRelInfo[i];
-		Relation	table = relation->ri_RelationDesc;
-
-		if (table->rd_rel->relkind != RELKIND_RELATION ||
-			!table->rd_rel->relhasindex)
-			continue;
-		if (relation->ri_IndexRelationDescs == NULL)
-			ExecOpenIndices(relation, plan->onConflictAction != ONCONFLICT_NONE);
-		patch_indexes(relation);
-	}
-	MemoryContextSwitchTo(old);
-	if (mt->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind ==
-		RELKIND_PARTITIONED_TABLE && plan->operation != CMD_UPDATE)
-		attach_routing(ps);
+	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
+	s->modify_table = mt;
+	s->plan = outerPlanState(ps);
+	s->modify_table_function = ps->ExecProcNodeReal;
+	s->callback.func = on_memory;
+	s->callback.arg = s;
+	MemoryContextRegisterResetCallback(ps->state->es_query_cxt, &s->callback);
+	s->next = running;
+	running = s;
+	ps->ExecProcNodeReal = exec_modify_table;
 }
 
 /*
@@ -187,10 +199,13 @@ patch_table(Oid table_oid)
 		indexes = RelationGetIndexList(table);
 		foreach(lc, indexes)
 		{
-			Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+			/* the table's lock keeps it from being dropped */
+			Relation	index = RelationIdGetRelation(lfirst_oid(lc));
 
+			if (!RelationIsValid(index))
+				continue;
 			patch(index);
-			index_close(index, RowExclusiveLock);
+			RelationClose(index);
 		}
 		list_free(indexes);
 	}

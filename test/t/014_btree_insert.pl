@@ -277,6 +277,52 @@ is( $node->safe_psql(
 $node->safe_psql('postgres', 'ALTER SYSTEM SET wal_consistency_checking = btree');
 $node->reload;
 
+# ---- 4a. what a statement's triggers do with the indexes -----------------------------------
+
+# the same for both settings: no index is opened before the first row, nor locked
+my @answers;
+for my $setting ($off, $on)
+{
+	$node->safe_psql('postgres', q(
+		DROP TABLE IF EXISTS tr, tp;
+		CREATE TABLE tr (a int, b int);
+		CREATE INDEX tr_a ON tr (a);
+		CREATE INDEX tr_b ON tr (b);
+		INSERT INTO tr SELECT i, i FROM generate_series(1, 100) i;
+		CREATE TABLE tp (a int, b int) PARTITION BY RANGE (a);
+		CREATE TABLE tp1 PARTITION OF tp FOR VALUES FROM (0) TO (1000);
+		CREATE TABLE tp2 PARTITION OF tp FOR VALUES FROM (1000) TO (2000);
+		CREATE INDEX ON tp (b);
+		CREATE OR REPLACE FUNCTION before_statement() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			EXECUTE current_setting('la.does');
+			RETURN NULL;
+		END $$;
+		CREATE TRIGGER before_all BEFORE INSERT OR UPDATE ON tr FOR EACH STATEMENT EXECUTE FUNCTION before_statement();));
+	my $answer = '';
+
+	for my $does ('DROP INDEX tr_b', 'ALTER INDEX tr_a SET (fillfactor = 50)', 'REINDEX TABLE tr', 'CREATE INDEX tr_c ON tr (b, a)',
+		'ALTER TABLE tr ALTER b TYPE bigint', 'DROP INDEX tr_a; DROP INDEX tr_b')
+	{
+		for my $statement ('INSERT INTO tr SELECT i, i FROM generate_series(1, 500) i', 'UPDATE tr SET a = a + 1, b = b + 1',
+			'INSERT INTO tr SELECT i, i FROM generate_series(1, 500) i WHERE i < 0', 'MERGE INTO tr USING generate_series(50, 500) i ON a = i WHEN MATCHED THEN UPDATE SET b = 0 WHEN NOT MATCHED THEN INSERT VALUES (i, i)')
+		{
+			my ($ret, $out, $err) = $node->psql('postgres', "$setting SET la.does = '$does'; BEGIN; $statement; SELECT count(*), sum(a), sum(b) FROM tr; ROLLBACK;");
+			$answer .= "$does, $statement: $out, $err\n";
+		}
+	}
+	for my $statement ('INSERT INTO tp SELECT i, i FROM generate_series(1, 500) i WHERE i < 0', 'INSERT INTO tp SELECT i, i FROM generate_series(1, 500) i',
+		'UPDATE tp SET b = 1 WHERE a < 0', 'INSERT INTO tr SELECT i, i FROM generate_series(1, 500) i WHERE i < 0')
+	{
+		$answer .= "$statement: " . $node->safe_psql('postgres', "$setting SET la.does = 'SELECT'; BEGIN; $statement;
+			SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation >= 16384 ORDER BY 1, 2; ROLLBACK") . "\n";
+	}
+	push @answers, $answer;
+}
+is($answers[1], $answers[0], 'triggers that change indexes, and locks: as without');
+unlike($answers[1], qr/^(DROP|ALTER) INDEX [^,]*, (INSERT|UPDATE) [^:]*: , .*being used by active queries/m, 'triggers that change indexes do so');
+is(check_indexes($node, $check), '', 'amcheck after triggers');
+
 # ---- 5. serializable -------------------------------------------------------------
 
 $node->safe_psql('postgres', "CREATE TABLE ser (a int); CREATE INDEX ser_a ON ser (a);
