@@ -306,6 +306,7 @@ core_config()
 	cat <<-EOF
 		shared_preload_libraries = 'pg_lookahead'
 		pg_lookahead.force = on
+		pg_lookahead.enable_index_build = on
 		pg_lookahead.enable_btree_insert = on
 		pg_lookahead.explain = off
 		pg_lookahead.max_leaf_batches = $1

@@ -39,7 +39,7 @@ bool		la_enable_nestloop = true;
 bool		la_nestloop_reuse = true;
 bool		la_enable_hash_join = true;
 bool		la_hash_huge_pages = true;
-bool		la_enable_index_build = true;
+bool		la_enable_index_build = false;
 bool		la_enable_btree_insert = false;
 bool		la_force = false;
 bool		la_explain = true;
@@ -229,7 +229,7 @@ la_guc_init(void)
 	define_bool("pg_lookahead.enable_index_build",
 				"Lets btree indexes be built by a sort of normalized keys.",
 				"The index is byte for byte the one that the server would have built.",
-				&la_enable_index_build, true, 0);
+				&la_enable_index_build, false, 0);
 	define_bool("pg_lookahead.enable_btree_insert",
 				"Lets statements that insert many rows insert in btree indexes by themselves.",
 				"Whatever is more than putting an entry on a page with room for it is left to the server.",

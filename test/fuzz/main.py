@@ -65,6 +65,8 @@ SERVER_SETTINGS = {
     "max_pred_locks_per_transaction": "500",
     "log_line_prefix": "%p ",
     "log_min_messages": "warning",
+    # off by default
+    "pg_lookahead.enable_index_build": "on",
     "log_min_error_statement": "panic",
     "deadlock_timeout": "200ms",
 }

@@ -1,10 +1,11 @@
 # LookAhead.pm - what the TAP tests of pg_lookahead share.
 #
-# Servers are small (2 MB of shared buffers unless a test asks for something else), so
-# that scans miss and look-ahead has something to do; autovacuum is off, so that dead
-# rows stay until the test wants them gone; and so are the background writer and timed
-# checkpoints: a buffer that they have pinned counts as pinned, and VACUUM passes over its
-# page; after a checkpoint, marking an index entry as dead changes the page's LSN.
+# Servers build indexes by look-ahead, which is off by default.  They are small (2 MB of shared
+# buffers unless a test asks for something else), so that scans miss and look-ahead has
+# something to do; autovacuum is off, so that dead rows stay until the test wants them gone; and
+# so are the background writer and timed checkpoints: a buffer that they have pinned counts as
+# pinned, and VACUUM passes over its page; after a checkpoint, marking an index entry as dead
+# changes the page's LSN.
 
 package LookAhead;
 
@@ -35,7 +36,7 @@ sub new_server
 		allows_streaming => $p{streaming} // 0);
 	$node->append_conf('postgresql.conf',
 		"autovacuum = off\nbgwriter_lru_maxpages = 0\ncheckpoint_timeout = 1h\njit = off\nshared_buffers = 2MB\nmax_prepared_transactions = 0\n"
-		  . ($preload ? "shared_preload_libraries = 'pg_lookahead'\n" : '')
+		  . ($preload ? "shared_preload_libraries = 'pg_lookahead'\npg_lookahead.enable_index_build = on\n" : '')
 		  . ($p{conf} // ''));
 	$node->start;
 	$node->safe_psql('postgres', "CREATE EXTENSION $_")

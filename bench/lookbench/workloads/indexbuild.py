@@ -21,7 +21,8 @@ The others are our own:
 
 The shape of a cell is the statement and its number of workers (reindex-0, create-2), the size
 maintenance_work_mem in MB.  The server gives each process 32 MB at least, so with 64 MB there is
-one worker at most.  How many it has asked for is in categories.csv.
+one worker at most.  How many it has asked for is in categories.csv.  Look-ahead is measured with
+pg_lookahead.enable_index_build = on.
 
 The table has no other index meanwhile.  All variants must make the same index: the checksum is
 its size and a hash of all of its pages, without LSN and checksum of each; where that differs the
@@ -115,6 +116,7 @@ class IndexBuild(Changing):
     extensions = ("amcheck", "pg_prewarm")
     bytes_per_row = 900
     size_is = "MB"
+    switches = {"pg_lookahead.enable_index_build": "on"}
     exact = True
 
     _english = ""
