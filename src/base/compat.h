@@ -95,6 +95,15 @@
 #endif
 
 /*
+ * 18 has SetOp sort its inputs by these operators, too, and named them anew.
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_setop_operators(plan)	((plan)->cmpOperators)
+#else
+#define la_setop_operators(plan)	((plan)->dupOperators)
+#endif
+
+/*
  * 18 computes a row's hash value by one expression (commit adf97c156238), and 16 and 18
  * have more types of joins (commits 16dc2703c547, aa86129e19d7).
  */
@@ -131,14 +140,14 @@
 #if PG_VERSION_NUM >= 180000
 #define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
 	index_beginscan(heap, index, snap, instr, nkeys, norderbys)
-#define la_count_index_search(scan) \
-	((scan)->instrument ? (void) (scan)->instrument->nsearches++ : (void) 0)
+#define la_count_index_search(scan, n) \
+	((scan)->instrument ? (void) ((scan)->instrument->nsearches += (n)) : (void) 0)
 #define la_iss_instrument(node)		(&(node)->iss_Instrument)
 #define la_ioss_instrument(node)	(&(node)->ioss_Instrument)
 #else
 #define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
 	index_beginscan(heap, index, snap, nkeys, norderbys)
-#define la_count_index_search(scan)	((void) 0)
+#define la_count_index_search(scan, n)	((void) 0)
 #define la_iss_instrument(node)		NULL
 #define la_ioss_instrument(node)	NULL
 #endif

@@ -77,7 +77,8 @@ la_fed_begin(LaScan *ls, ScanKey keys, int nkeys)
 }
 
 /*
- * The scan that stock would have counted when it began.
+ * Statistics count the scan that stock would have counted when it began.  (EXPLAIN ANALYZE,
+ * which may look at any time, has been told at once.)
  */
 void
 la_fed_settle(LaScan *ls)
@@ -86,7 +87,6 @@ la_fed_settle(LaScan *ls)
 		return;
 	ls->fed_uncounted = false;
 	pgstat_count_index_scan(ls->real);
-	la_count_index_search(ls->scan);
 }
 
 /*
@@ -102,7 +102,9 @@ end_feeding(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0);
 	scan->indexRelation = &ls->shadow;
-	ls->fed_uncounted = false;	/* the access method counts its own */
+	/* the access method counts its own */
+	ls->fed_uncounted = false;
+	la_count_index_search(scan, -1);
 	while (la_shim_real_gettuple(ls, dir))
 	{
 		if (ItemPointerEquals(&scan->xs_heaptid, &tid))
@@ -124,7 +126,10 @@ la_fed_gettuple(LaScan *ls, ScanDirection dir)
 		(step > 0 ? ls->next_fed : ls->nfed - 1 - ls->next_fed);
 
 	if (ls->next_fed == 0 && !ls->fed_ended)
+	{
 		ls->fed_uncounted = true;
+		la_count_index_search(scan, 1);
+	}
 	if (scan->kill_prior_tuple && ls->next_fed > 0 && !ls->fed_tried_to_end)
 	{
 		ls->fed_tried_to_end = true;
