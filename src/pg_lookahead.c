@@ -19,6 +19,7 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/minor.h"
+#include "base/reset.h"
 #include "base/stats.h"
 #include "btree/build.h"
 #include "btree/insert.h"

@@ -19,10 +19,8 @@ typedef enum LaDemand
 	LA_DEMAND_ALL				/* all, as soon as one is asked for */
 } LaDemand;
 
-#define LA_NUM_DEMANDS 3
-
 /*
- * What the walk knows about a node beyond its PlanState.
+ * What the nodes above one will want of it.
  */
 typedef struct LaAttachContext
 {
@@ -57,14 +55,19 @@ typedef struct LaFeed
 /* Takes a scan's rows from the feed where it can; false if this scan cannot. */
 typedef bool (*la_feed_function) (PlanState *scan, const LaFeed *feed);
 
-typedef void (*la_attach_function) (PlanState *planstate,
-									const LaAttachContext *context);
+/*
+ * Offers a node to its room; limited: its rows are those that a Limit above it counts.
+ * Returns true if the room will ask for the node's context later.
+ */
+typedef bool (*la_attach_function) (PlanState *planstate, bool limited);
 
 extern void la_attach_init(void);
-extern bool la_attach_is_all(LaDemand demand, const EState *estate);
+extern void la_attach_register(NodeTag tag, la_attach_function function);
+extern bool la_attach_is_registered(NodeTag tag);
 extern void la_attach_register_feeder(la_feed_function function);
 extern bool la_attach_feed(PlanState *scan, const LaFeed *feed);
-extern int64 la_attach_rows_wanted(LimitState *limit);
-extern void la_attach_register(NodeTag tag, la_attach_function function);
+extern void la_attach_context(PlanState *planstate, LaAttachContext *context);
+extern bool la_attach_is_all(LaDemand demand, const EState *estate);
+extern int64 la_attach_rows_wanted(const LimitState *limit);
 
 #endif							/* LA_ATTACH_H */

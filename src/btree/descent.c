@@ -170,11 +170,13 @@ la_descent_columns(const LaDescent *d)
 	return d->key.ncolumns;
 }
 
-/* Could comparing raise an error? */
-bool
-la_descent_may_fail(const LaDescent *d)
+/*
+ * The function that compares this column, and the type of the index's values.
+ */
+Oid
+la_descent_comparison(const LaDescent *d, int column, Oid *type)
 {
-	return la_key_may_fail(&d->key);
+	return la_key_comparison(&d->key, column, type);
 }
 
 /*

@@ -47,8 +47,7 @@ extern Size la_descent_size(void);
 extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
 extern int	la_descent_columns(const LaDescent *d);
-extern bool la_descent_may_fail(const LaDescent *d);
-extern bool la_descent_comparison_may_fail(Oid function);
+extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern void la_descent_issue(LaDescent *d, BlockNumber block);
 extern LaDescentResult la_descent_find_leaf(LaDescent *d, bool may_wait,

@@ -7,10 +7,9 @@
  * has opened the index:
  *	1. INSERT, UPDATE and MERGE open the indexes of a table, or partition, for the first row
  *	   that they put there, which btinsert() inserts.  That they have is seen when they ask
- *	   their plan for the next row: for that, the function that executes the plan below
- *	   ModifyTable is wrapped, when ModifyTable runs first, since other rooms look at it until
- *	   then.  Not for statements that the planner expects to have one row only, nor for more
- *	   than MOST_RELATIONS tables.
+ *	   their plan for the next row, by a function between ModifyTable and the plan
+ *	   (attach/takeover.c).  Not for statements that the planner expects to have one row
+ *	   only, nor for more than MOST_RELATIONS tables.
  *	2. COPY FROM: before it, while the table, or its partitions, if they are not more than
  *	   MOST_RELATIONS, are locked for a moment.  What is locked by others right now is left
  *	   out.
@@ -20,10 +19,7 @@
  * descriptor anew at any time, and then has its own.
  * Not reached: logical replication, which inserts row by row, toast tables and catalogs.
  *
- * Invariants
- *	- No index is opened or locked before the server does so.
- *	- What executes a node is called by what stands in its place from then on, and never put
- *	  back: others may do the same.
+ * Invariant: no index is opened or locked before the server does so.
  *
  * src/btree/insert_hooks.c
  */
@@ -45,6 +41,7 @@
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
+#include "attach/takeover.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "btree/insert.h"
@@ -54,17 +51,11 @@
 /* A running statement. */
 typedef struct Inserting
 {
+	LaTakeover	takeover;		/* of the output of the plan below it */
 	ModifyTableState *modify_table;
-	PlanState  *plan;			/* below it */
-	ExecProcNodeMtd modify_table_function;
-	ExecProcNodeMtd plan_function;	/* NULL: not wrapped yet */
 	bool		all_open;		/* its tables' indexes; partitions may come */
 	int			seen;			/* partitions */
-	MemoryContextCallback callback;
-	struct Inserting *next;
 } Inserting;
-
-static Inserting *running = NULL;	/* newest first */
 
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 
@@ -111,28 +102,14 @@ patch_indexes(ResultRelInfo *relation)
 	return true;
 }
 
-static void
-on_memory(void *arg)
-{
-	for (Inserting **s = &running; *s != NULL; s = &(*s)->next)
-	{
-		if (*s == arg)
-		{
-			*s = (*s)->next;
-			return;
-		}
-	}
-}
-
 /* The plan's next row: for the last one indexes may have been opened. */
 static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
-	Inserting  *s = running;
+	Inserting  *s = la_takeover_container(Inserting,
+										  la_takeover_of(ps, LA_LAYER_OUTPUT));
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
-	while (s->plan != ps)
-		s = s->next;
 	if (!s->all_open)
 	{
 		s->all_open = true;
@@ -141,26 +118,16 @@ exec_plan(PlanState *ps)
 	}
 	for (; s->seen < list_length(partitions); s->seen++)
 		patch_indexes(list_nth(partitions, s->seen));
-	return s->plan_function(ps);
-}
-
-static TupleTableSlot *
-exec_modify_table(PlanState *ps)
-{
-	Inserting  *s = running;
-
-	while (&s->modify_table->ps != ps)
-		s = s->next;
-	if (s->plan_function == NULL)
-	{
-		s->plan_function = s->plan->ExecProcNodeReal;
-		s->plan->ExecProcNodeReal = exec_plan;
-	}
-	return s->modify_table_function(ps);
+	return s->takeover.below(ps);
 }
 
 static void
-attach_modify_table(PlanState *ps, const LaAttachContext *context)
+no_event(LaTakeover *takeover)
+{
+}
+
+static bool
+attach_modify_table(PlanState *ps, bool limited)
 {
 	ModifyTableState *mt = (ModifyTableState *) ps;
 	ModifyTable *plan = (ModifyTable *) ps->plan;
@@ -168,18 +135,14 @@ attach_modify_table(PlanState *ps, const LaAttachContext *context)
 
 	if (!la_enable_btree_insert || plan->operation == CMD_DELETE ||
 		(outerPlan(plan)->plan_rows <= 1 && !la_force) ||
-		mt->mt_nrels > MOST_RELATIONS)
-		return;
+		mt->mt_nrels > MOST_RELATIONS ||
+		!la_takeover_of_output_is_possible(outerPlanState(ps)))
+		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
 	s->modify_table = mt;
-	s->plan = outerPlanState(ps);
-	s->modify_table_function = ps->ExecProcNodeReal;
-	s->callback.func = on_memory;
-	s->callback.arg = s;
-	MemoryContextRegisterResetCallback(ps->state->es_query_cxt, &s->callback);
-	s->next = running;
-	running = s;
-	ps->ExecProcNodeReal = exec_modify_table;
+	s->takeover.on_rescan = s->takeover.on_end = no_event;
+	la_takeover_begin(&s->takeover, outerPlanState(ps), LA_LAYER_OUTPUT, exec_plan);
+	return false;
 }
 
 /*

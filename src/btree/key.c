@@ -166,41 +166,13 @@ la_key_is_costly(const LaKey *k)
 }
 
 /*
- * Could this comparison function, or hash function of a partition key, raise an error?
- * Functions of core's simple types do not, and leakproof functions have promised
- * as much.
+ * The function that compares this column, and the type of the index's values.
  */
-bool
-la_descent_comparison_may_fail(Oid function)
+Oid
+la_key_comparison(const LaKey *k, int column, Oid *type)
 {
-	switch (function)
-	{
-			/* these call functions of other types */
-		case F_BTARRAYCMP:
-		case F_BTRECORDCMP:
-		case F_RANGE_CMP:
-		case F_MULTIRANGE_CMP:
-		case F_HASH_ARRAY_EXTENDED:
-		case F_HASH_RECORD_EXTENDED:
-		case F_HASH_RANGE_EXTENDED:
-		case F_HASH_MULTIRANGE_EXTENDED:
-			return true;
-		default:
-			return function >= FirstGenbkiObjectId &&
-				!get_func_leakproof(function);
-	}
-}
-
-/* Could comparing with this key? */
-bool
-la_key_may_fail(const LaKey *k)
-{
-	for (int i = 0; i < k->ncolumns; i++)
-	{
-		if (la_descent_comparison_may_fail(k->columns[i].function.fn_oid))
-			return true;
-	}
-	return false;
+	*type = TupleDescAttr(RelationGetDescr(k->index), column)->atttypid;
+	return k->columns[column].function.fn_oid;
 }
 
 /* The value's bytes, if they are at hand and all of them. */

@@ -63,7 +63,7 @@ extern void la_key_init(LaKey *k, Relation index, int options,
 						MemoryContext context);
 extern bool la_key_add_column(LaKey *k, Oid subtype, Oid collation);
 extern bool la_key_is_costly(const LaKey *k);
-extern bool la_key_may_fail(const LaKey *k);
+extern Oid	la_key_comparison(const LaKey *k, int column, Oid *type);
 extern void la_key_set(LaKey *k, int column, Datum value);
 extern void la_key_set_null(LaKey *k, int column);
 extern int	la_key_compare(LaKey *k, IndexTuple tuple, int from, int *equal);

@@ -124,7 +124,7 @@ next_shared(LaHashJoin *join, Probe *p)
 	HashJoinState *node = join->node;
 	ExprContext *econtext = join->building ? join->hash->ps.ps_ExprContext :
 		node->js.ps.ps_ExprContext;
-	TupleTableSlot *slot = join->shared_outer(join->outer);
+	TupleTableSlot *slot = join->takeover.below(join->outer);
 
 	if (TupIsNull(slot))
 	{
@@ -416,7 +416,7 @@ make_slots(LaHashJoin *join)
 void
 la_batch_prepare(LaHashJoin *join)
 {
-	bool		ahead = join->early && (!join->small || la_force);
+	bool		ahead = join->early;
 
 	if (ahead && !join->have_slots)
 		make_slots(join);

@@ -445,24 +445,23 @@ outer_is_empty(LaHashJoin *join)
 	return !node->hj_OuterNotEmpty;
 }
 
-/* A table without rows, that has not been given room for those expected. */
+/*
+ * A table without rows, that has not been given room for those expected.  The server takes
+ * their number from the plan, which others may share, so it gets to see copies of what it
+ * reads: the Hash node and its state, above a node of which one row is expected.
+ */
 static HashJoinTable
 create_empty(LaHashJoin *join, Size space_allowed)
 {
-	Plan	   *input = outerPlan(join->hash->ps.plan);
-	double		rows = input->plan_rows;
+	HashState	state = *join->hash;
+	Hash		hash = *(Hash *) state.ps.plan;
+	Plan		input = *outerPlan(&hash);
 	HashJoinTable table;
 
-	input->plan_rows = 1;
-	PG_TRY();
-	{
-		table = la_hash_table_create(join->node, join->hash);
-	}
-	PG_FINALLY();
-	{
-		input->plan_rows = rows;
-	}
-	PG_END_TRY();
+	input.plan_rows = 1;
+	outerPlan(&hash) = &input;
+	state.ps.plan = (Plan *) &hash;
+	table = la_hash_table_create(join->node, &state);
 	table->spaceAllowed = space_allowed;
 	return table;
 }

@@ -16,9 +16,9 @@
  * clauses, filters, projection.
  *
  * Eligible is a hash join that the planner expects to fit into memory (build.c leaves
- * others at once).  A Parallel Hash, whose table several processes share, remains stock's,
+ * others at once), and not one of so few rows that nothing can be won.  A Parallel Hash, whose table several processes share, remains stock's,
  * but look-ups are fetched ahead for it (shared.c).
- * Outer rows are taken ahead of the join only where nobody can tell (attach/early.c); in
+ * Outer rows are taken ahead of the join only where nobody can tell (attach/runahead.c); in
  * a SERIALIZABLE transaction only if all of them will be read.
  *
  * Rescans: ExecReScanHashJoin destroys the table or leaves it for reuse, which
@@ -28,21 +28,21 @@
  */
 #include "postgres.h"
 
-#include "access/transam.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "attach/early.h"
 #include "base/explain.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin.h"
 #include "hashjoin/join.h"
+
+/* Rows that the planner expects; a join of fewer on both sides is left alone. */
+#define TINY_INNER_ROWS	1000
+#define TINY_OUTER_ROWS	10000
 
 static LaNodeKind hashjoins;
 
@@ -73,96 +73,83 @@ bool
 la_hash_takes_all(const LaHashJoin *join)
 {
 	return join->building ||
-		(join->limit == NULL && !join->skippable &&
-		 la_attach_is_all(join->demand, join->node->js.ps.state));
-}
-
-/* Could this hash function raise an error?  Those of core's simple types do not. */
-static bool
-hash_function_may_fail(Oid function)
-{
-	switch (function)
-	{
-			/* these call functions of other types */
-		case F_HASH_ARRAY:
-		case F_HASH_RECORD:
-		case F_HASH_RANGE:
-		case F_HASH_MULTIRANGE:
-			return true;
-		default:
-			return function >= FirstGenbkiObjectId &&
-				!get_func_leakproof(function);
-	}
-}
-
-static bool
-hashing_may_fail(List *hashclauses)
-{
-	ListCell   *lc;
-
-	foreach(lc, hashclauses)
-	{
-		RegProcedure left;
-		RegProcedure right;
-
-		if (!IsA(lfirst(lc), OpExpr) ||
-			!get_op_hash_functions(((OpExpr *) lfirst(lc))->opno, &left, &right) ||
-			hash_function_may_fail(left) || hash_function_may_fail(right))
-			return true;
-	}
-	return false;
+		la_runahead_takes_all(&join->ahead.context, join->node->js.ps.state);
 }
 
 /*
- * May the hash values of outer rows be computed before their turn?  In front of a shared
- * table they are computed twice, which nobody may notice, either.
+ * Why must the hash values of outer rows not be computed before their turn?  NULL if they
+ * may.  In front of a shared table they are computed twice.
  */
-static bool
-keys_are_fit(const LaHashJoin *join, const LaEarly *early)
+static const char *
+refuses_keys(const LaHashJoin *join)
 {
 	HashJoin   *plan = (HashJoin *) join->node->js.ps.plan;
-	Node	   *keys = (Node *) (join->building ?
-								 ((Hash *) join->hash->ps.plan)->hashkeys :
-								 plan->hashkeys);
+	List	   *keys = join->building ? ((Hash *) join->hash->ps.plan)->hashkeys :
+		plan->hashkeys;
+	const char *refused = la_runahead_refuses_expression(&join->ahead, (Node *) keys);
 
-	if (contain_volatile_functions(keys) || contain_subplans(keys))
-		return false;
-	return (early->takes_all && !join->shared) ||
-		(la_early_is_errorfree(early, keys) && !hashing_may_fail(plan->hashclauses));
+	if (refused == NULL)
+		refused = la_runahead_refuses_hashing(&join->ahead, plan->hashoperators);
+	return refused;
+}
+
+static const char *
+refuses_early(const LaHashJoin *join)
+{
+	const char *refused = NULL;
+
+	if (!la_hash_takes_all(join))
+	{
+		if (IsolationIsSerializable())
+			return "not all rows may be read, and reading takes predicate locks";
+		if (la_early_reads_may_fail())
+			return "not all rows may be read, and old snapshots expire";
+	}
+	refused = refuses_keys(join);
+	return refused != NULL ? refused : la_runahead_refuses_outer(&join->ahead);
 }
 
 /* May outer rows be taken, and their hash values computed, before their turn? */
 bool
 la_hash_may_be_early(LaHashJoin *join)
 {
-	LaEarly		early = {la_hash_takes_all(join), join->initplan_params};
+	bool		takes_all = la_hash_takes_all(join);
+	const char *refused;
 
 	/* not anew with each rescan, unless it may be answered otherwise */
-	if (join->early_known && join->early_takes_all == early.takes_all)
+	if (join->early_known && join->early_takes_all == takes_all)
 		return join->early;
+	refused = refuses_early(join);
+	if (refused != NULL && !join->early_known)
+		la_stats_refuse(join->node->js.ps.state, LA_KIND_HASH_JOIN, InvalidOid,
+						InvalidOid, refused);
 	join->early_known = true;
-	join->early_takes_all = early.takes_all;
-	return (early.takes_all ||
-			(!IsolationIsSerializable() && !la_early_reads_may_fail())) &&
-		keys_are_fit(join, &early) &&
-		la_early_is_safe(&early, join->outer);
+	join->early_takes_all = takes_all;
+	join->early = refused == NULL;
+	return join->early;
+}
+
+/* Only now it is known how many rows are wanted. */
+static void
+prepare(LaHashJoin *join)
+{
+	join->early = (!join->small || la_force) && la_hash_may_be_early(join);
+	la_batch_prepare(join);
+	join->prepared = true;
 }
 
 static TupleTableSlot *
 exec_join(PlanState *ps)
 {
-	LaTakeover *takeover = la_takeover_of(ps);
-	LaHashJoin *join = takeover == NULL ? NULL :
-		la_takeover_container(LaHashJoin, takeover);
+	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_NODE);
+	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
 
-	if (join == NULL || join->given_up)
-	{
-		la_takeover_give_back(ps, &hashjoins);
-		return hashjoins.stock(ps);
-	}
+	if (takeover->ended)
+		return takeover->below(ps);
 	if (join->node->hj_JoinState == STATE_BUILD)
 	{
 		join->counters.c[LA_SCANS_ATTACHED]++;
+		la_attach_context(ps, &join->ahead.context);
 		switch (la_hash_build(join))
 		{
 			case LA_BUILT:
@@ -170,18 +157,20 @@ exec_join(PlanState *ps)
 			case LA_BUILT_NOTHING:
 				return NULL;
 			case LA_BUILD_LEFT:
-				join->given_up = true;
-				return hashjoins.stock(ps);
+				la_takeover_end(takeover);
+				return takeover->below(ps);
 		}
 		join->prepared = false;
+		join->table = join->node->hj_HashTable;
+	}
+	if (join->table == NULL || join->table != join->node->hj_HashTable)
+	{
+		/* another extension had the server begin this execution */
+		la_takeover_end(takeover);
+		return takeover->below(ps);
 	}
 	if (!join->prepared)
-	{
-		/* only now it is known how many rows are wanted */
-		join->early = la_hash_may_be_early(join);
-		la_batch_prepare(join);
-		join->prepared = true;
-	}
+		prepare(join);
 	return la_probe_next(join);
 }
 
@@ -261,7 +250,7 @@ find_keys(LaHashJoin *join)
 }
 
 static LaHashJoin *
-create_join(HashJoinState *node, PlanState *outer, const LaAttachContext *context)
+create_join(HashJoinState *node, PlanState *outer)
 {
 	EState	   *estate = node->js.ps.state;
 	LaHashJoin *join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaHashJoin));
@@ -269,10 +258,8 @@ create_join(HashJoinState *node, PlanState *outer, const LaAttachContext *contex
 	join->node = node;
 	join->hash = castNode(HashState, innerPlanState(node));
 	join->outer = outer;
-	join->limit = context->limit;
-	join->demand = context->demand;
-	join->skippable = context->skippable;
-	join->initplan_params = la_early_initplan_params(estate);
+	join->ahead.join = &node->js.ps;
+	join->ahead.outer = outer;
 	join->attributes = -1;
 	join->takeover.on_rescan = on_rescan;
 	join->takeover.on_end = on_end;
@@ -280,30 +267,47 @@ create_join(HashJoinState *node, PlanState *outer, const LaAttachContext *contex
 }
 
 static void
-attach_hashjoin(PlanState *ps, const LaAttachContext *context)
+attach_shared(HashJoinState *node)
+{
+	LaHashJoin *join = create_join(node, outerPlanState(node));
+
+	find_needed_columns(join);
+	la_hash_attach_shared(join);
+	join = create_join(node, outerPlanState(innerPlanState(node)));
+	join->building = true;
+	la_hash_attach_shared(join);
+}
+
+/* Does the planner expect so few rows that nothing can be won? */
+static bool
+is_tiny(const Plan *plan)
+{
+	return outerPlan(innerPlan(plan))->plan_rows < TINY_INNER_ROWS &&
+		outerPlan(plan)->plan_rows < TINY_OUTER_ROWS;
+}
+
+static bool
+attach_hashjoin(PlanState *ps, bool limited)
 {
 	HashJoinState *node = castNode(HashJoinState, ps);
 	LaHashJoin *join;
 
-	if (!la_enable_hash_join || SIZEOF_VOID_P != 8 || ps->state->es_epq_active != NULL)
-		return;
-	if (!ps->plan->parallel_aware)
+	if (!la_enable_hash_join || SIZEOF_VOID_P != 8 ||
+		ps->state->es_epq_active != NULL || (is_tiny(ps->plan) && !la_force))
+		return false;
+	if (ps->plan->parallel_aware)
 	{
-		if (!la_takeover_is_possible(ps, &hashjoins))
-			return;
-		join = create_join(node, outerPlanState(ps), context);
-		find_needed_columns(join);
-		find_keys(join);
-		la_takeover_begin(&join->takeover, ps, &hashjoins, exec_join);
-		return;
+		attach_shared(node);
+		return true;
 	}
-
-	join = create_join(node, outerPlanState(ps), context);
+	if (!la_takeover_is_possible(ps, &hashjoins))
+		return false;
+	join = create_join(node, outerPlanState(ps));
 	find_needed_columns(join);
-	la_hash_attach_shared(join);
-	join = create_join(node, outerPlanState(innerPlanState(ps)), context);
-	join->building = true;
-	la_hash_attach_shared(join);
+	find_keys(join);
+	join->takeover.listens_to = ps->ps_ExprContext;
+	la_takeover_begin(&join->takeover, ps, LA_LAYER_NODE, exec_join);
+	return true;
 }
 
 void

@@ -12,7 +12,7 @@
 #include "nodes/execnodes.h"
 #include "storage/buf.h"
 
-#include "attach/attach.h"
+#include "attach/runahead.h"
 #include "attach/takeover.h"
 #include "base/budget.h"
 #include "base/compat.h"
@@ -38,20 +38,17 @@ typedef struct LaHashJoin
 	HashJoinState *node;
 	HashState  *hash;
 	PlanState  *outer;
-	LimitState *limit;			/* these four: see attach.h and early.h */
-	LaDemand	demand;
-	bool		skippable;
-	Bitmapset  *initplan_params;
+	LaRunAhead	ahead;
 	LaCounters	counters;
 	LaBudget	budget;			/* of pins */
 
-	bool		given_up;		/* the server's own function goes on */
 	bool		prepared;		/* to look rows up in the table */
 	bool		early;			/* outer rows may be taken ahead, */
 	bool		early_takes_all;	/* ... if all of them will be taken */
 	bool		early_known;
 
 	/* build.c */
+	HashJoinTable table;		/* that we have built */
 	HashJoinTuple *buckets;		/* with filter bits, if filtered */
 	uint32		mask;
 	bool		filtered;
@@ -61,8 +58,6 @@ typedef struct LaHashJoin
 	bool		shared;			/* the table is stock's, of several processes */
 	bool		building;		/* ... and "outer" is the child of the Hash */
 	dsa_pointer_atomic *shared_buckets;
-	ExecProcNodeMtd shared_outer;	/* executes "outer" */
-	LaNodeKind	shared_kind;	/* of "outer" */
 
 	/* keys that are compared here: attribute numbers, or 0 */
 	AttrNumber	outer_key;

@@ -18,10 +18,10 @@
  *	   up, or inserts it.
  *	B. Rows are passed on as they come while the table is not a shared one (no worker could
  *	   be had), has several batches, or fits into the CPU's own cache.
- *	C. The server sets ExecParallelHashJoin after ExecutorStart, when workers are started,
- *	   and would set aside what stands in its place.  An outer child that is a parallel
- *	   hash join itself gets its exec_child when the first row is asked for at the bottom of
- *	   the chain of such joins, in whose outer child nobody changes anything.
+ *	C. ExecHashJoinInitializeDSM() and ExecHashJoinInitializeWorker() reset the function of
+ *	   a parallel hash join after ExecutorStart.  An outer child that is such a join gets
+ *	   its exec_child once more when the first row is asked for at the bottom of the chain
+ *	   of such joins, whose outer child is a scan.
  *
  * Eligible are children that no other room executes: sequential and bitmap heap scans, and
  * on the outer side parallel hash joins.  The rules for taking rows ahead are those of
@@ -37,23 +37,7 @@
 #include "base/guc.h"
 #include "hashjoin/join.h"
 
-static TupleTableSlot *exec_child(PlanState *ps);
-
-/* Behaviour C. */
-static void
-put_between(LaHashJoin *join)
-{
-	PlanState  *outer = join->outer;
-
-	if (outer->ExecProcNodeReal == exec_child)
-		return;
-	join->shared_outer = outer->ExecProcNodeReal;
-	outer->ExecProcNodeReal = exec_child;
-	if (!outer->instrument)
-		outer->ExecProcNode = exec_child;
-}
-
-/* The first row that the table hold for this hash value, or one like it; or NULL. */
+/* The first row that the table holds for this hash value, or one like it; or NULL. */
 HashJoinTuple
 la_hash_shared_tuple(const LaHashJoin *join, uint32 hash)
 {
@@ -83,13 +67,15 @@ find_table(LaHashJoin *join)
 static void
 prepare(LaHashJoin *join)
 {
-	LaTakeover *above = la_takeover_of(&join->node->js.ps);
+	LaTakeover *above = la_takeover_find(&join->node->js.ps, LA_LAYER_OUTPUT);
 
+	la_attach_context(&join->node->js.ps, &join->ahead.context);
 	if (above != NULL)
-		put_between(la_takeover_container(LaHashJoin, above));
+		la_takeover_renew(above);	/* behaviour C */
 	if (!join->building)
 		join->counters.c[LA_SCANS_ATTACHED]++;
-	join->early = find_table(join) && la_hash_may_be_early(join);
+	join->early = find_table(join) && (!join->small || la_force) &&
+		la_hash_may_be_early(join);
 	la_batch_prepare(join);
 	join->prepared = true;
 }
@@ -97,14 +83,15 @@ prepare(LaHashJoin *join)
 static TupleTableSlot *
 exec_child(PlanState *ps)
 {
-	LaHashJoin *join = la_takeover_container(LaHashJoin, la_takeover_of(ps));
+	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_OUTPUT);
+	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
 	HashJoinTable table = join->node->hj_HashTable;
 	Probe	   *p;
 
 	if (!join->prepared)
 		prepare(join);
 	if (join->batch == 0)
-		return join->shared_outer(ps);
+		return takeover->below(ps);
 
 	/* a table that is being built may get more buckets */
 	join->shared_buckets = table->buckets.shared;
@@ -120,7 +107,7 @@ void
 la_hash_attach_shared(LaHashJoin *join)
 {
 	/* several SubPlan nodes may have one plan in common */
-	if (join->outer->ExecProcNodeReal == exec_child)
+	if (!la_takeover_of_output_is_possible(join->outer))
 		return;
 	switch (nodeTag(join->outer))
 	{
@@ -135,7 +122,6 @@ la_hash_attach_shared(LaHashJoin *join)
 			return;
 	}
 	join->shared = true;
-	join->shared_outer = join->outer->ExecProcNodeReal;
-	join->shared_kind.stock = join->shared_outer;
-	la_takeover_begin(&join->takeover, join->outer, &join->shared_kind, exec_child);
+	join->takeover.listens_to = join->outer->ps_ExprContext;
+	la_takeover_begin(&join->takeover, join->outer, LA_LAYER_OUTPUT, exec_child);
 }

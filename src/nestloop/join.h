@@ -11,8 +11,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "attach/attach.h"
-#include "attach/early.h"
+#include "attach/runahead.h"
 #include "attach/takeover.h"
 #include "base/budget.h"
 #include "base/stats.h"
@@ -44,6 +43,7 @@ typedef struct LaInner
 
 	LaKeys	   *keys;			/* see la_keys_of() */
 	bool		keys_tried;
+	const char *keys_refused;	/* why they must not be known ahead, or NULL */
 	bool		feeds;			/* the scan asks us for row addresses */
 	int			offers;			/* of these that it refused */
 } LaInner;
@@ -64,20 +64,12 @@ typedef struct LaLane
 
 typedef struct LaJoin
 {
-	/*
-	 * What the join takes for its outer child while it runs.  Must be first:
-	 * its ExecProcNode finds the rest by it.
-	 */
-	PlanState	queue;
-
-	LaTakeover	takeover;
 	NestLoopState *node;
 	PlanState  *outer;			/* the outer child */
+	const LaTakeover *takeover; /* of the outer child's output */
+	EState	   *estate;
 	MemoryContext context;		/* lives as long as the query */
-	LimitState *limit;			/* see attach.h */
-	LaDemand	demand;			/* see attach.h */
-	bool		skippable;		/* see attach.h */
-	Bitmapset  *initplan_params;	/* that InitPlans of the statement set */
+	LaRunAhead	ahead;
 	AppendState *append;		/* NULL: there is one inner scan */
 	LaRoute    *route;			/* of an Append */
 	LaInner    *inners;
@@ -89,7 +81,6 @@ typedef struct LaJoin
 	Oid			indexrelid;		/* InvalidOid: several */
 	Oid			known_by;		/* an index; see history.c */
 
-	bool		initialized;	/* the lanes are there */
 	bool		prepared;		/* keys and scout are there */
 	bool		given_up;		/* it is not eligible after all */
 	bool		looking;		/* ahead, for reads */
@@ -125,17 +116,14 @@ la_join_looks_ahead(const LaJoin *join)
 static inline bool
 la_join_takes_all(const LaJoin *join)
 {
-	return join->limit == NULL && !join->skippable &&
-		la_attach_is_all(join->demand, join->queue.state);
+	return la_runahead_takes_all(&join->ahead.context, join->estate);
 }
 
-/* What of it may be done early. */
-static inline LaEarly
-la_join_early(const LaJoin *join)
+/* The outer child's next row. */
+static inline TupleTableSlot *
+la_join_outer_row(const LaJoin *join)
 {
-	LaEarly		early = {la_join_takes_all(join), join->initplan_params};
-
-	return early;
+	return join->takeover->below(join->outer);
 }
 
 /* params.c */
@@ -145,7 +133,7 @@ extern ParamExecData *la_params_values(LaParams *params);
 extern bool la_params_collect(Node *node, Bitmapset **used);
 
 /* route.c */
-extern LaRoute *la_route_create(LaJoin *join);
+extern LaRoute *la_route_create(LaJoin *join, const char **refused);
 extern int	la_route_find(LaRoute *route, TupleTableSlot *outer);
 
 /* keys.c */

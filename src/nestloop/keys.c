@@ -16,9 +16,8 @@
  * equality, one for each column; others are for the executor to check.
  *
  * Stands down
- *	- where an expression is volatile, or it or the comparison could raise an error for a
- *	  row whose turn may never come (attach/early.c);
- *	- where an expression has a subplan;
+ *	- where an expression, or the comparison, must not be evaluated early
+ *	  (attach/runahead.c);
  *	- for a row with a value that is stored out of line: reading it is real work;
  *	- for a row while a Param of the expression is an InitPlan that has not run.
  *
@@ -29,7 +28,6 @@
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "executor/executor.h"
-#include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 
 #include "nestloop/join.h"
@@ -98,17 +96,16 @@ equality_key(LaInner *inner, int column)
 }
 
 /*
- * Fill in the column.  Returns false if it cannot be known ahead; *params are the
- * Params that it uses, but for one that is an attribute of the outer row.
+ * Fill in the column.  Returns false if it cannot be known ahead, and notes why it must
+ * not be; *params are the Params that it uses, but for one that is an attribute of the
+ * outer row.
  */
 static bool
-init_column(const LaKeys *keys, KeyColumn *column, ScanKey key,
-			Bitmapset **params)
+init_column(LaKeys *keys, KeyColumn *column, ScanKey key, Bitmapset **params)
 {
 	LaInner    *inner = keys->inner;
 	LaJoin	   *join = inner->join;
 	NestLoop   *plan = (NestLoop *) join->node->js.ps.plan;
-	LaEarly		early = la_join_early(join);
 
 	memset(column, 0, sizeof(*column));
 	column->key = key;
@@ -122,13 +119,33 @@ init_column(const LaKeys *keys, KeyColumn *column, ScanKey key,
 		column->toastable = inner->runtime[i].key_toastable;
 		expression = column->expression->expr;
 		column->attribute = outer_attribute(plan, expression);
-		return column->attribute != 0 ||
-			(!contain_volatile_functions((Node *) expression) &&
-			 (early.takes_all ||
-			  la_early_is_errorfree(&early, (Node *) expression)) &&
-			 la_params_collect((Node *) expression, params));
+		if (column->attribute != 0)
+			return true;
+		inner->keys_refused = la_runahead_refuses_expression(&join->ahead,
+															 (Node *) expression);
+		return inner->keys_refused == NULL &&
+			la_params_collect((Node *) expression, params);
 	}
 	return (key->sk_flags & SK_ISNULL) == 0;
+}
+
+/* May keys be compared early? */
+static bool
+comparisons_are_fit(const LaKeys *keys)
+{
+	LaInner    *inner = keys->inner;
+
+	for (int i = 0; i < keys->ncolumns; i++)
+	{
+		Oid			type;
+		Oid			function = la_descent_comparison(keys->descent, i, &type);
+
+		inner->keys_refused = la_runahead_refuses_support(&inner->join->ahead,
+														  function, type);
+		if (inner->keys_refused != NULL)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -161,8 +178,7 @@ create(LaInner *inner)
 	}
 	if (!bms_is_empty(used))
 		keys->params = la_params_create(join, used, &outer);
-	if (outer && keys->ncolumns > 0 &&
-		(la_join_takes_all(join) || !la_descent_may_fail(keys->descent)))
+	if (outer && keys->ncolumns > 0 && comparisons_are_fit(keys))
 		return keys;
 	la_descent_free(keys->descent);
 	return NULL;

@@ -5,15 +5,17 @@
  *
  * The join stays stock: it takes outer rows one by one, passes their values to the
  * inner index scan, rescans it, and joins.  attach/ shows us each NestLoopState after
- * ExecutorStart; we put a function of our own in place of its ExecProcNodeReal.
- * While that function runs the node's own, the node's outer child is
- * LaJoin.queue, a PlanState of ours that nobody else ever sees:
+ * ExecutorStart; we put a function of our own between the join and its outer child, as
+ * the output layer of that child (attach/takeover.c):
  *
- *		parent --> exec_join --> ExecNestLoop (stock) --> inner index scan (stock)
- *								   |
- *								   v  instead of the outer child
- *								 exec_queue --> outer child
+ *		parent --> ExecNestLoop (stock) --> inner index scan (stock)
+ *						|
+ *						v
+ *					exec_queue --> outer child
  *
+ *	0. CANDIDATE: a join starts with nothing but a count of its outer rows.  It is
+ *	   looked at when the first block is read, or after FEW_ROWS rows; at once, if
+ *	   the planner expects MANY_ROWS.  A join of a few cached rows pays for no more.
  *	1. PASS: exec_queue hands on the outer child's rows.  It compares two numbers:
  *	   was any block read since the row before?
  *	2. OBSERVE: after a miss, scout.c makes each row's inner reads before the row is
@@ -33,8 +35,8 @@
  *	  old_snapshot_threshold (15, 16) could make an early read fail,
  *	- of whose inner keys at least the first column's is an equality that can be
  *	  known ahead (keys.c; of an Append's members each for itself),
- *	- whose outer side may be run ahead (attach/early.c), and in a SERIALIZABLE transaction
- *	  only if all of it will be read: reading takes predicate locks.
+ *	- whose outer side may be run ahead (attach/runahead.c), and in a SERIALIZABLE
+ *	  transaction only if all of it will be read: reading takes predicate locks.
  * The last two are looked at when the join would first look ahead: not at all in
  * short or cached queries.
  *
@@ -71,14 +73,33 @@
 
 #define MAX_PARTITIONS	1024	/* of an inner side that is worth the memory */
 
+/* Outer rows of a candidate; see above. */
+#define FEW_ROWS		128
+#define MANY_ROWS		1000
+
+/* A join of which nothing is known yet, and then what is known of it. */
+typedef struct Candidate
+{
+	LaTakeover	takeover;		/* of the outer child's output */
+	NestLoopState *node;
+	int			patience;		/* outer rows until it is looked at */
+	int64		handed;			/* outer rows since the start or a rescan */
+	int64		seen_reads;		/* blocks read when we last returned */
+	LaJoin	   *join;			/* NULL until then */
+} Candidate;
+
 static LaNodeKind nestloops;
 
 /* The join is rescanned, or the query ends. */
 static void
 on_rescan(LaTakeover *takeover)
 {
-	LaJoin	   *join = la_takeover_container(LaJoin, takeover);
+	Candidate  *c = la_takeover_container(Candidate, takeover);
+	LaJoin	   *join = c->join;
 
+	c->handed = 0;
+	if (join == NULL)
+		return;
 	if (join->handed > 0)
 	{
 		la_policy_rescan(&join->leaf.policy, !join->at_end);
@@ -103,11 +124,12 @@ counters_of(const LaJoin *join)
 static void
 on_end(LaTakeover *takeover)
 {
-	LaJoin	   *join = la_takeover_container(LaJoin, takeover);
-	LaCounters	counters = counters_of(join);
+	LaJoin	   *join = la_takeover_container(Candidate, takeover)->join;
+	LaCounters	counters;
 
-	if (!join->initialized)
+	if (join == NULL)
 		return;
+	counters = counters_of(join);
 	la_budget_end(&join->budget);
 	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid,
 					 &counters);
@@ -128,28 +150,56 @@ first_scan(LaJoin *join)
 }
 
 /*
+ * Make what looking ahead takes.  Returns false if the join is not eligible after all;
+ * *refused says why if it must not look ahead.
+ */
+static bool
+make_scout(LaJoin *join, const char **refused)
+{
+	LaInner    *first = first_scan(join);
+
+	if (!la_join_takes_all(join) && IsolationIsSerializable())
+		*refused = "not all rows may be read, and reading takes predicate locks";
+	else
+		*refused = la_runahead_refuses_outer(&join->ahead);
+	if (*refused != NULL)
+		return false;
+	if (la_keys_of(first) == NULL)
+	{
+		*refused = first->keys_refused;
+		return false;
+	}
+	if (join->append != NULL)
+	{
+		join->route = la_route_create(join, refused);
+		if (join->route == NULL)
+			return false;
+	}
+	join->scout = la_scout_create(join);
+	return join->scout != NULL;
+}
+
+/*
  * The join would look ahead for the first time: may it?
  */
 static bool
 prepare(LaJoin *join)
 {
-	LaEarly		early = la_join_early(join);
+	const char *refused = NULL;
 	MemoryContext old;
 
 	if (join->prepared || join->given_up)
 		return join->prepared;
 	old = MemoryContextSwitchTo(join->context);
 	join->given_up = true;
-	if ((la_join_takes_all(join) || !IsolationIsSerializable()) &&
-		la_early_is_safe(&early, join->outer) &&
-		la_keys_of(first_scan(join)) != NULL &&
-		(join->append == NULL ||
-		 (join->route = la_route_create(join)) != NULL) &&
-		(join->scout = la_scout_create(join)) != NULL)
+	if (make_scout(join, &refused))
 	{
 		join->prepared = true;
 		join->given_up = false;
 	}
+	else if (refused != NULL)
+		la_stats_refuse(join->estate, LA_KIND_NESTED_LOOP, join->heaprelid,
+						join->indexrelid, refused);
 	MemoryContextSwitchTo(old);
 	return join->prepared;
 }
@@ -242,25 +292,9 @@ next_row(LaJoin *join)
 		(join->rows.state == LA_ARMED && prepare_rows(join)))
 		return la_scout_next(join);
 	la_scout_pass(join);
-	slot = ExecProcNode(join->outer);
+	slot = la_join_outer_row(join);
 	if (heap->state == LA_OBSERVE && !TupIsNull(slot) && prepare(join))
 		la_scout_observe(join, slot);
-	return slot;
-}
-
-static TupleTableSlot *
-exec_queue(PlanState *queue)
-{
-	LaJoin	   *join = (LaJoin *) queue;
-	TupleTableSlot *slot;
-
-	slot = join->given_up ? ExecProcNode(join->outer) : next_row(join);
-
-	join->seen_reads = la_issue_blocks_read();
-	if (TupIsNull(slot))
-		join->at_end = true;
-	else
-		join->handed++;
 	return slot;
 }
 
@@ -312,33 +346,6 @@ initialize(LaJoin *join)
 			  !first_scan(join)->index_only && !IsolationIsSerializable() ?
 			  la_memory_threshold * ROWS_THRESHOLD : -1);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
-	join->initialized = true;
-}
-
-static TupleTableSlot *
-exec_join(PlanState *node)
-{
-	LaTakeover *takeover = la_takeover_of(node);
-	LaJoin	   *join = takeover == NULL ? NULL :
-		la_takeover_container(LaJoin, takeover);
-	TupleTableSlot *slot;
-
-	if (join == NULL || join->given_up)
-	{
-		la_takeover_give_back(node, &nestloops);
-		return nestloops.stock(node);
-	}
-	if (!join->initialized)
-		initialize(join);
-
-	/*
-	 * If this is left by an error, the node is never executed again: a failed
-	 * query's plan is not used for anything any more, not even to end it.
-	 */
-	outerPlanState(node) = &join->queue;
-	slot = nestloops.stock(node);
-	outerPlanState(node) = join->outer;
-	return slot;
 }
 
 /*
@@ -450,54 +457,156 @@ init_inner(LaJoin *join)
 	return true;
 }
 
-static void
-attach_nestloop(PlanState *ps, const LaAttachContext *context)
+/*
+ * The candidate is worth a look.  Returns NULL if it is not eligible.
+ */
+static LaJoin *
+make_join(Candidate *c)
 {
-	NestLoopState *node = castNode(NestLoopState, ps);
-	EState	   *estate = ps->state;
-	LaJoin	   *join;
+	EState	   *estate = c->node->js.ps.state;
+	LaJoin	   *join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaJoin));
 
-	if (!la_enable_nestloop)
-		return;
-	if (!la_takeover_is_possible(ps, &nestloops) ||
-		((NestLoop *) ps->plan)->nestParams == NIL ||
-		estate->es_epq_active != NULL ||
-		la_early_reads_may_fail() ||
-		la_am_is_excluded(BTREE_AM_OID))
-		return;
-
-	join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaJoin));
-	join->node = node;
+	join->node = c->node;
+	join->outer = outerPlanState(c->node);
+	join->takeover = &c->takeover;
+	join->estate = estate;
 	join->context = estate->es_query_cxt;
+	join->ahead.join = &c->node->js.ps;
+	join->ahead.outer = join->outer;
+	join->ahead.inner = innerPlanState(c->node);
+	la_attach_context(&c->node->js.ps, &join->ahead.context);
 	if (!init_inner(join))
 	{
 		pfree(join);
-		return;
+		return NULL;
 	}
-	join->queue.type = T_Invalid;
-	join->queue.state = estate;
-	join->queue.plan = outerPlanState(ps)->plan;
-	join->queue.lefttree = outerPlanState(ps);
-	join->queue.ExecProcNode = join->queue.ExecProcNodeReal = exec_queue;
-	join->outer = outerPlanState(ps);
-	join->limit = context->limit;
-	join->demand = context->demand;
-	join->skippable = context->skippable;
-	join->initplan_params = la_early_initplan_params(estate);
-	join->takeover.on_rescan = on_rescan;
-	join->takeover.on_end = on_end;
-	la_takeover_begin(&join->takeover, ps, &nestloops, exec_join);
+	initialize(join);
+	join->handed = c->handed;
+	join->seen_reads = c->seen_reads;
+	return join;
+}
+
+/*
+ * The next row of a candidate.
+ */
+static TupleTableSlot *
+pass_row(Candidate *c)
+{
+	TupleTableSlot *slot = c->takeover.below(c->takeover.node);
+
+	c->patience--;
+	c->handed++;
+	c->seen_reads = la_issue_blocks_read();
+	return slot;
+}
+
+static inline bool
+is_worth_a_look(const Candidate *c)
+{
+	return c->patience <= 0 ||
+		(c->handed > 0 && la_issue_blocks_read() != c->seen_reads);
+}
+
+/*
+ * What the join calls when it calls its outer child.
+ */
+static TupleTableSlot *
+exec_queue(PlanState *outer)
+{
+	Candidate  *c = la_takeover_container(Candidate,
+										  la_takeover_of(outer, LA_LAYER_OUTPUT));
+	LaJoin	   *join = c->join;
+	TupleTableSlot *slot;
+
+	if (c->takeover.ended)
+		return c->takeover.below(outer);
+	if (join == NULL)
+	{
+		if (!is_worth_a_look(c))
+			return pass_row(c);
+		join = c->join = make_join(c);
+	}
+	if (join == NULL || join->given_up)
+	{
+		la_takeover_end(&c->takeover);
+		return c->takeover.below(outer);
+	}
+
+	slot = next_row(join);
+	join->seen_reads = la_issue_blocks_read();
+	if (TupIsNull(slot))
+		join->at_end = true;
+	else
+		join->handed++;
+	return slot;
+}
+
+/* How many outer rows is a join left alone for, if none of its blocks has to be read? */
+static int
+patience_with(const PlanState *outer)
+{
+	int			rows = FEW_ROWS;
+
+	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
+		return 0;
+	/* not for more than it takes until looking ahead in memory is tried */
+	if (la_memory_threshold >= 0 && la_memory_threshold < FEW_ROWS)
+		rows = Min(rows, la_memory_threshold * ROWS_THRESHOLD);
+	return rows;
+}
+
+/* Is that an inner side that could be eligible? */
+static bool
+is_candidate(PlanState *inner)
+{
+	if (IsA(inner, MemoizeState))
+		inner = outerPlanState(inner);
+	return IsA(inner, IndexScanState) || IsA(inner, IndexOnlyScanState) ||
+		IsA(inner, AppendState);
+}
+
+static bool
+attach_nestloop(PlanState *ps, bool limited)
+{
+	EState	   *estate = ps->state;
+	PlanState  *outer = outerPlanState(ps);
+	Candidate  *c;
+
+	if (!la_enable_nestloop || ((NestLoop *) ps->plan)->nestParams == NIL ||
+		!is_candidate(innerPlanState(ps)) ||
+		!la_takeover_is_possible(ps, &nestloops) ||
+		!la_takeover_of_output_is_possible(outer) ||
+		estate->es_epq_active != NULL ||
+		la_early_reads_may_fail() ||
+		la_am_is_excluded(BTREE_AM_OID))
+		return false;
+
+	c = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Candidate));
+	c->node = castNode(NestLoopState, ps);
+	c->patience = patience_with(outer);
+	c->takeover.listens_to = ps->ps_ExprContext;
+	c->takeover.on_rescan = on_rescan;
+	c->takeover.on_end = on_end;
+	la_takeover_begin(&c->takeover, outer, LA_LAYER_OUTPUT, exec_queue);
+	return true;
 }
 
 static const LaCounters *
 explain_source(PlanState *ps)
 {
 	static LaCounters counters;
-	LaTakeover *takeover = la_takeover_find(ps, &nestloops);
+	LaTakeover *takeover;
+	LaJoin	   *join;
 
-	if (takeover == NULL)
+	if (!IsA(ps, NestLoopState))
 		return NULL;
-	counters = counters_of(la_takeover_container(LaJoin, takeover));
+	takeover = la_takeover_find(outerPlanState(ps), LA_LAYER_OUTPUT);
+	if (takeover == NULL || takeover->function != exec_queue)
+		return NULL;
+	join = la_takeover_container(Candidate, takeover)->join;
+	if (join == NULL)
+		return NULL;
+	counters = counters_of(join);
 	return &counters;
 }
 

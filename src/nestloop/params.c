@@ -68,7 +68,7 @@ LaParams *
 la_params_create(LaJoin *join, Bitmapset *used, bool *outer)
 {
 	LaParams   *params = palloc0(sizeof(LaParams));
-	EState	   *estate = join->node->js.ps.state;
+	EState	   *estate = join->estate;
 	ListCell   *lc;
 
 	params->join = join;

@@ -15,8 +15,9 @@
  *	   the copies have taken the memory that the budget allows, none are pulled.  A
  *	   copy lives until the next row is handed over, as long as the outer child's
  *	   own slot would.
- *	H. EXPLAIN ANALYZE counts a row of the outer child when it is handed over, not
- *	   when it is pulled.  (Nodes below the outer child have counted it by then.)
+ *	H. Rows are pulled below the outer child's instrumentation (attach/takeover.c), so
+ *	   EXPLAIN ANALYZE counts a row of the outer child when it is handed over.  (Nodes
+ *	   below the outer child have counted it by then.)
  *
  * Invariant: rows are handed over in the order in which they were pulled, each once.
  *
@@ -43,19 +44,12 @@ la_queue_init(LaJoin *join, LaScout *scout)
 	scout->desc = ExecGetResultType(join->outer);
 }
 
-/* Behaviour H. */
-static void
-count_row(LaJoin *join, double n)
-{
-	if (join->outer->instrument)
-		join->outer->instrument->tuplecount += n;
-}
-
 /* Behaviour B. */
 static bool
 may_pull(LaJoin *join)
 {
 	LaScout    *scout = join->scout;
+	const LimitState *limit;
 	int64		queued = scout->tail - scout->head;
 	int64		wanted;
 
@@ -67,9 +61,10 @@ may_pull(LaJoin *join)
 		return true;
 	if (queued > join->handed)
 		return false;
-	wanted = la_attach_rows_wanted(join->limit);
-	return wanted == PG_INT64_MAX || join->limit->position <= 0 ||
-		queued <= 1 + (double) wanted * join->handed / join->limit->position;
+	limit = join->ahead.context.limit;
+	wanted = la_attach_rows_wanted(limit);
+	return wanted == PG_INT64_MAX || limit->position <= 0 ||
+		queued <= 1 + (double) wanted * join->handed / limit->position;
 }
 
 /* Behaviour C. */
@@ -135,14 +130,13 @@ la_queue_row(LaJoin *join, uint64 n)
 
 		if (!may_pull(join) || !has_room(join))
 			return NULL;
-		slot = ExecProcNode(join->outer);
+		slot = la_join_outer_row(join);
 		if (TupIsNull(slot))
 		{
 			scout->eof = true;
 			return NULL;
 		}
-		count_row(join, -1);
-		keep(scout, row_of(scout, scout->tail), slot, join->queue.state);
+		keep(scout, row_of(scout, scout->tail), slot, join->estate);
 		scout->tail++;
 	}
 	return row_of(scout, n);
@@ -170,7 +164,6 @@ la_queue_hand_over(LaJoin *join)
 	if (row->complete)
 		scout->first_match = row->first_match;
 	scout->head++;
-	count_row(join, 1);
 	scout->last = row->slot;
 	return row->slot;
 }

@@ -15,8 +15,7 @@
  * Stands down, for the join
  *	- without pruning by values of the outer row: each row would read several members,
  *	  or, chosen by a Param from above, always the same few;
- *	- where an expression of the pruning has a subplan, or could raise an error for
- *	  a row whose turn may never come (attach/early.c).
+ *	- where an expression of the pruning must not be evaluated early (attach/runahead.c).
  *
  * src/nestloop/route.c
  */
@@ -24,6 +23,7 @@
 
 #include "executor/execPartition.h"
 #include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -37,39 +37,38 @@ struct LaRoute
 	MemoryContext scratch;
 };
 
-/* May these steps be taken early? */
-static bool
-steps_are_fit(const LaJoin *join, List *steps)
+/* Why must these steps not be taken early?  NULL if they may. */
+static const char *
+refuses_steps(const LaJoin *join, List *steps)
 {
-	LaEarly		early = la_join_early(join);
 	ListCell   *lc;
 
 	foreach(lc, steps)
 	{
 		PartitionPruneStepOp *step = lfirst(lc);
-		Bitmapset  *ignored = NULL;
+		const char *refused;
 		ListCell   *function;
+		ListCell   *expression;
 
 		if (!IsA(step, PartitionPruneStepOp))
 			continue;
-		if (!la_params_collect((Node *) step->exprs, &ignored))
-			return false;
-		if (early.takes_all)
-			continue;
-		if (!la_early_is_errorfree(&early, (Node *) step->exprs))
-			return false;
-		foreach(function, step->cmpfns)
+		refused = la_runahead_refuses_expression(&join->ahead, (Node *) step->exprs);
+		if (refused != NULL)
+			return refused;
+		forboth(function, step->cmpfns, expression, step->exprs)
 		{
-			if (la_descent_comparison_may_fail(lfirst_oid(function)))
-				return false;
+			refused = la_runahead_refuses_support(&join->ahead, lfirst_oid(function),
+												  exprType(lfirst(expression)));
+			if (refused != NULL)
+				return refused;
 		}
 	}
-	return true;
+	return NULL;
 }
 
 /* Fill in the context; false if the pruning must not be done early. */
 static bool
-look_at_pruning(LaRoute *route, const LaJoin *join)
+look_at_pruning(LaRoute *route, const LaJoin *join, const char **refused)
 {
 	PartitionPruneState *pruning = route->pruning;
 
@@ -83,7 +82,8 @@ look_at_pruning(LaRoute *route, const LaJoin *join)
 
 			if (table->exec_pruning_steps == NIL)
 				continue;
-			if (!steps_are_fit(join, table->exec_pruning_steps))
+			*refused = refuses_steps(join, table->exec_pruning_steps);
+			if (*refused != NULL)
 				return false;
 			Assert(route->econtext == NULL ||
 				   route->econtext == table->exec_context.exprcontext);
@@ -94,10 +94,10 @@ look_at_pruning(LaRoute *route, const LaJoin *join)
 }
 
 /*
- * Returns NULL if it cannot be known ahead.
+ * Returns NULL if it cannot be known ahead, or *refused says why it must not be.
  */
 LaRoute *
-la_route_create(LaJoin *join)
+la_route_create(LaJoin *join, const char **refused)
 {
 	PartitionPruneState *pruning = join->append->as_prune_state;
 	LaRoute    *route;
@@ -107,7 +107,7 @@ la_route_create(LaJoin *join)
 		return NULL;
 	route = palloc0(sizeof(LaRoute));
 	route->pruning = pruning;
-	if (!look_at_pruning(route, join))
+	if (!look_at_pruning(route, join, refused))
 		return NULL;
 	route->params = la_params_create(join, pruning->execparamids, &outer);
 	if (!outer)

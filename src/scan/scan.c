@@ -53,6 +53,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "attach/takeover.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
@@ -62,71 +63,8 @@
 #include "scan/shim.h"
 #include "window/issue.h"
 
-/*
- * Limits found by the walk wait here for the first execution of their scans.
- * They are looked up by the scan's PlanState, and live as long as the query.
- */
-typedef struct PendingLimit
-{
-	PlanState  *planstate;
-	LimitState *limit;
-	MemoryContextCallback callback;
-	struct PendingLimit *next;
-} PendingLimit;
-
-static PendingLimit *pending_limits = NULL;
-
-/* The server's own functions for these nodes, learnt from the first seen. */
-static ExecProcNodeMtd exec_index_scan = NULL;
-static ExecProcNodeMtd exec_index_only_scan = NULL;
-
-static void
-forget_limit(void *arg)
-{
-	PendingLimit **p = &pending_limits;
-
-	while (*p != NULL && *p != (PendingLimit *) arg)
-		p = &(*p)->next;
-	if (*p != NULL)
-		*p = (*p)->next;
-}
-
-static void
-remember_limit(PlanState *ps, LimitState *limit)
-{
-	PendingLimit *p;
-
-	if (limit == NULL)
-		return;
-	p = MemoryContextAlloc(ps->state->es_query_cxt, sizeof(PendingLimit));
-	p->planstate = ps;
-	p->limit = limit;
-	p->next = pending_limits;
-	pending_limits = p;
-	p->callback.func = forget_limit;
-	p->callback.arg = p;
-	MemoryContextRegisterResetCallback(ps->state->es_query_cxt, &p->callback);
-}
-
-static LimitState *
-limit_of(PlanState *ps)
-{
-	for (PendingLimit *p = pending_limits; p != NULL; p = p->next)
-	{
-		if (p->planstate == ps)
-			return p->limit;
-	}
-	return NULL;
-}
-
-/* Undo what attach_node() did; see ExecProcNodeFirst() for the two fields. */
-static void
-restore_exec(PlanState *ps, ExecProcNodeMtd original)
-{
-	ps->ExecProcNodeReal = original;
-	if (!ps->instrument)
-		ps->ExecProcNode = original;
-}
+static LaNodeKind index_scans;
+static LaNodeKind index_only_scans;
 
 /*
  * Do the keys fix all columns of a unique index?
@@ -196,24 +134,26 @@ eligible(PlanState *ps, Relation heap, Relation index)
 
 /* Install the shim; a read before it counts as the scan's first miss. */
 static void
-install(PlanState *ps, IndexScanDesc scan, LaKind kind, LaDemand demand,
-		bool missed)
+install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
 {
-	LaScan	   *ls = la_shim_install(scan, kind, limit_of(ps),
-									 la_attach_is_all(demand, ps->state),
-									 ps->state->es_query_cxt);
+	LaAttachContext context;
+	LaScan	   *ls;
 
+	la_attach_context(ps, &context);
+	ls = la_shim_install(scan, kind, context.limit,
+						 la_attach_is_all(context.demand, ps->state),
+						 ps->state->es_query_cxt);
 	if (missed)
 		la_policy_on_pass(&ls->policy, true);
 }
 
 static void
-attach_to_index_scan(PlanState *ps, LaDemand demand, bool missed)
+attach_to_index_scan(PlanState *ps, bool missed)
 {
 	IndexScanState *node = castNode(IndexScanState, ps);
 
-	restore_exec(ps, exec_index_scan);
-	if (!eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
+	if ((node->iss_ScanDesc != NULL && la_shim_of(node->iss_ScanDesc) != NULL) ||
+		!eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
 		return;
 	if (node->iss_ScanDesc == NULL)
 	{
@@ -229,16 +169,16 @@ attach_to_index_scan(PlanState *ps, LaDemand demand, bool missed)
 						 node->iss_ScanKeys, node->iss_NumScanKeys,
 						 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
 	}
-	install(ps, node->iss_ScanDesc, LA_KIND_INDEX_SCAN, demand, missed);
+	install(ps, node->iss_ScanDesc, LA_KIND_INDEX_SCAN, missed);
 }
 
 static void
-attach_to_index_only_scan(PlanState *ps, LaDemand demand, bool missed)
+attach_to_index_only_scan(PlanState *ps, bool missed)
 {
 	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
 
-	restore_exec(ps, exec_index_only_scan);
-	if (!eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
+	if ((node->ioss_ScanDesc != NULL && la_shim_of(node->ioss_ScanDesc) != NULL) ||
+		!eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
 		return;
 	if (node->ioss_ScanDesc == NULL)
 	{
@@ -256,151 +196,131 @@ attach_to_index_only_scan(PlanState *ps, LaDemand demand, bool missed)
 						 node->ioss_ScanKeys, node->ioss_NumScanKeys,
 						 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
 	}
-	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, demand, missed);
+	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, missed);
 }
 
-/* What attaches a node of one kind: attach_to_index_scan() or the other. */
-typedef void (*attach_function) (PlanState *ps, LaDemand demand, bool missed);
+/* ---- functions that stand in front of a node's own until it is attached ------ */
 
-static inline TupleTableSlot *
-first_execution(PlanState *ps, LaDemand demand, ExecProcNodeMtd exec,
-				attach_function attach)
+/* Cached rows that the scan has taken since it began. */
+static bool
+is_worth_attaching(PlanState *ps, IndexScanDesc scan, ScanDirection order)
 {
-	attach(ps, demand, false);
-	return exec(ps);
+	return scan != NULL &&
+		la_batch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
 }
 
-static inline TupleTableSlot *
-deferred_execution(PlanState *ps, LaDemand demand, ExecProcNodeMtd exec,
-				   attach_function attach, IndexScanDesc scan,
-				   ScanDirection order)
+static TupleTableSlot *
+first_index_scan(PlanState *ps)
+{
+	la_takeover_remove(ps, first_index_scan, index_scans.stock);
+	attach_to_index_scan(ps, false);
+	return index_scans.stock(ps);
+}
+
+static TupleTableSlot *
+first_index_only_scan(PlanState *ps)
+{
+	la_takeover_remove(ps, first_index_only_scan, index_only_scans.stock);
+	attach_to_index_only_scan(ps, false);
+	return index_only_scans.stock(ps);
+}
+
+static TupleTableSlot *
+deferred_index_scan(PlanState *ps)
 {
 	int64		reads = la_issue_blocks_read();
-	ScanDirection dir = ps->state->es_direction * order;
+	bool		worth = is_worth_attaching(ps, ((IndexScanState *) ps)->iss_ScanDesc,
+										   ((IndexScan *) ps->plan)->indexorderdir);
 	TupleTableSlot *slot;
 
-	if (scan != NULL && la_batch_items_taken(scan, dir) >= la_attach_delay)
-		return first_execution(ps, demand, exec, attach);
-	slot = exec(ps);
+	if (worth)
+	{
+		la_takeover_remove(ps, deferred_index_scan, index_scans.stock);
+		attach_to_index_scan(ps, false);
+		return index_scans.stock(ps);
+	}
+	slot = index_scans.stock(ps);
 	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-		attach(ps, demand, true);
+	{
+		la_takeover_remove(ps, deferred_index_scan, index_scans.stock);
+		attach_to_index_scan(ps, true);
+	}
 	return slot;
 }
 
-static inline TupleTableSlot *
-first_index_scan(PlanState *ps, LaDemand demand)
+static TupleTableSlot *
+deferred_index_only_scan(PlanState *ps)
 {
-	return first_execution(ps, demand, exec_index_scan, attach_to_index_scan);
-}
+	int64		reads = la_issue_blocks_read();
+	bool		worth = is_worth_attaching(ps, ((IndexOnlyScanState *) ps)->ioss_ScanDesc,
+										   ((IndexOnlyScan *) ps->plan)->indexorderdir);
+	TupleTableSlot *slot;
 
-static inline TupleTableSlot *
-deferred_index_scan(PlanState *ps, LaDemand demand)
-{
-	return deferred_execution(ps, demand, exec_index_scan, attach_to_index_scan,
-							  castNode(IndexScanState, ps)->iss_ScanDesc,
-							  ((IndexScan *) ps->plan)->indexorderdir);
-}
-
-static inline TupleTableSlot *
-first_index_only_scan(PlanState *ps, LaDemand demand)
-{
-	return first_execution(ps, demand, exec_index_only_scan,
-						   attach_to_index_only_scan);
-}
-
-static inline TupleTableSlot *
-deferred_index_only_scan(PlanState *ps, LaDemand demand)
-{
-	return deferred_execution(ps, demand, exec_index_only_scan,
-							  attach_to_index_only_scan,
-							  castNode(IndexOnlyScanState, ps)->ioss_ScanDesc,
-							  ((IndexOnlyScan *) ps->plan)->indexorderdir);
+	if (worth)
+	{
+		la_takeover_remove(ps, deferred_index_only_scan, index_only_scans.stock);
+		attach_to_index_only_scan(ps, false);
+		return index_only_scans.stock(ps);
+	}
+	slot = index_only_scans.stock(ps);
+	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
+	{
+		la_takeover_remove(ps, deferred_index_only_scan, index_only_scans.stock);
+		attach_to_index_only_scan(ps, true);
+	}
+	return slot;
 }
 
 /*
- * The functions that stand in front of a node's own.  There is no room in the
- * node for the demand, so each demand has functions of its own.
+ * May the node be attached?  *deferred, if it was true: not before it has read a block, or
+ * returned some rows.
  */
-#define DEFINE_ENTRY(kind, name, demand) \
-static TupleTableSlot * \
-kind##_##name(PlanState *ps) \
-{ \
-	return kind(ps, demand); \
-}
-#define DEFINE_ENTRIES(kind) \
-	DEFINE_ENTRY(kind, some, LA_DEMAND_SOME) \
-	DEFINE_ENTRY(kind, run, LA_DEMAND_RUN) \
-	DEFINE_ENTRY(kind, all, LA_DEMAND_ALL) \
-static const ExecProcNodeMtd kind##_entry[LA_NUM_DEMANDS] = { \
-	[LA_DEMAND_SOME] = kind##_some, \
-	[LA_DEMAND_RUN] = kind##_run, \
-	[LA_DEMAND_ALL] = kind##_all \
-};
-
-DEFINE_ENTRIES(first_index_scan)
-DEFINE_ENTRIES(deferred_index_scan)
-DEFINE_ENTRIES(first_index_only_scan)
-DEFINE_ENTRIES(deferred_index_only_scan)
-
-/*
- * Put a function of ours in front of the node's own, for now.
- */
-static void
-attach_node(PlanState *ps, const LaAttachContext *context, Relation index,
-			ScanKey keys, int nkeys, ExecProcNodeMtd *original,
-			const ExecProcNodeMtd *first, const ExecProcNodeMtd *deferred)
+static bool
+may_attach(PlanState *ps, Relation index, ScanKey keys, int nkeys, LaNodeKind *kind,
+		   bool *deferred)
 {
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
 
-	if (*original == NULL)
-		*original = ps->ExecProcNodeReal;
-	if (!la_enable_index_scan)
-		return;
-	if (ps->ExecProcNodeReal != *original)
-		return;
-	if (btree && !la_force && at_most_one_row(index, keys, nkeys))
-		return;
-	if (btree && !la_force && la_attach_delay > 0 &&
-		ps->qual == NULL && context->limit == NULL)
-		ps->ExecProcNodeReal = deferred[context->demand];
-	else
-		ps->ExecProcNodeReal = first[context->demand];
-	remember_limit(ps, context->limit);
+	if (!la_enable_index_scan ||
+		(btree && !la_force && at_most_one_row(index, keys, nkeys)))
+		return false;
+	*deferred &= btree && !la_force && la_attach_delay > 0 && ps->qual == NULL;
+	return la_takeover_is_possible(ps, kind);
 }
 
-static void
-attach_index_scan(PlanState *ps, const LaAttachContext *context)
+static bool
+attach_index_scan(PlanState *ps, bool limited)
 {
 	IndexScanState *node = castNode(IndexScanState, ps);
+	bool		deferred = !limited;
 
-	attach_node(ps, context, node->iss_RelationDesc, node->iss_ScanKeys,
-				node->iss_NumScanKeys, &exec_index_scan,
-				first_index_scan_entry, deferred_index_scan_entry);
+	if (!may_attach(ps, node->iss_RelationDesc, node->iss_ScanKeys,
+					node->iss_NumScanKeys, &index_scans, &deferred))
+		return false;
+	la_takeover_put(ps, deferred ? deferred_index_scan : first_index_scan);
+	return true;
 }
 
-static void
-attach_index_only_scan(PlanState *ps, const LaAttachContext *context)
+static bool
+attach_index_only_scan(PlanState *ps, bool limited)
 {
 	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
+	bool		deferred = !limited;
 
-	attach_node(ps, context, node->ioss_RelationDesc, node->ioss_ScanKeys,
-				node->ioss_NumScanKeys, &exec_index_only_scan,
-				first_index_only_scan_entry, deferred_index_only_scan_entry);
+	if (!may_attach(ps, node->ioss_RelationDesc, node->ioss_ScanKeys,
+					node->ioss_NumScanKeys, &index_only_scans, &deferred))
+		return false;
+	la_takeover_put(ps, deferred ? deferred_index_only_scan : first_index_only_scan);
+	return true;
 }
 
 /* Nobody else has replaced the node's function. */
 static bool
 is_stock_or_ours(PlanState *ps)
 {
-	if (ps->ExecProcNodeReal == exec_index_scan)
-		return true;
-	for (int i = 0; i < LA_NUM_DEMANDS; i++)
-	{
-		if (ps->ExecProcNodeReal == first_index_scan_entry[i] ||
-			ps->ExecProcNodeReal == deferred_index_scan_entry[i])
-			return true;
-	}
-	return false;
+	return la_takeover_is_executed_by(ps, first_index_scan) ||
+		la_takeover_is_executed_by(ps, deferred_index_scan) ||
+		la_takeover_is_possible(ps, &index_scans);
 }
 
 /*
@@ -421,9 +341,9 @@ feed_index_scan(PlanState *ps, const LaFeed *feed)
 	ls = la_shim_of(scan);
 	if (ls == NULL)
 	{
-		if (exec_index_scan == NULL || !is_stock_or_ours(ps))
+		if (!is_stock_or_ours(ps))
 			return false;
-		attach_to_index_scan(ps, LA_DEMAND_SOME, false);
+		attach_to_index_scan(ps, false);
 		ls = la_shim_of(scan);
 		if (ls == NULL)
 			return false;

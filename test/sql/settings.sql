@@ -19,7 +19,7 @@ show pg_lookahead.max_leaf_batches;
 -- what writes permanent pages is off unless it is asked for
 select name, boot_val from pg_settings where name like 'pg\_lookahead.enable%' order by name collate "C";
 
--- every setting is described, and any user may change it
+-- every setting is described, and any user may change it, but for one
 select name, context, vartype, setting = reset_val as default, short_desc like 'Sets %' or short_desc like 'Enables %' or
     short_desc like 'Makes %' or short_desc like 'Prints %' as described
     from pg_settings where name in ('pg_lookahead.enable', 'pg_lookahead.enable_index_scan',

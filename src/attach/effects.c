@@ -1,0 +1,716 @@
+/*
+ * effects.c
+ *	  What could be noticed if an expression were evaluated at another time.
+ *
+ * Looking ahead evaluates expressions earlier than the server would, and sometimes for
+ * rows to which the server would never come.  This file says what an expression does
+ * besides returning a value, as a set of flags; runahead.c decides what is allowed.
+ *
+ * Everything is an allow-list.  A kind of expression, or of function, that is not known
+ * here has effects.
+ *
+ *	A. A function is trusted to be nothing but a function if it is written in C (languages
+ *	   "internal" and "c") and runs with the caller's rights and settings.  The body of a
+ *	   function in another language may do anything, whatever its declaration promises the
+ *	   planner: an IMMUTABLE function in PL/pgSQL can raise a notice or set a parameter.
+ *	   SQL functions that the planner has inlined are not seen here, their bodies are.
+ *	B. Volatile functions have effects.  Stable ones read state that something else in the
+ *	   statement may change, such as a setting, except those listed, whose value is fixed
+ *	   for the whole statement.
+ *	C. Functions may fail unless they are leakproof, which promises that they raise no error
+ *	   that depends on their arguments, or listed.
+ *	D. A polymorphic function calls functions of the types that it is given: comparison
+ *	   functions, input and output functions, constraints of domains.  It is trusted for the
+ *	   server's own types, enums, and arrays and rows of these only.
+ *	E. Volatile at one remove counts: support functions of aggregates, constraints of
+ *	   domains, functions behind operators, comparison and hash functions of their operator
+ *	   classes, support functions of indexes.
+ *	F. Of the clauses of a filter that a row has passed, all have been evaluated, and with
+ *	   them those of their arguments that do not depend on the row.  So these cannot fail
+ *	   later in the same scan, and a Param among them has its value: see
+ *	   la_effects_of_filter().
+ *
+ * Security barriers and row-level security need nothing of their own: filters are
+ * evaluated by the plan's own nodes, in their order, also when they run ahead; and what is
+ * evaluated in addition, such as the keys of an inner scan, is trusted in the sense of A.
+ *
+ * src/attach/effects.c
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "attach/effects.h"
+#include "attach/known_functions.h"
+
+static bool note_node(Node *node, void *context);
+
+void
+la_effects_add(LaEffects *e, int flags, const char *reason)
+{
+	if ((flags & LA_HAS_EFFECTS) != 0 && (e->flags & LA_HAS_EFFECTS) == 0)
+		e->reason = reason;
+	e->flags |= flags;
+}
+
+/* ---- types ---------------------------------------------------------------- */
+
+static bool
+columns_are_plain(Oid type)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc_noerror(type, -1, true);
+	bool		plain = desc != NULL;
+
+	for (int i = 0; plain && i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		plain = att->attisdropped || la_effects_type_is_plain(att->atttypid);
+	}
+	if (desc != NULL)
+		ReleaseTupleDesc(desc);
+	return plain;
+}
+
+/*
+ * Behaviour D: is everything that a polymorphic function may call for this type the
+ * server's own?
+ */
+bool
+la_effects_type_is_plain(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	if (OidIsValid(element))
+		return la_effects_type_is_plain(element);
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_ENUM:
+			return true;
+		case TYPTYPE_COMPOSITE:
+			return columns_are_plain(type);
+		case TYPTYPE_BASE:
+		case TYPTYPE_RANGE:
+		case TYPTYPE_MULTIRANGE:
+			return type < FirstNormalObjectId;
+		default:
+			return false;
+	}
+}
+
+static bool
+calls_for_its_types(Oid type)
+{
+	return type != INTERNALOID && type != VOIDOID && type != ANYENUMOID &&
+		get_typtype(type) == TYPTYPE_PSEUDO;
+}
+
+static bool
+is_polymorphic(Form_pg_proc proc)
+{
+	for (int i = 0; i < proc->pronargs; i++)
+	{
+		if (calls_for_its_types(proc->proargtypes.values[i]))
+			return true;
+	}
+	return calls_for_its_types(proc->prorettype);
+}
+
+/* ---- functions ------------------------------------------------------------ */
+
+/*
+ * A function that is called with values of these types; the last may be that of its
+ * result.
+ */
+static void
+note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
+{
+	HeapTuple	tuple;
+	Form_pg_proc proc;
+
+	if (!OidIsValid(function))
+		return;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+	{
+		la_effects_add(e, LA_HAS_EFFECTS, "a function is unknown");
+		return;
+	}
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	if ((proc->prolang != INTERNALlanguageId && proc->prolang != ClanguageId) ||
+		proc->prosecdef || FmgrHookIsNeeded(function) ||
+		!heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
+		la_effects_add(e, LA_HAS_EFFECTS,
+					   "a function is not written in C, or has settings or rights of its own");
+	else if (proc->provolatile == PROVOLATILE_VOLATILE)
+		la_effects_add(e, LA_HAS_EFFECTS, "a function is volatile");
+	else if (proc->provolatile == PROVOLATILE_STABLE &&
+			 !la_function_is_fixed(function))
+		la_effects_add(e, LA_READS_STATE, NULL);
+	if (!proc->proleakproof && !la_function_is_errorfree(function))
+		la_effects_add(e, LA_MAY_FAIL, NULL);
+	if (is_polymorphic(proc))
+	{
+		bool		plain = ntypes > 0;
+
+		for (int i = 0; i < ntypes; i++)
+			plain &= la_effects_type_is_plain(types[i]);
+		if (!plain)
+			la_effects_add(e, LA_HAS_EFFECTS,
+						   "a function of any type is called for a type that is not the server's");
+	}
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * A comparison or hash function, or another support function of an operator class.  Those
+ * of the server raise no errors, though few are declared leakproof.
+ */
+static void
+note_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
+{
+	LaEffects	own = {0};
+
+	note_call(&own, function, ntypes, types);
+	if (function < FirstGenbkiObjectId)
+		own.flags &= ~LA_MAY_FAIL;
+	la_effects_add(e, own.flags, own.reason);
+}
+
+/*
+ * The same with values of that type.
+ */
+void
+la_effects_of_support(LaEffects *e, Oid function, Oid type)
+{
+	note_support(e, function, 1, &type);
+}
+
+/*
+ * A function whose arguments' types are not known here, or do not matter.
+ */
+void
+la_effects_of_function(LaEffects *e, Oid function)
+{
+	note_call(e, function, 0, NULL);
+}
+
+static void
+note_call_of(LaEffects *e, Oid function, Oid result, List *args)
+{
+	Oid			types[FUNC_MAX_ARGS + 1];
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, args)
+	{
+		if (n < FUNC_MAX_ARGS)
+			types[n++] = exprType(lfirst(lc));
+	}
+	types[n++] = result;
+	note_call(e, function, n, types);
+}
+
+/* ---- operators, and what stands behind them ------------------------------- */
+
+/* Comparison functions of the btree operator families in which the operator is. */
+static void
+note_ordering(LaEffects *e, Oid operator, int ntypes, const Oid *types)
+{
+	CatCList   *list = SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(operator));
+
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
+
+		if (op->amopmethod == BTREE_AM_OID && op->amoppurpose == AMOP_SEARCH)
+			note_support(e, get_opfamily_proc(op->amopfamily, op->amoplefttype,
+											  op->amoprighttype, BTORDER_PROC),
+						 ntypes, types);
+	}
+	ReleaseCatCacheList(list);
+}
+
+/*
+ * An operator that a node compares rows by.
+ */
+void
+la_effects_of_operator(LaEffects *e, Oid operator)
+{
+	Oid			types[2];
+	HeapTuple	tuple;
+
+	if (!OidIsValid(operator))
+		return;
+	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	if (!HeapTupleIsValid(tuple))
+	{
+		la_effects_add(e, LA_HAS_EFFECTS, "an operator is unknown");
+		return;
+	}
+	ReleaseSysCache(tuple);
+
+	/*
+	 * of a polymorphic one, the nodes do not tell the types that it is used
+	 * for
+	 */
+	op_input_types(operator, &types[0], &types[1]);
+	note_call(e, get_opcode(operator), 2, types);
+	note_ordering(e, operator, 2, types);
+}
+
+void
+la_effects_of_operators(LaEffects *e, int n, const Oid *operators)
+{
+	for (int i = 0; i < n; i++)
+		la_effects_of_operator(e, operators[i]);
+}
+
+/*
+ * The hash functions of an equality operator.
+ */
+void
+la_effects_of_hashing(LaEffects *e, Oid operator)
+{
+	RegProcedure functions[2];
+	Oid			types[2];
+
+	if (!OidIsValid(operator) ||
+		!get_op_hash_functions(operator, &functions[0], &functions[1]))
+	{
+		la_effects_add(e, LA_HAS_EFFECTS, "an operator has no hash function");
+		return;
+	}
+	op_input_types(operator, &types[0], &types[1]);
+	for (int i = 0; i < 2; i++)
+		note_support(e, functions[i], 1, &types[i]);
+}
+
+/*
+ * The support functions of an index of the server's own access methods, which searching
+ * it may call.
+ */
+void
+la_effects_of_index(LaEffects *e, Relation index)
+{
+	int			nsupport = index->rd_indam->amsupport;
+
+	if (index->rd_rel->relam >= FirstNormalObjectId)
+	{
+		la_effects_add(e, LA_HAS_EFFECTS, "an index access method is not the server's");
+		return;
+	}
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+
+		if (get_typtype(type) == TYPTYPE_PSEUDO)
+			type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+		for (int j = 0; j < nsupport; j++)
+			note_support(e, index->rd_support[i * nsupport + j], 1, &type);
+	}
+}
+
+/* ---- kinds of expressions ------------------------------------------------- */
+
+static void
+note_var(LaEffects *e, const Var *var)
+{
+	if (var->varattno < 0 && var->varattno != SelfItemPointerAttributeNumber &&
+		var->varattno != TableOidAttributeNumber)
+		la_effects_add(e, LA_READS_VERSION, NULL);
+}
+
+static void
+note_param(LaEffects *e, const Param *param)
+{
+	if (param->paramkind == PARAM_EXTERN)
+		return;
+	if (param->paramkind != PARAM_EXEC)
+		la_effects_add(e, LA_HAS_EFFECTS, "a parameter is of a kind that is not known");
+	else if (e->note_param != NULL)
+		e->note_param(e, param->paramid, e->arg);
+}
+
+/* LIKE with a constant pattern fails only by what is escaped in it. */
+static bool
+is_simple_like(const OpExpr *op)
+{
+	Const	   *pattern = list_length(op->args) == 2 ? lsecond(op->args) : NULL;
+	text	   *value;
+	bool		simple;
+
+	if (!la_function_is_like(op->opfuncid) || !IsA(pattern, Const) ||
+		pattern->constisnull || pattern->consttype != TEXTOID ||
+		!OidIsValid(op->inputcollid) ||
+		!get_collation_isdeterministic(op->inputcollid))
+		return false;
+	value = DatumGetTextPP(pattern->constvalue);
+	simple = memchr(VARDATA_ANY(value), '\\', VARSIZE_ANY_EXHDR(value)) == NULL;
+	if ((Pointer) value != DatumGetPointer(pattern->constvalue))
+		pfree(value);
+	return simple;
+}
+
+static void
+note_operator_call(LaEffects *e, const OpExpr *op)
+{
+	LaEffects	own = {0};
+
+	note_call_of(&own, op->opfuncid, op->opresulttype, op->args);
+	if (is_simple_like(op))
+		own.flags &= ~LA_MAY_FAIL;
+	la_effects_add(e, own.flags, own.reason);
+}
+
+static void
+note_array_operator(LaEffects *e, const ScalarArrayOpExpr *op)
+{
+	note_call_of(e, op->opfuncid, BOOLOID, op->args);
+	if (OidIsValid(op->hashfuncid))
+		la_effects_of_hashing(e, op->opno);
+}
+
+static void
+note_aggregate(LaEffects *e, const Aggref *aggref)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	Oid			types[FUNC_MAX_ARGS + 1];
+	int			n = 0;
+	ListCell   *lc;
+	Form_pg_aggregate agg;
+
+	if (!HeapTupleIsValid(tuple))
+	{
+		la_effects_add(e, LA_HAS_EFFECTS, "an aggregate is unknown");
+		return;
+	}
+	foreach(lc, aggref->aggargtypes)
+	{
+		if (n < FUNC_MAX_ARGS)
+			types[n++] = lfirst_oid(lc);
+	}
+	types[n++] = aggref->aggtype;
+	agg = (Form_pg_aggregate) GETSTRUCT(tuple);
+	note_call(e, agg->aggtransfn, n, types);
+	note_call(e, agg->aggfinalfn, n, types);
+	if (aggref->aggsplit != AGGSPLIT_SIMPLE)
+	{
+		note_call(e, agg->aggcombinefn, n, types);
+		note_call(e, agg->aggserialfn, n, types);
+		note_call(e, agg->aggdeserialfn, n, types);
+	}
+	ReleaseSysCache(tuple);
+}
+
+static void
+note_window_function(LaEffects *e, const WindowFunc *function)
+{
+	HeapTuple	tuple;
+
+	note_call_of(e, function->winfnoid, function->wintype, function->args);
+	if (!function->winagg)
+		return;
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function->winfnoid));
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_aggregate agg = (Form_pg_aggregate) GETSTRUCT(tuple);
+		const Oid	functions[] = {
+			agg->aggtransfn, agg->aggfinalfn, agg->aggmtransfn, agg->aggminvtransfn,
+			agg->aggmfinalfn
+		};
+
+		for (size_t i = 0; i < lengthof(functions); i++)
+		{
+			if (OidIsValid(functions[i]))
+				note_call_of(e, functions[i], function->wintype, function->args);
+		}
+		ReleaseSysCache(tuple);
+	}
+}
+
+static void
+note_domain(LaEffects *e, Oid type)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "pg_lookahead domain",
+												  ALLOCSET_SMALL_SIZES);
+	DomainConstraintRef *ref = MemoryContextAlloc(context, sizeof(DomainConstraintRef));
+	ListCell   *lc;
+
+	InitDomainConstraintRef(type, ref, context, false);
+	foreach(lc, ref->constraints)
+	{
+		DomainConstraintState *constraint = lfirst(lc);
+
+		la_effects_add(e, LA_MAY_FAIL, NULL);
+		(void) note_node((Node *) constraint->check_expr, e);
+	}
+	MemoryContextDelete(context);
+}
+
+static void
+note_conversion(LaEffects *e, Oid from, Oid to)
+{
+	/*
+	 * output functions of plain types do not fail, nor does the input
+	 * function of text
+	 */
+	la_effects_add(e, LA_READS_STATE, NULL);
+	if (to != TEXTOID)
+		la_effects_add(e, LA_MAY_FAIL, NULL);
+	if (!la_effects_type_is_plain(from) || !la_effects_type_is_plain(to))
+		la_effects_add(e, LA_HAS_EFFECTS,
+					   "a value is converted from or to a type that is not the server's");
+}
+
+static void
+note_min_max(LaEffects *e, const MinMaxExpr *expr)
+{
+	TypeCacheEntry *entry = lookup_type_cache(expr->minmaxtype, TYPECACHE_CMP_PROC);
+
+	note_call(e, entry->cmp_proc, 1, &expr->minmaxtype);
+}
+
+static void
+note_row_compare(LaEffects *e, const RowCompareExpr *compare)
+{
+	ListCell   *lc;
+
+	foreach(lc, compare->opnos)
+		la_effects_of_operator(e, lfirst_oid(lc));
+}
+
+/* Values of the session and of the clock. */
+static void
+note_sql_value(LaEffects *e, const SQLValueFunction *function)
+{
+	if (function->op != SVFOP_CURRENT_TIMESTAMP &&
+		function->op != SVFOP_CURRENT_TIMESTAMP_N)
+		la_effects_add(e, LA_READS_STATE, NULL);
+}
+
+/* Less common kinds. */
+static void
+note_rare(LaEffects *e, Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Aggref:
+			note_aggregate(e, (Aggref *) node);
+			break;
+		case T_WindowFunc:
+			note_window_function(e, (WindowFunc *) node);
+			break;
+		case T_SortGroupClause:
+			la_effects_of_operator(e, ((SortGroupClause *) node)->eqop);
+			la_effects_of_operator(e, ((SortGroupClause *) node)->sortop);
+			break;
+		case T_SubPlan:
+			la_effects_add(e, LA_HAS_SUBPLAN, NULL);
+			break;
+		case T_CoerceToDomain:
+			note_domain(e, ((CoerceToDomain *) node)->resulttype);
+			break;
+		case T_CoerceViaIO:
+			note_conversion(e, exprType((Node *) ((CoerceViaIO *) node)->arg),
+							((CoerceViaIO *) node)->resulttype);
+			break;
+		case T_MinMaxExpr:
+			note_min_max(e, (MinMaxExpr *) node);
+			break;
+		case T_RowCompareExpr:
+			note_row_compare(e, (RowCompareExpr *) node);
+			break;
+		case T_SQLValueFunction:
+			note_sql_value(e, (SQLValueFunction *) node);
+			break;
+		case T_SubscriptingRef:
+			if (!la_effects_type_is_plain(((SubscriptingRef *) node)->refcontainertype))
+				la_effects_add(e, LA_HAS_EFFECTS,
+							   "a value of a type that is not the server's is subscripted");
+			la_effects_add(e, LA_MAY_FAIL, NULL);
+			break;
+		case T_ArrayCoerceExpr:
+		case T_ConvertRowtypeExpr:
+		case T_FieldSelect:
+		case T_FieldStore:
+			la_effects_add(e, LA_MAY_FAIL, NULL);
+			break;
+		default:
+			la_effects_add(e, LA_HAS_EFFECTS, "an expression is of a kind that is not known");
+			break;
+	}
+}
+
+/* One node, without what is below it. */
+static void
+note_one(LaEffects *e, Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_TargetEntry:
+		case T_List:
+		case T_RelabelType:
+		case T_CollateExpr:
+		case T_BoolExpr:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_CoerceToDomainValue:
+		case T_RowExpr:
+		case T_GroupingFunc:
+		case T_RangeTblFunction:
+			break;
+		case T_Var:
+			note_var(e, (Var *) node);
+			break;
+		case T_Param:
+			note_param(e, (Param *) node);
+			break;
+		case T_NullTest:
+			if (((NullTest *) node)->argisrow)
+				la_effects_add(e, LA_MAY_FAIL, NULL);
+			break;
+		case T_ArrayExpr:
+			if (((ArrayExpr *) node)->multidims)
+				la_effects_add(e, LA_MAY_FAIL, NULL);
+			break;
+		case T_FuncExpr:
+			note_call_of(e, ((FuncExpr *) node)->funcid, ((FuncExpr *) node)->funcresulttype,
+						 ((FuncExpr *) node)->args);
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			note_operator_call(e, (OpExpr *) node);
+			break;
+		case T_ScalarArrayOpExpr:
+			note_array_operator(e, (ScalarArrayOpExpr *) node);
+			break;
+		default:
+			note_rare(e, node);
+			break;
+	}
+}
+
+static bool
+note_node(Node *node, void *context)
+{
+	LaEffects  *e = context;
+
+	if (node == NULL || (e->evaluated != NIL && list_member(e->evaluated, node)))
+		return false;
+	note_one(e, node);
+	return expression_tree_walker(node, note_node, context);
+}
+
+/*
+ * Of an expression, or a list of them.
+ */
+void
+la_effects_of_expression(LaEffects *e, Node *expression)
+{
+	(void) note_node(expression, e);
+}
+
+/* ---- filters, behaviour F ------------------------------------------------- */
+
+static bool
+depends_on_row(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_ScalarArrayOpExpr:
+		case T_SQLValueFunction:
+		case T_CoerceViaIO:
+		case T_ArrayExpr:
+		case T_List:
+			return expression_tree_walker(node, depends_on_row, context);
+		default:
+			return true;
+	}
+}
+
+/* All arguments of this node are evaluated whenever the node is; these are they. */
+static List *
+certain_arguments(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			return ((FuncExpr *) node)->args;
+		case T_OpExpr:
+		case T_DistinctExpr:
+			return ((OpExpr *) node)->args;
+		case T_ScalarArrayOpExpr:
+			return ((ScalarArrayOpExpr *) node)->args;
+		default:
+			return NIL;
+	}
+}
+
+static void
+note_certain(LaEffects *e, Node *node)
+{
+	List	   *args = certain_arguments(node);
+	ListCell   *lc;
+
+	if (args == NIL)
+	{
+		la_effects_of_expression(e, node);
+		return;
+	}
+	note_one(e, node);
+	foreach(lc, args)
+	{
+		Node	   *arg = lfirst(lc);
+		LaEffects	once = {0};
+
+		if (depends_on_row(arg, NULL))
+		{
+			note_certain(e, arg);
+			continue;
+		}
+		la_effects_of_expression(&once, arg);
+		la_effects_add(e, once.flags & ~LA_MAY_FAIL, once.reason);
+	}
+}
+
+/*
+ * Of the filter of a node that has returned a row and was not rescanned since.
+ */
+void
+la_effects_of_filter(LaEffects *e, List *clauses)
+{
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+		note_certain(e, lfirst(lc));
+}

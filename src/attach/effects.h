@@ -1,0 +1,50 @@
+/*
+ * effects.h
+ *	  What could be noticed if an expression were evaluated at another time.
+ *
+ * src/attach/effects.h
+ */
+#ifndef LA_EFFECTS_H
+#define LA_EFFECTS_H
+
+#include "nodes/execnodes.h"
+
+/*
+ * A set of these.  The first one includes "not known": whatever is not on one of the
+ * lists of effects.c.
+ */
+#define LA_HAS_EFFECTS		0x01	/* or a value that changes by itself */
+#define LA_READS_STATE		0x02	/* which others in the statement may
+									 * change */
+#define LA_READS_VERSION	0x04	/* xmin, xmax, cmin or cmax of a row */
+#define LA_MAY_FAIL			0x08
+#define LA_HAS_SUBPLAN		0x10	/* whose own plan was not looked at */
+
+typedef struct LaEffects
+{
+	int			flags;
+	const char *reason;			/* for LA_HAS_EFFECTS; a constant */
+	List	   *evaluated;		/* expressions that have been, and are left
+								 * out */
+
+	/*
+	 * Of the statement's InitPlans: what evaluating this Param for the first
+	 * time may do.  NULL: nothing.
+	 */
+	void		(*note_param) (struct LaEffects *effects, int param, void *arg);
+	void	   *arg;
+} LaEffects;
+
+extern void la_effects_add(LaEffects *effects, int flags, const char *reason);
+extern void la_effects_of_expression(LaEffects *effects, Node *expression);
+extern void la_effects_of_filter(LaEffects *effects, List *clauses);
+extern void la_effects_of_function(LaEffects *effects, Oid function);
+extern void la_effects_of_support(LaEffects *effects, Oid function, Oid type);
+extern void la_effects_of_operator(LaEffects *effects, Oid operator);
+extern void la_effects_of_hashing(LaEffects *effects, Oid operator);
+extern void la_effects_of_operators(LaEffects *effects, int n,
+									const Oid *operators);
+extern void la_effects_of_index(LaEffects *effects, Relation index);
+extern bool la_effects_type_is_plain(Oid type);
+
+#endif							/* LA_EFFECTS_H */

@@ -1,0 +1,19 @@
+/*
+ * known_functions.h
+ *	  Functions of the server of which more is known than pg_proc says.
+ *
+ * src/attach/known_functions.h
+ */
+#ifndef LA_KNOWN_FUNCTIONS_H
+#define LA_KNOWN_FUNCTIONS_H
+
+/* Stable, and its value cannot change before the statement ends. */
+extern bool la_function_is_fixed(Oid function);
+
+/* Raises no error, whatever its arguments are. */
+extern bool la_function_is_errorfree(Oid function);
+
+/* LIKE, ILIKE and their negations. */
+extern bool la_function_is_like(Oid function);
+
+#endif							/* LA_KNOWN_FUNCTIONS_H */

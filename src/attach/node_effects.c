@@ -1,0 +1,363 @@
+/*
+ * node_effects.c
+ *	  What a plan node evaluates, and when.
+ *
+ * For each kind of node: its expressions, and the functions behind its comparisons, apart
+ * from those of its children.  They are sorted by the time at which they are evaluated:
+ *
+ *	start	by the first call of an execution only (an execution ends with a rescan): keys of
+ *			scans, LIMIT and OFFSET, functions in FROM, run-time pruning
+ *	keys	by any call, for each outer row before anything else: what a hash join looks up
+ *	later	by any call
+ *
+ * A kind of node that is not known here has effects, and so have writes, row locks, foreign
+ * scans, custom scans, and scans of tables whose access method is not heap.
+ *
+ * src/attach/node_effects.c
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "executor/execPartition.h"
+#include "utils/rel.h"
+
+#include "attach/node_effects.h"
+#include "base/compat.h"
+
+static void
+note(LaEffects *e, const void *expression)
+{
+	la_effects_of_expression(e, (Node *) expression);
+}
+
+static void
+note_hashed(LaEffects *e, int n, const Oid *operators)
+{
+	la_effects_of_operators(e, n, operators);
+	for (int i = 0; i < n; i++)
+		la_effects_of_hashing(e, operators[i]);
+}
+
+static void
+note_table(LaEffects *e, const ScanState *scan)
+{
+	if (scan->ss_currentRelation != NULL &&
+		scan->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
+		la_effects_add(e, LA_HAS_EFFECTS, "a table access method is not heap");
+}
+
+/* The keys of a scan; other access methods than btree may have rows checked again. */
+static void
+note_index(LaEffects *start, LaEffects *later, Relation index, const List *quals,
+		   const List *rechecks, const List *orderbys)
+{
+	LaEffects  *each;
+
+	if (index == NULL)
+	{
+		la_effects_add(later, LA_HAS_EFFECTS, "an index is not open");
+		return;
+	}
+	each = index->rd_rel->relam == BTREE_AM_OID ? start : later;
+	note(each, quals);
+	note(each, rechecks);
+	note(later, orderbys);
+	la_effects_of_index(later, index);
+}
+
+static void
+note_pruning(LaEffects *start, const PartitionPruneState *pruning)
+{
+	if (pruning == NULL || !pruning->do_exec_prune)
+		return;
+	for (int i = 0; i < pruning->num_partprunedata; i++)
+	{
+		const PartitionPruningData *tree = pruning->partprunedata[i];
+
+		for (int j = 0; j < tree->num_partrelprunedata; j++)
+		{
+			ListCell   *lc;
+
+			foreach(lc, tree->partrelprunedata[j].exec_pruning_steps)
+			{
+				PartitionPruneStepOp *step = lfirst(lc);
+				ListCell   *function;
+
+				if (!IsA(step, PartitionPruneStepOp))
+					continue;
+				note(start, step->exprs);
+				foreach(function, step->cmpfns)
+					la_effects_of_function(start, lfirst_oid(function));
+			}
+		}
+	}
+}
+
+static void
+note_sample(LaEffects *later, const SampleScan *plan)
+{
+	const TableSampleClause *sample = plan->tablesample;
+
+	if (sample->tsmhandler >= FirstNormalObjectId)
+		la_effects_add(later, LA_HAS_EFFECTS, "a sampling method is not the server's");
+	else if (sample->repeatable == NULL)
+		la_effects_add(later, LA_HAS_EFFECTS, "a sample is not repeatable");
+	la_effects_add(later, LA_MAY_FAIL, NULL);
+	note(later, sample->args);
+	note(later, sample->repeatable);
+}
+
+/* Scans; returns false if the node is none. */
+static bool
+note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
+{
+	Plan	   *plan = ps->plan;
+
+	switch (nodeTag(ps))
+	{
+		case T_SeqScanState:
+			break;
+		case T_SampleScanState:
+			note_sample(later, (SampleScan *) plan);
+			break;
+		case T_IndexScanState:
+			note_index(start, later, ((IndexScanState *) ps)->iss_RelationDesc,
+					   ((IndexScan *) plan)->indexqualorig, NIL,
+					   ((IndexScan *) plan)->indexorderbyorig);
+			break;
+		case T_IndexOnlyScanState:
+			note_index(start, later, ((IndexOnlyScanState *) ps)->ioss_RelationDesc,
+					   ((IndexOnlyScan *) plan)->indexqual,
+					   ((IndexOnlyScan *) plan)->recheckqual,
+					   ((IndexOnlyScan *) plan)->indexorderby);
+			break;
+		case T_BitmapIndexScanState:
+			note_index(start, later, ((BitmapIndexScanState *) ps)->biss_RelationDesc,
+					   NIL, NIL, NIL);
+			note(start, ((BitmapIndexScan *) plan)->indexqualorig);
+			return true;
+		case T_BitmapHeapScanState:
+			note(later, ((BitmapHeapScan *) plan)->bitmapqualorig);
+			break;
+		case T_TidScanState:
+			note(start, ((TidScan *) plan)->tidquals);
+			break;
+		case T_TidRangeScanState:
+			note(start, ((TidRangeScan *) plan)->tidrangequals);
+			break;
+		default:
+			return false;
+	}
+	note_table(later, (ScanState *) ps);
+	return true;
+}
+
+/* Sources of rows that are not tables. */
+static bool
+note_source(PlanState *ps, LaEffects *start, LaEffects *later)
+{
+	switch (nodeTag(ps))
+	{
+		case T_FunctionScanState:
+			note(start, ((FunctionScan *) ps->plan)->functions);
+			return true;
+		case T_ValuesScanState:
+			note(later, ((ValuesScan *) ps->plan)->values_lists);
+			return true;
+		case T_ResultState:
+			note(start, ((Result *) ps->plan)->resconstantqual);
+			return true;
+		case T_SubqueryScanState:
+		case T_CteScanState:
+		case T_WorkTableScanState:
+		case T_NamedTuplestoreScanState:
+		case T_ProjectSetState:
+		case T_MaterialState:
+		case T_GatherState:
+		case T_BitmapAndState:
+		case T_BitmapOrState:
+			return true;
+		case T_AppendState:
+			note_pruning(start, ((AppendState *) ps)->as_prune_state);
+			if (((AppendState *) ps)->as_nasyncplans > 0)
+				la_effects_add(later, LA_HAS_EFFECTS, "an Append is asynchronous");
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+note_merge_join(LaEffects *later, const MergeJoin *plan)
+{
+	ListCell   *lc;
+
+	note(later, plan->join.joinqual);
+	note(later, plan->mergeclauses);
+	foreach(lc, plan->mergeclauses)
+	{
+		if (IsA(lfirst(lc), OpExpr))
+			la_effects_of_operator(later, ((OpExpr *) lfirst(lc))->opno);
+	}
+}
+
+/* The inner sides of hash clauses have been evaluated when the table was built. */
+static void
+note_hash_join(LaNodeEffects *e, const HashJoin *plan)
+{
+	ListCell   *lc;
+
+	note(&e->keys, plan->hashkeys);
+	note(&e->keys, plan->hashclauses);
+	foreach(lc, plan->hashoperators)
+		la_effects_of_hashing(&e->keys, lfirst_oid(lc));
+	note(&e->later, plan->join.joinqual);
+	foreach(lc, plan->hashclauses)
+	{
+		if (IsA(lfirst(lc), OpExpr))
+			la_effects_of_operator(&e->later, ((OpExpr *) lfirst(lc))->opno);
+	}
+}
+
+static bool
+note_join(PlanState *ps, LaNodeEffects *e)
+{
+	LaEffects  *later = &e->later;
+	Memoize    *memoize;
+
+	switch (nodeTag(ps))
+	{
+		case T_NestLoopState:
+			note(later, ((NestLoop *) ps->plan)->join.joinqual);
+			return true;
+		case T_MergeJoinState:
+			note_merge_join(later, (MergeJoin *) ps->plan);
+			return true;
+		case T_HashJoinState:
+			note_hash_join(e, (HashJoin *) ps->plan);
+			return true;
+		case T_HashState:
+			note(&e->start, ((Hash *) ps->plan)->hashkeys);
+			return true;
+		case T_MemoizeState:
+			memoize = (Memoize *) ps->plan;
+			note(later, memoize->param_exprs);
+			note_hashed(later, memoize->numKeys, memoize->hashOperators);
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+note_agg(LaEffects *later, const Agg *agg)
+{
+	ListCell   *lc;
+
+	if (agg->aggstrategy == AGG_HASHED || agg->aggstrategy == AGG_MIXED)
+		note_hashed(later, agg->numCols, agg->grpOperators);
+	else
+		la_effects_of_operators(later, agg->numCols, agg->grpOperators);
+	foreach(lc, agg->chain)
+		note_agg(later, lfirst(lc));
+}
+
+static void
+note_window(LaEffects *later, const WindowAgg *window)
+{
+	la_effects_of_operators(later, window->partNumCols, window->partOperators);
+	la_effects_of_operators(later, window->ordNumCols, window->ordOperators);
+	la_effects_of_function(later, window->startInRangeFunc);
+	la_effects_of_function(later, window->endInRangeFunc);
+	note(later, window->startOffset);
+	note(later, window->endOffset);
+	note(later, window->runCondition);
+}
+
+/* Nodes that compare rows. */
+static bool
+note_comparing(PlanState *ps, LaEffects *start, LaEffects *later)
+{
+	Plan	   *plan = ps->plan;
+	Limit	   *limit;
+
+	switch (nodeTag(ps))
+	{
+		case T_SortState:
+		case T_IncrementalSortState:
+			la_effects_of_operators(later, ((Sort *) plan)->numCols,
+									((Sort *) plan)->sortOperators);
+			return true;
+		case T_MergeAppendState:
+			la_effects_of_operators(later, ((MergeAppend *) plan)->numCols,
+									((MergeAppend *) plan)->sortOperators);
+			note_pruning(start, ((MergeAppendState *) ps)->ms_prune_state);
+			return true;
+		case T_GatherMergeState:
+			la_effects_of_operators(later, ((GatherMerge *) plan)->numCols,
+									((GatherMerge *) plan)->sortOperators);
+			return true;
+		case T_GroupState:
+			la_effects_of_operators(later, ((Group *) plan)->numCols,
+									((Group *) plan)->grpOperators);
+			return true;
+		case T_UniqueState:
+			la_effects_of_operators(later, ((Unique *) plan)->numCols,
+									((Unique *) plan)->uniqOperators);
+			return true;
+		case T_SetOpState:
+			if (((SetOp *) plan)->strategy == SETOP_HASHED)
+				note_hashed(later, ((SetOp *) plan)->numCols,
+							la_setop_operators((SetOp *) plan));
+			else
+				la_effects_of_operators(later, ((SetOp *) plan)->numCols,
+										la_setop_operators((SetOp *) plan));
+			return true;
+		case T_RecursiveUnionState:
+			note_hashed(later, ((RecursiveUnion *) plan)->numCols,
+						((RecursiveUnion *) plan)->dupOperators);
+			return true;
+		case T_AggState:
+			note_agg(later, (Agg *) plan);
+			return true;
+		case T_WindowAggState:
+			note_window(later, (WindowAgg *) plan);
+			return true;
+		case T_LimitState:
+			limit = (Limit *) plan;
+			note(start, limit->limitOffset);
+			note(start, limit->limitCount);
+			la_effects_of_operators(later, limit->uniqNumCols, limit->uniqOperators);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * What the node itself evaluates.  filter_passed: it has returned a row, and is not
+ * rescanned before its next first call.
+ */
+void
+la_node_effects(PlanState *ps, bool filter_passed, LaNodeEffects *e)
+{
+	LaEffects  *start = &e->start;
+	LaEffects  *later = &e->later;
+
+	if (!note_scan(ps, start, later) && !note_source(ps, start, later) &&
+		!note_join(ps, e) && !note_comparing(ps, start, later))
+		la_effects_add(later, LA_HAS_EFFECTS,
+					   IsA(ps, ModifyTableState) || IsA(ps, LockRowsState) ?
+					   "rows are written or locked" :
+					   "a node is of a kind that is not known");
+	if (filter_passed)
+		la_effects_of_filter(later, ps->plan->qual);
+	else
+		note(later, ps->plan->qual);
+	note(later, ps->plan->targetlist);
+	if (ps->subPlan != NIL)
+		la_effects_add(later, LA_HAS_SUBPLAN, NULL);
+}

@@ -1,0 +1,449 @@
+/*
+ * runahead.c
+ *	  May the outer side of a join be run ahead of the join?
+ *
+ * Looking ahead takes outer rows before the join has been made for their predecessors, and
+ * evaluates keys of the inner side for them.  Nobody must be able to tell.  What is
+ * evaluated, and what could be noticed of it, effects.c and node_effects.c know; this file
+ * compares the two orders of evaluation:
+ *
+ *		stock:	O1  I1 U1  O2  I2 U2  O3  I3 U3 ...
+ *		ahead:	O1  O2 O3 O4 ...  I1 U1  I2 U2 ...
+ *
+ *		On	the call that returns the n-th row of the outer side
+ *		In	the inner side for it, and the join's own expressions
+ *		Un	the rest of the statement, and whoever gets its rows
+ *
+ * The sequence of calls of the outer side is the same.  Only those from the second call on
+ * are made earlier, relative to I and U, and there may be more of them, if the join is left
+ * before its end.  Hence:
+ *
+ *	A. What belongs to the first call is not early.  A Sort, a Hash and a plain or hashed Agg
+ *	   read all of their input in it, LIMIT is evaluated in it, and so on.  That holds for a
+ *	   node's first execution only: where it may be rescanned within the outer side, being
+ *	   on the inner side of a nested loop, in a second member of an Append and so on, it
+ *	   is early.  Everything below is about what is early.
+ *	B. What has effects must not be early.
+ *	C. What reads state that others may change must find the same state: it is early only in
+ *	   a calm statement, in which nothing has effects, and only while nobody else's code runs
+ *	   between the join's rows.  (A cursor's owner may call set_config() between two of
+ *	   them; and so may output functions of types, for rows on their way to the client.)
+ *	D. What can fail must not be early, unless stock is certain to come to the same error with
+ *	   nothing else to be seen: all rows of the join are taken, none of them leaves the
+ *	   statement before that, and neither I nor U has effects or can fail.
+ *	E. A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they must
+ *	   not be read early.
+ *	F. A Param of an InitPlan is computed by the first expression that wants its value: what
+ *	   the InitPlan does counts as done there.
+ *	G. A node of the outer side that another extension executes, or wraps, is not called
+ *	   early.
+ *	H. Subplans are not called early.
+ *
+ * Everything else reads under the statement's snapshot, and finds the same rows a moment
+ * earlier.  Predicate locks of SERIALIZABLE transactions are for the callers to see to.
+ *
+ * src/attach/runahead.c
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "nodes/nodeFuncs.h"
+
+#include "attach/node_effects.h"
+#include "attach/runahead.h"
+#include "attach/statement.h"
+#include "attach/takeover.h"
+
+/* ---- the statement, without its outer side ---------------------------------- */
+
+typedef struct RestWalk
+{
+	LaEffects  *effects;
+	PlanState  *without;		/* not counted, and what is below it; or NULL */
+	PlanState  *before;			/* nor this, which is over before the second
+								 * call */
+	PlanState  *without_keys;	/* a join whose keys are not, or NULL */
+	PlanState  *without_start;	/* nor the keys of scans from here on, or NULL */
+	bool		below_start;
+} RestWalk;
+
+static LaNodeEffects
+nothing_of_node(const LaEffects *like)
+{
+	LaEffects	nothing = {.note_param = like->note_param,.arg = like->arg};
+
+	nothing.evaluated = like->evaluated;
+	return (LaNodeEffects)
+	{
+		nothing, nothing, nothing
+	};
+}
+
+static bool
+walk_rest(PlanState *ps, void *arg)
+{
+	RestWalk	state = *(RestWalk *) arg;
+	LaNodeEffects e = nothing_of_node(state.effects);
+
+	if (ps == state.without || ps == state.before)
+		return false;
+	state.below_start |= ps == state.without_start;
+	la_node_effects(ps, false, &e);
+	la_effects_add(state.effects, e.later.flags, e.later.reason);
+	if (!state.below_start)
+		la_effects_add(state.effects, e.start.flags, e.start.reason);
+	if (ps != state.without_keys)
+		la_effects_add(state.effects, e.keys.flags, e.keys.reason);
+	return planstate_tree_walker(ps, walk_rest, &state);
+}
+
+/* Behaviour C. */
+static bool
+is_calm(const EState *estate)
+{
+	bool	   *known;
+	bool	   *calm = la_statement_calm(estate, &known);
+
+	if (calm == NULL)
+		return false;
+	if (!*known)
+	{
+		LaEffects	effects = {0};
+		RestWalk	state = {.effects = &effects};
+
+		(void) walk_rest(la_statement_top(estate), &state);
+		*calm = (effects.flags & LA_HAS_EFFECTS) == 0;
+		*known = true;
+	}
+	return *calm;
+}
+
+static bool
+is_uninterrupted(const LaRunAhead *ahead)
+{
+	const LaRun *run = la_statement_run(ahead->outer->state);
+
+	return ahead->context.demand == LA_DEMAND_ALL || (run->to_end && run->no_code);
+}
+
+/*
+ * Behaviour D; what is asked about is a key of the inner side, or the outer side.  The inner
+ * side may evaluate a key once more, which cannot fail if it has not failed before.
+ */
+static bool
+fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
+{
+	const EState *estate = ahead->outer->state;
+	const LaRun *run = la_statement_run(estate);
+	LaEffects	rest = {0};
+	RestWalk	state = {.effects = &rest};
+
+	if (IsParallelWorker() || !la_runahead_takes_all(&ahead->context, estate) ||
+		(ahead->context.demand != LA_DEMAND_ALL && !run->rows_stay) ||
+		la_statement_top(estate) == NULL)
+		return false;
+	if (is_key)
+	{
+		rest.evaluated = key == NULL || IsA(key, List) ? (List *) key : list_make1(key);
+		state.without_keys = ahead->join;
+		state.without_start = ahead->inner;
+	}
+	else
+		state.without = ahead->outer;
+	if (IsA(ahead->join, HashJoinState))
+		state.before = innerPlanState(ahead->join);
+	(void) walk_rest(la_statement_top(estate), &state);
+	return (rest.flags & (LA_HAS_EFFECTS | LA_MAY_FAIL)) == 0;
+}
+
+/* ---- InitPlans, behaviour F -------------------------------------------------- */
+
+typedef struct ParamSearch
+{
+	int			param;
+	PlanState  *found;			/* what computes it */
+} ParamSearch;
+
+static bool
+search_param(PlanState *ps, void *arg)
+{
+	ParamSearch *search = arg;
+	ListCell   *lc;
+
+	foreach(lc, ps->initPlan)
+	{
+		SubPlanState *initplan = lfirst(lc);
+
+		if (initplan->subplan->subLinkType != CTE_SUBLINK &&
+			list_member_int(initplan->subplan->setParam, search->param))
+		{
+			search->found = initplan->planstate;
+			return true;
+		}
+	}
+	return planstate_tree_walker(ps, search_param, arg);
+}
+
+/* Others are values of rows of this join, or of one above it. */
+static void
+note_param(LaEffects *effects, int param, void *arg)
+{
+	PlanState  *top = la_statement_top(arg);
+	ParamSearch search = {.param = param};
+	RestWalk	state = {.effects = effects};
+
+	if (top == NULL)
+		la_effects_add(effects, LA_HAS_EFFECTS, "the statement is not known");
+	else if (search_param(top, &search))
+	{
+		(void) walk_rest(search.found, &state);
+		la_effects_add(effects, LA_MAY_FAIL, NULL);
+	}
+}
+
+static LaEffects
+no_effects(const LaRunAhead *ahead)
+{
+	return (LaEffects)
+	{
+		.note_param = note_param,.arg = ahead->outer->state
+	};
+}
+
+/* ---- the outer side, behaviour A --------------------------------------------- */
+
+typedef struct OuterWalk
+{
+	LaEffects  *early;
+	bool		first;			/* the node's first call belongs to that of
+								 * the outer side, and it is not rescanned */
+	bool		has_row;		/* and has returned a row in it */
+} OuterWalk;
+
+static void walk_outer(PlanState *ps, OuterWalk walk);
+
+/* Some types of joins return rows without a row of that side. */
+static bool
+needs_outer_row(JoinType type)
+{
+	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI ||
+		type == JOIN_ANTI;
+}
+
+static bool
+reads_all_first(PlanState *ps)
+{
+	if (IsA(ps, AggState))
+		return ((AggState *) ps)->aggstrategy == AGG_PLAIN ||
+			((AggState *) ps)->aggstrategy == AGG_HASHED;
+	return IsA(ps, SortState) || IsA(ps, HashState);
+}
+
+static void
+walk_join(PlanState *ps, OuterWalk walk)
+{
+	JoinType	type = ((JoinState *) ps)->jointype;
+	OuterWalk	outer = walk;
+	OuterWalk	inner = {walk.early, walk.first, false};
+
+	outer.has_row &= needs_outer_row(type);
+	if (IsA(ps, NestLoopState))
+		inner.first = false;
+	else if (IsA(ps, MergeJoinState) && type != JOIN_INNER)
+		inner.first = false;	/* it may return outer rows before */
+	walk_outer(outerPlanState(ps), outer);
+	walk_outer(innerPlanState(ps), inner);
+}
+
+static void
+walk_members(PlanState *ps, OuterWalk walk)
+{
+	PlanState **members;
+	int			n;
+	bool		all = !IsA(ps, AppendState);
+	bool		first = walk.first;
+
+	switch (nodeTag(ps))
+	{
+		case T_AppendState:
+			members = ((AppendState *) ps)->appendplans;
+			n = ((AppendState *) ps)->as_nplans;
+			break;
+		case T_MergeAppendState:
+			members = ((MergeAppendState *) ps)->mergeplans;
+			n = ((MergeAppendState *) ps)->ms_nplans;
+			break;
+		case T_BitmapAndState:
+			members = ((BitmapAndState *) ps)->bitmapplans;
+			n = ((BitmapAndState *) ps)->nplans;
+			break;
+		default:
+			members = ((BitmapOrState *) ps)->bitmapplans;
+			n = ((BitmapOrState *) ps)->nplans;
+			break;
+	}
+	walk.has_row = false;
+	for (int i = 0; i < n; i++)
+	{
+		walk.first = first && (all || (i == 0 && !ps->plan->parallel_aware));
+		walk_outer(members[i], walk);
+	}
+}
+
+static void
+walk_children(PlanState *ps, OuterWalk walk)
+{
+	OuterWalk	other = {walk.early, false, false};
+
+	switch (nodeTag(ps))
+	{
+		case T_NestLoopState:
+		case T_MergeJoinState:
+		case T_HashJoinState:
+			walk_join(ps, walk);
+			return;
+		case T_AppendState:
+		case T_MergeAppendState:
+		case T_BitmapAndState:
+		case T_BitmapOrState:
+			walk_members(ps, walk);
+			return;
+		case T_SubqueryScanState:
+			walk_outer(((SubqueryScanState *) ps)->subplan, walk);
+			return;
+		case T_CteScanState:
+			walk.has_row = false;
+			walk_outer(((CteScanState *) ps)->cteplanstate, walk);
+			return;
+		case T_LimitState:
+		case T_MaterialState:
+		case T_ResultState:
+		case T_UniqueState:
+		case T_IncrementalSortState:
+			walk_outer(outerPlanState(ps), walk);
+			return;
+		case T_GroupState:
+		case T_WindowAggState:
+		case T_ProjectSetState:
+		case T_SetOpState:
+		case T_AggState:
+		case T_BitmapHeapScanState:
+			walk.has_row = false;
+			walk_outer(outerPlanState(ps), walk);
+			walk_outer(innerPlanState(ps), walk);
+			return;
+		case T_RecursiveUnionState:
+			walk.has_row = false;
+			walk_outer(outerPlanState(ps), walk);
+			walk_outer(innerPlanState(ps), other);
+			return;
+		default:
+			walk_outer(outerPlanState(ps), other);
+			walk_outer(innerPlanState(ps), other);
+			return;
+	}
+}
+
+static void
+walk_outer(PlanState *ps, OuterWalk walk)
+{
+	LaNodeEffects e;
+
+	if (ps == NULL)
+		return;
+	if (!la_takeover_is_unwrapped(ps))
+		la_effects_add(walk.early, LA_HAS_EFFECTS, "another extension executes a node");
+	e = nothing_of_node(walk.early);
+	la_node_effects(ps, walk.first && walk.has_row, &e);
+	la_effects_add(walk.early, e.later.flags, e.later.reason);
+	la_effects_add(walk.early, e.keys.flags, e.keys.reason);
+	if (!walk.first)
+		la_effects_add(walk.early, e.start.flags, e.start.reason);
+	else if (reads_all_first(ps))
+		return;
+	walk_children(ps, walk);
+}
+
+/* ---- verdicts ---------------------------------------------------------------- */
+
+static const char *
+judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
+{
+	if ((early->flags & LA_HAS_EFFECTS) != 0)
+		return early->reason;
+	if ((early->flags & LA_HAS_SUBPLAN) != 0)
+		return "an expression has a subplan";
+	if ((early->flags & LA_READS_VERSION) != 0)
+		return "system columns are read that the statement may change";
+	if ((early->flags & LA_READS_STATE) != 0)
+	{
+		if (!is_uninterrupted(ahead))
+			return "a stable function is called, and rows leave the statement between its calls";
+		if (!is_calm(ahead->outer->state))
+			return "a stable function is called in a statement that has effects";
+	}
+	if ((early->flags & LA_MAY_FAIL) != 0 && !fails_alone(ahead, is_key, key))
+		return "an expression may fail that the server might not evaluate";
+	return NULL;
+}
+
+/*
+ * Will all outer rows of the join be taken, if nothing fails?
+ */
+bool
+la_runahead_takes_all(const LaAttachContext *context, const EState *estate)
+{
+	return context->limit == NULL && !context->skippable &&
+		la_attach_is_all(context->demand, estate);
+}
+
+/*
+ * May rows be taken from the outer side early?
+ */
+const char *
+la_runahead_refuses_outer(const LaRunAhead *ahead)
+{
+	LaEffects	early = no_effects(ahead);
+	OuterWalk	walk = {&early, true, true};
+
+	walk_outer(ahead->outer, walk);
+	return judge(ahead, &early, false, NULL);
+}
+
+/*
+ * May this expression, or list of them, be evaluated for outer rows early?
+ */
+const char *
+la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
+{
+	LaEffects	early = no_effects(ahead);
+
+	la_effects_of_expression(&early, expression);
+	return judge(ahead, &early, true, expression);
+}
+
+/*
+ * ... this comparison function, with values of that type?
+ */
+const char *
+la_runahead_refuses_support(const LaRunAhead *ahead, Oid function, Oid type)
+{
+	LaEffects	early = no_effects(ahead);
+
+	la_effects_of_support(&early, function, type);
+	return judge(ahead, &early, true, NULL);
+}
+
+/*
+ * ... the hash functions of these operators?
+ */
+const char *
+la_runahead_refuses_hashing(const LaRunAhead *ahead, List *operators)
+{
+	LaEffects	early = no_effects(ahead);
+	ListCell   *lc;
+
+	foreach(lc, operators)
+		la_effects_of_hashing(&early, lfirst_oid(lc));
+	return judge(ahead, &early, true, NULL);
+}

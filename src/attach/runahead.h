@@ -1,0 +1,35 @@
+/*
+ * runahead.h
+ *	  May the outer side of a join be run ahead of the join?
+ *
+ * src/attach/runahead.h
+ */
+#ifndef LA_RUNAHEAD_H
+#define LA_RUNAHEAD_H
+
+#include "attach/attach.h"
+
+/*
+ * A join whose outer side is to be run ahead.  All functions return NULL if what they are
+ * asked about may be done early, or else the reason why not, a constant.
+ */
+typedef struct LaRunAhead
+{
+	PlanState  *join;
+	PlanState  *outer;			/* its outer side */
+	PlanState  *inner;			/* scans whose keys are evaluated early, or
+								 * NULL */
+	LaAttachContext context;	/* of the join */
+} LaRunAhead;
+
+extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
+extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
+												  Node *expression);
+extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
+											   Oid function, Oid type);
+extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
+											   List *operators);
+extern bool la_runahead_takes_all(const LaAttachContext *context,
+								  const EState *estate);
+
+#endif							/* LA_RUNAHEAD_H */
