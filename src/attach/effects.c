@@ -372,8 +372,9 @@ static void
 note_operator_call(LaEffects *e, const OpExpr *op)
 {
 	LaEffects	own = {0};
+	Oid			function = OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno);
 
-	note_call_of(&own, op->opfuncid, op->opresulttype, op->args);
+	note_call_of(&own, function, op->opresulttype, op->args);
 	if (is_simple_like(op))
 		own.flags &= ~LA_MAY_FAIL;
 	la_effects_add(e, own.flags, own.reason);
@@ -382,7 +383,9 @@ note_operator_call(LaEffects *e, const OpExpr *op)
 static void
 note_array_operator(LaEffects *e, const ScalarArrayOpExpr *op)
 {
-	note_call_of(e, op->opfuncid, BOOLOID, op->args);
+	Oid			function = OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno);
+
+	note_call_of(e, function, BOOLOID, op->args);
 	if (OidIsValid(op->hashfuncid))
 		la_effects_of_hashing(e, op->opno);
 }

@@ -329,12 +329,13 @@ add_context(LaStatement *s, PlanState *ps, const LaAttachContext *context)
 	s->ncontexts++;
 }
 
-static bool
-walk(PlanState *ps, void *arg)
+/*
+ * Step down to this node: returns its context, and fills in the state for its children.
+ */
+static LaAttachContext
+step_down(PlanState *ps, const WalkState *parent, WalkState *state)
 {
-	WalkState  *parent = (WalkState *) arg;
 	LaAttachContext context = {NULL, LA_DEMAND_RUN, false};
-	WalkState	state = {.statement = parent->statement,.node = ps};
 
 	if (parent->limit != NULL && parent->limit_child == ps)
 		context.limit = parent->limit;
@@ -347,22 +348,58 @@ walk(PlanState *ps, void *arg)
 								   known ? parent->demand : LA_DEMAND_SOME);
 		context.skippable = is_skippable(ps, parent->node, parent->skippable);
 	}
-	if (la_attach_is_registered(nodeTag(ps)))
-		add_context(parent->statement, ps, &context);
 
-	state.demand = context.demand;
-	state.skippable = context.skippable;
+	*state = (WalkState)
+	{
+		.statement = parent->statement,.node = ps
+	};
+	state->demand = context.demand;
+	state->skippable = context.skippable;
 	if (IsA(ps, LimitState))
 	{
-		state.limit = (LimitState *) ps;
-		state.limit_child = outerPlanState(ps);
+		state->limit = (LimitState *) ps;
+		state->limit_child = outerPlanState(ps);
 	}
 	else if (context.limit != NULL)
 	{
-		state.limit = context.limit;
-		state.limit_child = one_to_one_child(ps);
+		state->limit = context.limit;
+		state->limit_child = one_to_one_child(ps);
 	}
+	return context;
+}
+
+static bool
+walk(PlanState *ps, void *arg)
+{
+	WalkState  *parent = (WalkState *) arg;
+	WalkState	state;
+	LaAttachContext context = step_down(ps, parent, &state);
+
+	if (la_attach_is_registered(nodeTag(ps)))
+		add_context(parent->statement, ps, &context);
 	return planstate_tree_walker(ps, walk, &state);
+}
+
+/*
+ * Most short statements are a chain of nodes, for which nothing needs to be kept.
+ * Returns false if the node is not found on it.
+ */
+static bool
+find_on_chain(LaStatement *s, PlanState *wanted, LaAttachContext *context)
+{
+	WalkState	state = {.statement = s};
+
+	for (PlanState *ps = s->top; ps != NULL;)
+	{
+		WalkState	next;
+
+		*context = step_down(ps, &state, &next);
+		if (ps == wanted)
+			return true;
+		state = next;
+		ps = innerPlanState(ps) != NULL ? NULL : outerPlanState(ps);
+	}
+	return false;
 }
 
 static int
@@ -397,6 +434,8 @@ la_statement_context(PlanState *ps, LaAttachContext *context)
 	NodeContext key = {.node = ps};
 	NodeContext *found = NULL;
 
+	if (s != NULL && s->contexts == NULL && find_on_chain(s, ps, context))
+		return true;
 	if (s != NULL)
 	{
 		if (s->contexts == NULL)
