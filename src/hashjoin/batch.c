@@ -252,10 +252,15 @@ fill(LaHashJoin *join, int which)
 {
 	Probe	   *probes = join->probes[which];
 	Instrumentation *instrument = join->shared ? NULL : join->outer->instrument;
-	double		counted = instrument ? instrument->tuplecount : 0;
+	double		counted;
 	int			n = 0;
 
 	release_pins(join, which);
+
+	/* a rescan that is still to be done ends a loop, and begins a count */
+	if (!join->shared && join->outer->chgParam != NULL)
+		ExecReScan(join->outer);
+	counted = instrument ? instrument->tuplecount : 0;
 
 	/* the row that told whether there is any has been counted */
 	if (!join->shared && !TupIsNull(join->node->hj_FirstOuterTupleSlot))
