@@ -177,7 +177,7 @@ set work_mem = '64kB';
 select * from pg_temp.differ('analyzed(''select o.id, x from o join three_thousand() x on x = o.k'')');
 reset work_mem;
 -- rows of an outer side that is rescanned when its first row is asked for
-select * from pg_temp.differ('analyzed(''select few.k, x.* from few, lateral (select g, t.id from generate_series(few.k % 3, 20) g join t on t.k = g offset 0) x'')');
+select identical, looked_ahead from pg_temp.differ('analyzed(''select few.k, x.* from few, lateral (select g, t.id from generate_series(few.k % 3, 20) g join t on t.k = g offset 0) x'')');
 -- updates that join
 select * from pg_temp.differ('rows_after(''update t set j = 99, k = t.k + 1 from o where t.k = o.k'', ''select * from t where j = 99 order by id, ctid'')');
 select * from pg_temp.differ('rows_after(''insert into t select o.id + 100000, t.k, 99 from o join t on t.k = o.k'', ''select * from t where j = 99 order by id, ctid'')');
