@@ -113,7 +113,7 @@ $node->safe_psql(
 $node->stop;
 
 # The functions and views of the extension, of this library.
-my $script = slurp_file((glob "$top/sql/pg_lookahead--*.sql")[0]);
+my $script = slurp_file("$top/sql/pg_lookahead--0.1.0.sql");
 $script =~ s/^\\echo.*$//mg;
 
 # Start the server with this library; returns where its log begins.
