@@ -153,7 +153,7 @@ sub at_work
 
 	$node->safe_psql('postgres', "$plans SET enable_seqscan = off; SELECT sum(length(w)) FROM t WHERE a > 5000");
 	$node->safe_psql('postgres', "$plans $join{$_} SELECT count(t.w) FROM o JOIN t USING (a)") for sort keys %join;
-	$node->safe_psql('postgres', 'REINDEX INDEX t_a');
+	$node->safe_psql('postgres', 'SET pg_lookahead.enable_index_build = on; REINDEX INDEX t_a');
 	my ($off, $on) = map { blocks_of_insert($_) } qw(off on);
 
 	$does{'index scans'} = $node->safe_psql('postgres',
@@ -190,7 +190,7 @@ sub check_preloaded
 	my $alike = alike($built, $running) // '00000';
 
 	is($node->safe_psql('postgres', 'SHOW pg_lookahead.max_distance; SHOW pg_lookahead.enable_index_build'),
-		"64\non", "$name: settings");
+		"64\noff", "$name: settings");
 	is($node->safe_psql('postgres', 'SELECT count(*), sum(scans_attached) FROM la.pg_stat_lookahead'),
 		'4|0', "$name: view");
 	is(at_work(), $alike, "$name: which rooms are at work");
