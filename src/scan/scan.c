@@ -209,66 +209,66 @@ is_worth_attaching(PlanState *ps, IndexScanDesc scan, ScanDirection order)
 		la_batch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
 }
 
+/* What attaches a node of one kind; missed: its last call had to read a block. */
+typedef void (*attach_function) (PlanState *ps, bool missed);
+
+/* "self", which stands in front of the node, is taken out, and the node attached. */
+static TupleTableSlot *
+first_execution(PlanState *ps, ExecProcNodeMtd self, const LaNodeKind *kind,
+				attach_function attach)
+{
+	la_takeover_remove(ps, self, kind->stock);
+	attach(ps, false);
+	return kind->stock(ps);
+}
+
+static inline TupleTableSlot *
+deferred_execution(PlanState *ps, ExecProcNodeMtd self, const LaNodeKind *kind,
+				   attach_function attach, IndexScanDesc scan, ScanDirection order)
+{
+	int64		reads = la_issue_blocks_read();
+	TupleTableSlot *slot;
+
+	if (is_worth_attaching(ps, scan, order))
+		return first_execution(ps, self, kind, attach);
+	slot = kind->stock(ps);
+	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
+	{
+		la_takeover_remove(ps, self, kind->stock);
+		attach(ps, true);
+	}
+	return slot;
+}
+
 static TupleTableSlot *
 first_index_scan(PlanState *ps)
 {
-	la_takeover_remove(ps, first_index_scan, index_scans.stock);
-	attach_to_index_scan(ps, false);
-	return index_scans.stock(ps);
+	return first_execution(ps, first_index_scan, &index_scans, attach_to_index_scan);
 }
 
 static TupleTableSlot *
 first_index_only_scan(PlanState *ps)
 {
-	la_takeover_remove(ps, first_index_only_scan, index_only_scans.stock);
-	attach_to_index_only_scan(ps, false);
-	return index_only_scans.stock(ps);
+	return first_execution(ps, first_index_only_scan, &index_only_scans,
+						   attach_to_index_only_scan);
 }
 
 static TupleTableSlot *
 deferred_index_scan(PlanState *ps)
 {
-	int64		reads = la_issue_blocks_read();
-	bool		worth = is_worth_attaching(ps, ((IndexScanState *) ps)->iss_ScanDesc,
-										   ((IndexScan *) ps->plan)->indexorderdir);
-	TupleTableSlot *slot;
-
-	if (worth)
-	{
-		la_takeover_remove(ps, deferred_index_scan, index_scans.stock);
-		attach_to_index_scan(ps, false);
-		return index_scans.stock(ps);
-	}
-	slot = index_scans.stock(ps);
-	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-	{
-		la_takeover_remove(ps, deferred_index_scan, index_scans.stock);
-		attach_to_index_scan(ps, true);
-	}
-	return slot;
+	return deferred_execution(ps, deferred_index_scan, &index_scans,
+							  attach_to_index_scan,
+							  ((IndexScanState *) ps)->iss_ScanDesc,
+							  ((IndexScan *) ps->plan)->indexorderdir);
 }
 
 static TupleTableSlot *
 deferred_index_only_scan(PlanState *ps)
 {
-	int64		reads = la_issue_blocks_read();
-	bool		worth = is_worth_attaching(ps, ((IndexOnlyScanState *) ps)->ioss_ScanDesc,
-										   ((IndexOnlyScan *) ps->plan)->indexorderdir);
-	TupleTableSlot *slot;
-
-	if (worth)
-	{
-		la_takeover_remove(ps, deferred_index_only_scan, index_only_scans.stock);
-		attach_to_index_only_scan(ps, false);
-		return index_only_scans.stock(ps);
-	}
-	slot = index_only_scans.stock(ps);
-	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-	{
-		la_takeover_remove(ps, deferred_index_only_scan, index_only_scans.stock);
-		attach_to_index_only_scan(ps, true);
-	}
-	return slot;
+	return deferred_execution(ps, deferred_index_only_scan, &index_only_scans,
+							  attach_to_index_only_scan,
+							  ((IndexOnlyScanState *) ps)->ioss_ScanDesc,
+							  ((IndexOnlyScan *) ps->plan)->indexorderdir);
 }
 
 /*

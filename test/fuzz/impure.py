@@ -55,7 +55,8 @@ LEVELS = {"read committed": b"begin_rc", "repeatable read": b"begin_rr", "serial
 # Nodes that may leave others before their end, and what these then count
 EARLY_END = re.compile(rb"Limit|Semi Join|Anti Join|Merge|SubPlan|InitPlan|WindowAgg|Inner Unique|Materialize|never executed")
 FIGURES = re.compile(rb" \((actual rows=[^)]*|never executed)\)$")
-COUNTED = re.compile(rb"^ *(Rows Removed by|Index Searches|Heap Fetches|Hits|Buckets|Sort Method|Full-sort|Pre-sorted|Storage|Batches|Planned Partitions|Heap Blocks)")
+COUNTED = re.compile(rb"^ *(Rows Removed by|Index Searches|Heap Fetches|Heap Blocks|Hits|Buckets|Sort Method|Full-sort|"
+                     rb"Pre-sorted|Storage|Batches|Planned Partitions)")
 
 
 def comparable(step):
