@@ -120,6 +120,31 @@ typedef struct AttachWalk
 	bool		limited;		/* the parent passes on what a Limit takes */
 } AttachWalk;
 
+/*
+ * Are an outer and an inner child all that the server's walker could find?  It need not
+ * be asked then, which would be most of what a statement of one row pays for the walk.
+ * (The server has checked the depth of the stack when it started these nodes.)
+ */
+static bool
+has_at_most_two_children(const PlanState *ps, NodeTag tag)
+{
+	switch (tag)
+	{
+		case T_AggState:
+		case T_HashJoinState:
+		case T_HashState:
+		case T_IndexOnlyScanState:
+		case T_IndexScanState:
+		case T_LimitState:
+		case T_NestLoopState:
+		case T_SeqScanState:
+		case T_SortState:
+			return ps->initPlan == NIL && ps->subPlan == NIL;
+		default:
+			return false;
+	}
+}
+
 static bool
 walk(PlanState *ps, void *arg)
 {
@@ -134,7 +159,15 @@ walk(PlanState *ps, void *arg)
 	}
 	state->limited = tag == T_LimitState ||
 		(limited && (tag == T_ResultState || tag == T_SubqueryScanState));
-	(void) planstate_tree_walker(ps, walk, state);
+	if (!has_at_most_two_children(ps, tag))
+		(void) planstate_tree_walker(ps, walk, state);
+	else
+	{
+		if (outerPlanState(ps) != NULL)
+			(void) walk(outerPlanState(ps), state);
+		if (innerPlanState(ps) != NULL)
+			(void) walk(innerPlanState(ps), state);
+	}
 	state->limited = limited;
 	return false;
 }

@@ -387,16 +387,14 @@ walk(PlanState *ps, void *arg)
 static bool
 find_on_chain(LaStatement *s, PlanState *wanted, LaAttachContext *context)
 {
-	WalkState	state = {.statement = s};
+	WalkState	states[2] = {{.statement = s}};
+	int			parent = 0;
 
-	for (PlanState *ps = s->top; ps != NULL;)
+	for (PlanState *ps = s->top; ps != NULL; parent = !parent)
 	{
-		WalkState	next;
-
-		*context = step_down(ps, &state, &next);
+		*context = step_down(ps, &states[parent], &states[!parent]);
 		if (ps == wanted)
 			return true;
-		state = next;
 		ps = innerPlanState(ps) != NULL ? NULL : outerPlanState(ps);
 	}
 	return false;

@@ -93,6 +93,8 @@
  *
  * src/window/policy.c
  */
+#include <string.h>
+
 #include "window/policy.h"
 
 #define FAST_ENOUGH			8	/* fast reads that end OBSERVE */
@@ -219,9 +221,8 @@ long_enough(const LaPolicy *p, int wanted)
 void
 la_policy_init(LaPolicy *p, const LaPolicyConfig *config)
 {
-	LaPolicy	fresh = {.config = *config};
-
-	*p = fresh;
+	memset(p, 0, sizeof(*p));
+	p->config = *config;
 	p->holdoff_length = HOLDOFF_FIRST;
 	p->quiet_hits = memory_wanted(p) ? config->memory_threshold : INT32_MAX;
 	p->memory_pause = MEMORY_PAUSE_FIRST;

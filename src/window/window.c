@@ -50,7 +50,9 @@
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
+#include "utils/inval.h"
 #include "utils/spccache.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/guc.h"
@@ -158,13 +160,54 @@ can_issue(Relation rel)
 }
 
 /*
+ * effective_io_concurrency of the tablespace that was asked about last.  Most scans of a
+ * session ask about the same, and the server looks it up in two hash tables.
+ */
+static struct
+{
+	bool		valid;
+	Oid			tablespace;
+	int			session;		/* the setting then, on which the answer
+								 * depends */
+	int			concurrency;
+}			last_tablespace;
+
+static void
+forget_tablespace(Datum arg, int cacheid, uint32 hashvalue)
+{
+	last_tablespace.valid = false;
+}
+
+static int
+concurrency_of(Oid tablespace)
+{
+	static bool listening = false;
+
+	if (last_tablespace.valid && last_tablespace.tablespace == tablespace &&
+		last_tablespace.session == effective_io_concurrency)
+		return last_tablespace.concurrency;
+	if (!listening)
+	{
+		CacheRegisterSyscacheCallback(TABLESPACEOID, forget_tablespace, (Datum) 0);
+		listening = true;
+	}
+	/* the look-up may fail, or itself hear that something has changed */
+	last_tablespace.session = -1;
+	last_tablespace.valid = true;
+	last_tablespace.concurrency = get_tablespace_io_concurrency(tablespace);
+	last_tablespace.tablespace = tablespace;
+	last_tablespace.session = effective_io_concurrency;
+	return last_tablespace.concurrency;
+}
+
+/*
  * A tablespace whose effective_io_concurrency differs from the session's was
  * given its own for a reason: no scan keeps more reads in flight there.
  */
 static int
 distance_for(Relation rel)
 {
-	int			own = get_tablespace_io_concurrency(rel->rd_rel->reltablespace);
+	int			own = concurrency_of(rel->rd_rel->reltablespace);
 
 	return own == effective_io_concurrency ? la_max_distance :
 		Min(la_max_distance, own);
