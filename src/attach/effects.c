@@ -18,7 +18,8 @@
  *	   statement may change, such as a setting, except those listed, whose value is fixed
  *	   for the whole statement.
  *	C. Functions may fail unless they are leakproof, which promises that they raise no error
- *	   that depends on their arguments, or listed.
+ *	   that depends on their arguments, or listed, or called with a constant that excludes
+ *	   it: integer division by 10, LIKE with a pattern without escapes.
  *	D. A polymorphic function calls functions of the types that it is given: comparison
  *	   functions, input and output functions, constraints of domains.  It is trusted for the
  *	   server's own types, enums, and arrays and rows of these only.
@@ -211,9 +212,64 @@ la_effects_of_function(LaEffects *e, Oid function)
 	note_call(e, function, 0, NULL);
 }
 
-static void
-note_call_of(LaEffects *e, Oid function, Oid result, List *args)
+/* LIKE with a constant pattern fails only by what is escaped in it. */
+static bool
+is_simple_like(Oid function, Oid collation, const Const *pattern)
 {
+	text	   *value;
+	bool		simple;
+
+	if (!la_function_is_like(function) || pattern->consttype != TEXTOID ||
+		!OidIsValid(collation) || !get_collation_isdeterministic(collation))
+		return false;
+	value = DatumGetTextPP(pattern->constvalue);
+	simple = memchr(VARDATA_ANY(value), '\\', VARSIZE_ANY_EXHDR(value)) == NULL;
+	if ((Pointer) value != DatumGetPointer(pattern->constvalue))
+		pfree(value);
+	return simple;
+}
+
+static bool
+is_simple_division(Oid function, const Const *divisor)
+{
+	int64		value;
+
+	if (!la_function_divides(function))
+		return false;
+	switch (divisor->consttype)
+	{
+		case INT2OID:
+			value = DatumGetInt16(divisor->constvalue);
+			break;
+		case INT4OID:
+			value = DatumGetInt32(divisor->constvalue);
+			break;
+		case INT8OID:
+			value = DatumGetInt64(divisor->constvalue);
+			break;
+		default:
+			return false;
+	}
+	return value != 0 && value != -1;
+}
+
+/*
+ * A call that cannot fail because of the constant that it is given.
+ */
+static bool
+is_errorfree_by_constant(Oid function, Oid collation, List *args)
+{
+	const Const *constant = list_length(args) == 2 ? lsecond(args) : NULL;
+
+	return constant != NULL && IsA(constant, Const) && !constant->constisnull &&
+		(is_simple_like(function, collation, constant) ||
+		 is_simple_division(function, constant));
+}
+
+static void
+note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
+{
+	LaEffects	own = {0};
 	Oid			types[FUNC_MAX_ARGS + 1];
 	int			n = 0;
 	ListCell   *lc;
@@ -224,7 +280,10 @@ note_call_of(LaEffects *e, Oid function, Oid result, List *args)
 			types[n++] = exprType(lfirst(lc));
 	}
 	types[n++] = result;
-	note_call(e, function, n, types);
+	note_call(&own, function, n, types);
+	if (is_errorfree_by_constant(function, collation, args))
+		own.flags &= ~LA_MAY_FAIL;
+	la_effects_add(e, own.flags, own.reason);
 }
 
 /* ---- operators, and what stands behind them ------------------------------- */
@@ -348,36 +407,11 @@ note_param(LaEffects *e, const Param *param)
 		e->note_param(e, param->paramid, e->arg);
 }
 
-/* LIKE with a constant pattern fails only by what is escaped in it. */
-static bool
-is_simple_like(const OpExpr *op)
-{
-	Const	   *pattern = list_length(op->args) == 2 ? lsecond(op->args) : NULL;
-	text	   *value;
-	bool		simple;
-
-	if (!la_function_is_like(op->opfuncid) || !IsA(pattern, Const) ||
-		pattern->constisnull || pattern->consttype != TEXTOID ||
-		!OidIsValid(op->inputcollid) ||
-		!get_collation_isdeterministic(op->inputcollid))
-		return false;
-	value = DatumGetTextPP(pattern->constvalue);
-	simple = memchr(VARDATA_ANY(value), '\\', VARSIZE_ANY_EXHDR(value)) == NULL;
-	if ((Pointer) value != DatumGetPointer(pattern->constvalue))
-		pfree(value);
-	return simple;
-}
-
 static void
 note_operator_call(LaEffects *e, const OpExpr *op)
 {
-	LaEffects	own = {0};
-	Oid			function = OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno);
-
-	note_call_of(&own, function, op->opresulttype, op->args);
-	if (is_simple_like(op))
-		own.flags &= ~LA_MAY_FAIL;
-	la_effects_add(e, own.flags, own.reason);
+	note_call_of(e, OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno),
+				 op->opresulttype, op->inputcollid, op->args);
 }
 
 static void
@@ -385,7 +419,7 @@ note_array_operator(LaEffects *e, const ScalarArrayOpExpr *op)
 {
 	Oid			function = OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno);
 
-	note_call_of(e, function, BOOLOID, op->args);
+	note_call_of(e, function, BOOLOID, op->inputcollid, op->args);
 	if (OidIsValid(op->hashfuncid))
 		la_effects_of_hashing(e, op->opno);
 }
@@ -427,7 +461,8 @@ note_window_function(LaEffects *e, const WindowFunc *function)
 {
 	HeapTuple	tuple;
 
-	note_call_of(e, function->winfnoid, function->wintype, function->args);
+	note_call_of(e, function->winfnoid, function->wintype, function->inputcollid,
+				 function->args);
 	if (!function->winagg)
 		return;
 	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function->winfnoid));
@@ -442,7 +477,8 @@ note_window_function(LaEffects *e, const WindowFunc *function)
 		for (size_t i = 0; i < lengthof(functions); i++)
 		{
 			if (OidIsValid(functions[i]))
-				note_call_of(e, functions[i], function->wintype, function->args);
+				note_call_of(e, functions[i], function->wintype,
+							 function->inputcollid, function->args);
 		}
 		ReleaseSysCache(tuple);
 	}
@@ -600,7 +636,7 @@ note_one(LaEffects *e, Node *node)
 			break;
 		case T_FuncExpr:
 			note_call_of(e, ((FuncExpr *) node)->funcid, ((FuncExpr *) node)->funcresulttype,
-						 ((FuncExpr *) node)->args);
+						 ((FuncExpr *) node)->inputcollid, ((FuncExpr *) node)->args);
 			break;
 		case T_OpExpr:
 		case T_DistinctExpr:

@@ -126,3 +126,30 @@ la_function_is_like(Oid function)
 			return false;
 	}
 }
+
+/* Integer division fails for a divisor of zero, and may overflow for one of -1. */
+bool
+la_function_divides(Oid function)
+{
+	switch (function)
+	{
+		case F_INT2DIV:
+		case F_INT24DIV:
+		case F_INT28DIV:
+		case F_INT4DIV:
+		case F_INT42DIV:
+		case F_INT48DIV:
+		case F_INT8DIV:
+		case F_INT82DIV:
+		case F_INT84DIV:
+		case F_INT2MOD:
+		case F_INT4MOD:
+		case F_INT8MOD:
+		case F_MOD_INT2_INT2:
+		case F_MOD_INT4_INT4:
+		case F_MOD_INT8_INT8:
+			return true;
+		default:
+			return false;
+	}
+}

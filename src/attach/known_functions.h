@@ -15,5 +15,6 @@ extern bool la_function_is_errorfree(Oid function);
 
 /* LIKE, ILIKE and their negations. */
 extern bool la_function_is_like(Oid function);
+extern bool la_function_divides(Oid function);
 
 #endif							/* LA_KNOWN_FUNCTIONS_H */

@@ -67,6 +67,11 @@ select * from pg_temp.compare('select o.id, t.id from o join t on t.s = o.s');
 select * from pg_temp.compare('select o.id, t.id from o join t on t.s collate "C" = o.s');
 select * from pg_temp.compare('select o.id, t.id from o join t on t.u = o.u');
 select * from pg_temp.compare_all('select o.id, t.id from o join t on t.d = timestamp ''epoch'' + o.id * interval ''1 h''');
+-- division by a constant cannot fail, unless it is 0 or -1
+select * from pg_temp.compare('select o.id, t.id from o join t on t.id = o.k / 3');
+select * from pg_temp.compare('select o.id, t.id from o join t on t.k = mod(o.k, 700)');
+select * from pg_temp.compare('select o.id, t.id from o join t on t.k = o.k / (-1)');
+select * from pg_temp.compare('select o.id, t.id from o join t on t.k = o.k / nullif(o.j, 5)');
 -- outer, semi and anti joins; a join filter
 select * from pg_temp.compare('select o.id, t.id from o left join t on t.id = o.k');
 select * from pg_temp.compare('select o.id, t.id from o left join t on t.k = o.k and t.id > o.id + 1000');
