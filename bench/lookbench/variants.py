@@ -95,7 +95,8 @@ def make_variants(
     """The variants of these names ("bitmap" means all of them), then the extra ones.
 
     An extra variant is look-ahead with other settings: "NAME:SETTING=VALUE,...", the
-    prefix pg_lookahead. left out, such as "d16:max_distance=16".
+    prefix pg_lookahead. left out, such as "d16:max_distance=16".  "library" is no setting
+    but the file of another build, whose name must contain pg_lookahead.
     """
     bitmaps = bitmap_variants(server, library, uring)
     known: dict[str, list[Variant]] = {
@@ -116,6 +117,7 @@ def make_variants(
         pairs = dict(setting.split("=", 1) for setting in settings.split(",") if "=" in setting)
         if not name or not pairs or name in known:
             raise ValueError(f"not NAME:SETTING=VALUE,...: {text}")
+        preload = {"shared_preload_libraries": pairs.pop("library")} if "library" in pairs else _preload(True)
         session = {f"{LIBRARY}.{key}": value for key, value in pairs.items()}
-        chosen[name] = Variant(name, INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"} | session, _preload(True))
+        chosen[name] = Variant(name, INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"} | session, preload)
     return list(chosen.values())
