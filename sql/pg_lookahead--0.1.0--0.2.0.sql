@@ -29,3 +29,63 @@ CREATE FUNCTION pg_lookahead_last_statement(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_lookahead_last_statement_0_2'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+-- Every object says what it is for.
+COMMENT ON FUNCTION pg_stat_get_lookahead()
+    IS 'figures of look-ahead in the whole server since the last reset; behind pg_stat_lookahead';
+COMMENT ON FUNCTION pg_stat_get_lookahead_index_build()
+    IS 'builds of btree indexes in the whole server since the last reset; behind pg_stat_lookahead_index_build';
+COMMENT ON FUNCTION pg_stat_lookahead_reset()
+    IS 'sets the figures of pg_stat_lookahead and pg_stat_lookahead_index_build to zero';
+COMMENT ON FUNCTION pg_lookahead_last_statement()
+    IS 'figures of look-ahead for each node of the last statement of this session that scanned an index';
+
+COMMENT ON VIEW pg_stat_lookahead
+    IS 'figures of look-ahead in the whole server, by kind of scan or join';
+COMMENT ON COLUMN pg_stat_lookahead.kind
+    IS 'index scan, index only scan, nested loop or hash join';
+COMMENT ON COLUMN pg_stat_lookahead.scans_attached
+    IS 'scans under observation; joins that were executed';
+COMMENT ON COLUMN pg_stat_lookahead.scans_armed
+    IS 'times that a scan began to look ahead';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_foreseen
+    IS 'heap block visits known before their time';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_issued
+    IS 'foreseen blocks whose read was started early';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_cached
+    IS 'foreseen blocks that were found in shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_skipped_recent
+    IS 'foreseen blocks that were foreseen a moment before, too, and not looked at again';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_skipped_sequential
+    IS 'foreseen blocks that were left to the read-ahead of the kernel';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_on_time
+    IS 'issued blocks that were then read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_late
+    IS 'issued blocks that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead.blocks_wasted
+    IS 'issued blocks that were never visited';
+COMMENT ON COLUMN pg_stat_lookahead.entries_killed
+    IS 'dead index entries reported to the index';
+COMMENT ON COLUMN pg_stat_lookahead.leaf_pages_issued
+    IS 'index pages whose read was started early';
+COMMENT ON COLUMN pg_stat_lookahead.stats_reset
+    IS 'when the figures were last reset';
+
+COMMENT ON VIEW pg_stat_lookahead_index_build
+    IS 'builds of btree indexes in the whole server, by what became of them';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.outcome
+    IS 'built by look-ahead, or why the build was left to the server';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.builds
+    IS 'builds that came to their end';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.parallel_builds
+    IS 'builds with workers';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.spilled_builds
+    IS 'builds whose rows did not fit into the memory of the session that built';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.index_rows
+    IS 'index entries written';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.scan_time
+    IS 'milliseconds spent on reading the table and collecting rows';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.sort_time
+    IS 'milliseconds spent on the last sort';
+COMMENT ON COLUMN pg_stat_lookahead_index_build.load_time
+    IS 'milliseconds spent on merging, and on writing pages';

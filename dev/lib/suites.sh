@@ -164,11 +164,22 @@ own_library()
 	regress_end "$rc"
 }
 
+# older_server NAME: the prefix of the oldest server under test, if that is older
+older_server()
+{
+	local name oldest=$1
+
+	for name in "${!HOMES[@]}"; do
+		[ "$(major "$name")" -ge "$(major "$oldest")" ] || oldest=$name
+	done
+	[ "$oldest" = "$1" ] || echo "${HOMES[$oldest]}"
+}
+
 # own_tap NAME: a busy machine needs more time for a query, or for crash recovery, than the
 # tools' 180 and 60 seconds, and for all scripts together more than for another job
 own_tap()
 {
-	local name=$1 pgxs missing other rc=0
+	local name=$1 pgxs missing other older rc=0
 
 	LIMIT[-1]=${LA_TIMEOUT:-3000}
 	job_dir "$name-own-tap" || return 1
@@ -179,11 +190,13 @@ own_tap()
 		cp "${other#*:}" "$DIR/pg_lookahead.so"
 		other=${other%%:*}:$DIR/pg_lookahead.so
 	fi
+	older=$(older_server "$name")
+	[ -n "$older" ] || note "pg_upgrade to $name: no older server is at hand"
 	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
 		LA_TEST_COMPANY="$DIR/company/la_test_company.so" \
 		TMPDIR="$WORK" PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 \
-		LA_OTHER_MINOR="$other" \
+		LA_OTHER_MINOR="$other" LA_OLD_SERVER="$older" \
 		prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
 		"$WORK"/own/test/t/*.pl >"$DIR/out" 2>&1 || rc=$?
 	cat "$DIR/out"

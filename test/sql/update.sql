@@ -1,5 +1,9 @@
 --
--- update - a database at 0.1.0 works with this library, and is updated to what a new one gets.
+-- update - a database at an older version works with this library, and is updated to what a new
+-- one gets.
+--
+-- The catalog of the newest version is printed, so that whoever changes it sees what he changes.
+-- Rows of the catalogs are compared whole, but for numbers that are new in each database.
 --
 set client_min_messages = warning;
 drop extension if exists pg_lookahead cascade;
@@ -14,16 +18,70 @@ set enable_seqscan = off;
 set enable_bitmapscan = off;
 set pg_lookahead.force = on;
 
--- what belongs to the extension: functions with their results, views, who may use them
-create view objects as
-    select pg_describe_object(classid, objid, objsubid) as object,
-        (select format('%s %s %s %s %s %s', pg_get_function_result(oid), prosrc, provolatile, proparallel, proisstrict, proacl)
-            from pg_proc where oid = objid and classid = 'pg_proc'::regclass) as function,
-        (select format('%s %s', relacl, pg_get_viewdef(oid)) from pg_class where oid = objid and classid = 'pg_class'::regclass) as view
-    from pg_depend
-    where refclassid = 'pg_extension'::regclass and deptype = 'e' and classid in ('pg_proc'::regclass, 'pg_class'::regclass)
-        and refobjid = (select oid from pg_extension where extname = 'pg_lookahead');
+-- what belongs to the extension, of any kind
+create view members as
+    select classid, objid, objsubid, (i).type, (i).identity
+    from (select classid, objid, objsubid, pg_identify_object(classid, objid, objsubid) as i
+          from pg_depend
+          where refclassid = 'pg_extension'::regclass and deptype = 'e'
+              and refobjid = (select oid from pg_extension where extname = 'pg_lookahead')) d;
 
+-- all that the catalogs say of it (in attoptions, 15.20 notes when a column was defined)
+create function row_of(r jsonb, variable text[]) returns jsonb immutable language sql as 'select r - variable';
+create view catalog(object, what, contents) as
+    select identity, 'pg_proc', row_of(to_jsonb(p), '{oid}')
+        from members join pg_proc p on classid = 'pg_proc'::regclass and p.oid = objid
+    union all
+    select identity, 'pg_class', row_of(to_jsonb(c), '{oid, reltype, relfilenode, relfrozenxid, relminmxid}')
+        from members join pg_class c on classid = 'pg_class'::regclass and c.oid = objid
+    union all
+    select identity, 'column ' || attnum, row_of(to_jsonb(a), '{attrelid, attoptions}')
+        from members join pg_attribute a on classid = 'pg_class'::regclass and attrelid = objid
+    union all
+    select identity, 'definition', to_jsonb(pg_get_viewdef(objid))
+        from members where classid = 'pg_class'::regclass
+    union all
+    select identity, 'comment', to_jsonb(obj_description(objid, classid::regclass::name)) from members
+    union all
+    select identity, 'comment on column ' || attnum, to_jsonb(col_description(objid, attnum))
+        from members join pg_attribute a on classid = 'pg_class'::regclass and attrelid = objid
+    union all
+    select identity, 'privileges by the extension', to_jsonb(i.initprivs)
+        from members m join pg_init_privs i on (m.classid, m.objid) = (i.classoid, i.objoid)
+    union all
+    select identity, 'extension', row_of(to_jsonb(e), '{oid}')
+        from members, pg_extension e where extname = 'pg_lookahead'
+    union all
+    select identity, 'depends on ' || pg_describe_object(refclassid, refobjid, refobjsubid), to_jsonb(deptype)
+        from members m join pg_depend d using (classid, objid);
+
+-- a new database
+create extension pg_lookahead;
+select extversion = (select default_version from pg_available_extensions where name = 'pg_lookahead') as newest
+    from pg_extension where extname = 'pg_lookahead';
+create table new as select * from catalog;
+select count(*) > 60 as compared from new;
+\pset format unaligned
+select type, identity, obj_description(objid, classid::regclass::name) as comment from members where type <> 'type' order by 2;
+select objid::regclass, attname, format_type(atttypid, atttypmod), col_description(objid, attnum) as comment
+    from members join pg_attribute on classid = 'pg_class'::regclass and attrelid = objid where attnum > 0 order by 1, attnum;
+select objid::regproc, prosrc, pg_get_function_arguments(objid) as arguments, pg_get_function_result(objid) as result,
+    prokind, provolatile, proparallel, proisstrict, prosecdef, proleakproof, procost, prorows, proconfig
+    from members join pg_proc on classid = 'pg_proc'::regclass and oid = objid order by identity;
+select identity, case when grantee = 0 then 'public' when grantee = grantor then 'owner' end as grantee,
+    string_agg(privilege_type, ', ' order by privilege_type) filter (where grantee = 0) as privileges
+    from members left join pg_class c on classid = 'pg_class'::regclass and c.oid = objid
+        left join pg_proc p on classid = 'pg_proc'::regclass and p.oid = objid,
+        aclexplode(coalesce(relacl, proacl, acldefault('f', proowner)))
+    where type <> 'type' group by 1, 2 order by 1, 2;
+\pset format aligned
+-- nothing is without a comment, but for the row types of views
+select type, identity from members where type <> 'type' and obj_description(objid, classid::regclass::name) is null;
+select objid::regclass, attname from members join pg_attribute on classid = 'pg_class'::regclass and attrelid = objid
+    where attnum > 0 and col_description(objid, attnum) is null;
+drop extension pg_lookahead;
+
+-- one at 0.1.0
 create extension pg_lookahead version '0.1.0';
 select extversion from pg_extension where extname = 'pg_lookahead';
 select count(w) from (select w from t where a > 5000 order by a offset 0) s;
@@ -33,20 +91,51 @@ select count(*) from pg_stat_lookahead;
 select count(*) from pg_stat_lookahead_index_build;
 select pg_stat_lookahead_reset();
 
+-- A view of the user's over what an update does not touch survives it.  One over what it has to
+-- replace stops it, and everything is as before.
+create view mine as select kind, scans_armed from pg_stat_lookahead;
+create view last as select index, scans_armed from pg_lookahead_last_statement();
+\set VERBOSITY terse
+alter extension pg_lookahead update;
+\set VERBOSITY default
+select extversion from pg_extension where extname = 'pg_lookahead';
+select count(w) from (select w from t where a > 5000 order by a offset 0) s;
+select * from last;
+drop view last;
+
 alter extension pg_lookahead update;
 select extversion from pg_extension where extname = 'pg_lookahead';
 select count(w) from (select w from t where a > 5000 order by a offset 0) s;
 select relation, index, scans_armed, capacity, reason from pg_lookahead_last_statement();
 select * from pg_lookahead_last_statement() limit 0;
-create table updated as select * from objects;
-
+select count(*) from mine;
 drop extension pg_lookahead;
-create extension pg_lookahead;
-select extversion = (select default_version from pg_available_extensions where name = 'pg_lookahead') as newest
-    from pg_extension where extname = 'pg_lookahead';
-select * from updated except select * from objects;
-select * from objects except select * from updated;
-select count(*) as objects, count(distinct object) as described from objects;
+drop view mine;
+drop extension pg_lookahead;
+
+-- from every version that there is
+create function differences(old text) returns setof text language plpgsql as $$
+declare
+    line text;
+begin
+    set client_min_messages = warning;
+    drop extension if exists pg_lookahead;
+    execute format('create extension pg_lookahead version %L', old);
+    reset client_min_messages;
+    if old <> (select default_version from pg_available_extensions where name = 'pg_lookahead') then
+        alter extension pg_lookahead update;
+    end if;
+    for line in select 'updated: ' || d::text from (select * from catalog except all select * from new) d
+        union all select 'new: ' || d::text from (select * from new except all select * from catalog) d loop
+        return next line;
+    end loop;
+end $$;
+select version, differences(version) from pg_available_extension_versions where name = 'pg_lookahead';
+select version from pg_available_extension_versions where name = 'pg_lookahead' order by 1;
+-- such as this would show
+update new set contents = '"v"' where what = 'comment' and object like '%reset%';
+select version, split_part(differences(version), '(', 1) as difference
+    from pg_available_extension_versions where name = 'pg_lookahead' and version = '0.1.0';
 
 set client_min_messages = warning;
 drop schema la_update cascade;
