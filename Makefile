@@ -2,42 +2,58 @@
 #
 #   make && make install          against the server of pg_config in PATH,
 #   make PG_CONFIG=/path/...      or of that one
-#   make installcheck             pg_regress, isolation and TAP tests, on servers
-#                                 of their own (not as root)
+#   make installcheck             tests what is installed, on a temporary server or on
+#                                 the one that PGHOST and PGPORT name: test/installcheck
 #   make unit                     unit tests, no server needed
 #
-# Sources and tests are found by name: a new src/ROOM/NAME.c, test/sql/NAME.sql,
-# test/specs/NAME.spec or test/t/NAME.pl needs no change here.
+# In another directory, make -f /path/Makefile builds there, with VPATH=/path or without.
+# Sources and scripts are found by name: a new src/ROOM/NAME.c needs no change here.
 
 PG_CONFIG ?= pg_config
 
+# where this file lies, as PGXS finds out, too, and files there, named relative to it
+SOURCE := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
+found = $(patsubst $(SOURCE)/%,%,$(sort $(wildcard $(addprefix $(SOURCE)/,$(1)))))
+
 EXTENSION = pg_lookahead
-DATA := $(sort $(wildcard sql/$(EXTENSION)--*.sql))
+DATA := $(call found,sql/$(EXTENSION)--*.sql)
 
 MODULE_big = pg_lookahead
 PGFILEDESC = "pg_lookahead - reads ahead of the executor"
-OBJS := $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+OBJS := $(patsubst %.c,%.o,$(call found,src/*.c src/*/*.c))
 PG_CPPFLAGS = -I$(srcdir)/src
 
-REGRESS := $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
-REGRESS_OPTS = --inputdir=test --temp-instance=tmp_check \
-	--temp-config=test/pg_lookahead.conf --no-locale --encoding=UTF8
-ISOLATION := $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test --temp-instance=tmp_check_iso \
-	--temp-config=test/pg_lookahead.conf --no-locale --encoding=UTF8
-PROVE_TESTS := $(sort $(wildcard test/t/*.pl))
-ifneq ($(PROVE_TESTS),)
-TAP_TESTS = 1
+# A linker is content without any object, and PGXS without any script.
+ifeq ($(OBJS),)
+$(error there are no sources of pg_lookahead in $(SOURCE)/src; VPATH must be the directory of its Makefile)
+endif
+ifeq ($(DATA),)
+$(error there are no scripts of pg_lookahead in $(SOURCE)/sql)
 endif
 
-EXTRA_CLEAN = tmp_check_iso output_iso
+# Only what the server looks up by name is visible, which 16 and later see to themselves.
+PG_CFLAGS = -fvisibility=hidden -DPGDLLEXPORT='__attribute__((visibility("default")))'
+
+EXTRA_CLEAN = regression.diffs
+
+# The server would inline from bitcode what expressions call, of which there is nothing here.
+override with_llvm = no
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # servers are seldom configured with --enable-depend
-$(OBJS): $(sort $(wildcard src/*.h src/*/*.h))
+$(OBJS): $(addprefix $(SOURCE)/,$(call found,src/*.h src/*/*.h))
 
-.PHONY: unit
+# by their whole names: by VPATH, make would find those of the sources
+OBJDIRS := $(addprefix $(CURDIR)/,$(sort $(dir $(OBJS))))
+$(OBJS): | $(OBJDIRS)
+$(OBJDIRS):
+	mkdir -p $@
+
+.PHONY: installcheck unit
+installcheck:
+	PG_CONFIG='$(PG_CONFIG)' $(SOURCE)/test/installcheck
+
 unit:
-	$(MAKE) -C test/unit check
+	$(MAKE) -C $(SOURCE)/test/unit check

@@ -258,15 +258,16 @@ own_fuzz()
 	count_sum $rc
 }
 
-# own_program NAME: test/NAME, which needs no server of this run; from the checkout and
-# as the caller, since only root can mount (slowdisk), and since it may keep a Python
-# environment in the cache (report, demo)
+# own_program NAME [ARGUMENT...]: test/NAME, which needs no server of this run; from the
+# checkout and as the caller, since only root can mount (slowdisk), and since it may keep
+# a Python environment in the cache (report, demo)
 own_program()
 {
-	local rc=0
+	local program=$1 id=${REPORT#"$TESTLOGS/"} rc=0
 
-	job_dir "$1" || return 1
-	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/$1" >out 2>&1 || rc=$?
+	job_dir "${id%.report}" || return 1
+	shift
+	TMPDIR=$WORK "${LIMIT[@]}" "$ROOT/test/$program" "$@" >out 2>&1 || rc=$?
 	cat out
 	[ $rc -ne 124 ] || timed_out
 	grep -q '^skipped: ' out && note "$(grep '^skipped: ' out)"

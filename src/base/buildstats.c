@@ -51,6 +51,9 @@ typedef struct SharedBuildStats
 
 static SharedBuildStats *shared = NULL;
 
+/* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
+extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS);
+
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build);
 
 /*

@@ -108,6 +108,12 @@ static TimestampTz last_statement = 0;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
+/* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
+extern PGDLLEXPORT Datum pg_stat_get_lookahead(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_stat_lookahead_reset(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_lookahead_last_statement(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_lookahead_last_statement_0_2(PG_FUNCTION_ARGS);
+
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead);
 PG_FUNCTION_INFO_V1(pg_stat_lookahead_reset);
 PG_FUNCTION_INFO_V1(pg_lookahead_last_statement);
