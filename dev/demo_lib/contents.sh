@@ -88,7 +88,7 @@ fetch_contents()
 	is_debian || return 1
 	contents_config || return 1
 	say "fetching Debian's Contents indices (46 MB for Debian 12)"
-	APT_CONFIG=$CONTENTS/apt.conf logged "$LOGS/contents.log" apt-get update || return 1
+	APT_CONFIG=$CONTENTS/apt.conf quietly "$LOGS/contents.log" apt-get update || return 1
 	contents_usable
 }
 

@@ -6,6 +6,8 @@
 #   ROOT, CACHE        the checkout and its private cache (git-ignored)
 #   say, die           progress lines with the time elapsed since the script started
 #   logged             run a step with its output in a log file, shown only when it fails
+#   quietly            the same for what fails for a reason that the caller can name
+#   need_space         stop where a file system is too full for what is to come
 #   as_server          run a command as the unprivileged user that may own a server
 #   work_area          a fresh scratch directory of that user, removed on exit
 #
@@ -22,7 +24,6 @@ STARTED=${STARTED:-$(date +%s)}
 export STARTED
 
 umask 022
-mkdir -p "$LOGS"
 
 # elapsed [SINCE]: minutes and seconds since the script (or SINCE) started
 # shellcheck disable=SC2120
@@ -49,21 +50,45 @@ die()
 	exit 1
 }
 
-# logged LOG COMMAND...: append the output to LOG, show its tail on failure
+mkdir -p "$LOGS" 2>/dev/null && [ -w "$LOGS" ] ||
+	die "$(id -un) cannot write to $CACHE: use a checkout of your own, or set LA_CACHE to a directory"
+
+# quietly LOG COMMAND...: append the output to LOG
+quietly()
+{
+	local log=$1
+
+	shift
+	mkdir -p "$(dirname "$log")"
+	"$@" >>"$log" 2>&1 </dev/null
+}
+
+# logged LOG COMMAND...: and show its tail on failure
 logged()
 {
 	local log=$1
 	local rc=0
 
 	shift
-	mkdir -p "$(dirname "$log")"
-	"$@" >>"$log" 2>&1 </dev/null || rc=$?
+	quietly "$log" "$@" || rc=$?
 	if [ "$rc" -ne 0 ]; then
 		warn "failed ($rc): $*"
 		tail -n 25 "$log" | sed 's/^/    /' >&2
 		warn "whole log: $log"
 	fi
 	return "$rc"
+}
+
+# need_space DIR MB WHAT: stop if fewer are free; an existing directory or one to come
+need_space()
+{
+	local dir=$1 free
+
+	while [ ! -d "$dir" ]; do
+		dir=$(dirname "$dir")
+	done
+	free=$(df -Pk "$dir" | awk 'NR == 2 {print int($4 / 1024)}')
+	[ "$free" -ge "$2" ] || die "$dir has $free MB free, and $3 needs $2 MB"
 }
 
 am_root()
@@ -137,6 +162,8 @@ stop_servers()
 	while IFS= read -r pidfile; do
 		data=$(dirname "$pidfile")
 		pid=$(head -n 1 "$pidfile" 2>/dev/null) || continue
+		# (the number may be another process's by now, or of another namespace)
+		[ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$(realpath "$data")" ] || continue
 		exe=$(readlink "/proc/$pid/exe" 2>/dev/null) || continue
 		bin=$(dirname "$exe")
 		[ -x "$bin/pg_ctl" ] || continue

@@ -51,19 +51,62 @@ offered_packages()
 	done
 }
 
+# read_lists: apt-get update, once in a script.  By default it succeeds where no list
+# could be read.
+read_lists()
+{
+	[ -z "${LISTS_READ:-}" ] || return 0
+	LISTS_READ=1
+	say "reading the package lists"
+	LISTS_UNREAD=
+	quietly "$LOGS/packages.log" apt-get update -o APT::Update::Error-Mode=any ||
+		LISTS_UNREAD="the package lists cannot be read (no network?)"
+}
+
+# install_packages NAME...: where that fails, REASON says why
 install_packages()
 {
 	local log=$LOGS/packages.log
 
 	say "installing Debian packages: $*"
-	DEBIAN_FRONTEND=noninteractive logged "$log" \
-		apt-get install -y --no-install-recommends "$@"
+	DEBIAN_FRONTEND=noninteractive quietly "$log" \
+		apt-get install -y --no-install-recommends "$@" && return
+	REASON=${LISTS_UNREAD:-$(grep '^E: ' "$log" | tail -n 1)}
+	REASON="cannot install $*: ${REASON#E: }; log: $log"
+	return 1
+}
+
+# need_tools NAME...: installed when root, named otherwise
+need_tools()
+{
+	local -a missing
+
+	is_debian || return 0
+	mapfile -t missing < <(missing_packages "$@")
+	[ ${#missing[@]} -gt 0 ] || return 0
+	am_root || name_packages "${missing[@]}"
+	read_lists
+	install_packages "${missing[@]}" || die "$REASON"
+}
+
+# name_packages NAME...: for somebody who may not install them
+name_packages()
+{
+	die "these Debian packages are missing: $* (as root: apt-get install --no-install-recommends $*)"
+}
+
+# need_command NAME PACKAGE: for machines without Debian's packages, or another PATH
+need_command()
+{
+	command -v "$1" >/dev/null ||
+		die "there is no ${1##*/} in PATH (Debian: apt-get install $2)"
 }
 
 # need_packages: everything present afterwards, or a clear end
 need_packages()
 {
-	local -a missing=() optional=()
+	local -a missing=() optional=() headers=()
+	local server
 
 	is_debian || die "this is not Debian: install a C compiler, bison, flex, perl with" \
 		"IPC::Run and the development files of ICU, readline, zlib, lz4, zstd, liburing" \
@@ -71,27 +114,24 @@ need_packages()
 		"the scripts take PostgreSQL's sources from Debian's source packages"
 
 	mapfile -t missing < <(missing_packages "${BUILD_PACKAGES[@]}")
-	# 15's package serves root only: see server_kind in servers.sh
+	# packaged servers serve root only: see server_kind in servers.sh
 	if am_root; then
-		mapfile -t optional < <(missing_packages "${SERVER_PACKAGES[@]}" "${LINT_PACKAGES[@]}")
+		for server in /usr/lib/postgresql/1[5-9]/bin/postgres; do
+			[ ! -e "$server" ] || headers+=("postgresql-server-dev-$(cut -d / -f 5 <<<"$server")")
+		done
+		mapfile -t optional < <(missing_packages "${SERVER_PACKAGES[@]}" "${LINT_PACKAGES[@]}" \
+			"${headers[@]}")
 	fi
 	if [ ${#missing[@]} -eq 0 ] && [ ${#optional[@]} -eq 0 ]; then
 		return 0
 	fi
-	if ! am_root; then
-		die "these Debian packages are missing: ${missing[*]}" \
-			"(as root: apt-get install --no-install-recommends ${missing[*]})"
-	fi
-
-	say "reading the package lists"
-	logged "$LOGS/packages.log" apt-get update ||
-		warn "apt-get update failed; trying with the lists at hand"
+	am_root || name_packages "${missing[@]}"
+	read_lists
 	mapfile -t optional < <(offered_packages "${optional[@]}")
 	if [ ${#missing[@]} -gt 0 ]; then
-		install_packages "${missing[@]}" || die "cannot install: ${missing[*]}"
+		install_packages "${missing[@]}" || die "$REASON"
 	fi
 	if [ ${#optional[@]} -gt 0 ]; then
-		install_packages "${optional[@]}" ||
-			warn "going on without: ${optional[*]}"
+		install_packages "${optional[@]}" || warn "$REASON; going on without"
 	fi
 }

@@ -39,22 +39,44 @@ server_known()
 	return 1
 }
 
+# packaged_server MAJOR: is the server's package installed?
+packaged_server()
+{
+	[ -x "/usr/lib/postgresql/$1/bin/postgres" ]
+}
+
+# packaged_headers MAJOR: is its development package?  The client's has a pg_config and
+# a pgxs.mk of its own, so neither tells.
+packaged_headers()
+{
+	[ -x "/usr/lib/postgresql/$1/bin/pg_config" ] &&
+		[ -e "/usr/include/postgresql/$1/server/postgres.h" ]
+}
+
 # server_kind NAME: "package" or "built"
 server_kind()
 {
-	local dir=/usr/lib/postgresql/$1
-
-	if am_root && [ -x "$dir/bin/pg_config" ] && [ -x "$dir/bin/postgres" ]; then
+	if am_root && packaged_server "$1" && packaged_headers "$1"; then
 		echo package
 	else
 		echo built
 	fi
 }
 
+declare -A COPIES=()			# name -> prefix of a copy that is used in its place
+
+# use_copy NAME PREFIX
+use_copy()
+{
+	COPIES[$1]=$2
+}
+
 # server_prefix NAME: where its bin/ is
 server_prefix()
 {
-	if [ "$(server_kind "$1")" = package ]; then
+	if [ -n "${COPIES[$1]:-}" ]; then
+		echo "${COPIES[$1]}"
+	elif [ "$(server_kind "$1")" = package ]; then
 		echo "/usr/lib/postgresql/$1"
 	else
 		echo "$CACHE/pg/$1/inst"
@@ -146,7 +168,7 @@ build_server()
 	local -a flags modules=()
 
 	began=$(date +%s)
-	fetch_source "$(major "$name")" || return 1
+	fetch_source "$(major "$name")" || exit 1
 	say "PostgreSQL $name: building $(source_version "$(major "$name")") (5 minutes or so)"
 	rm -rf "$dir"
 	mkdir -p "$dir/build"
@@ -164,7 +186,7 @@ build_server()
 			build_step "$name" "make -j$JOBS" make -s "-j$JOBS" all &&
 			build_step "$name" install make -s install &&
 			build_step "$name" "contrib: ${modules[*]}" build_contrib "${modules[@]}"
-	) || return 1
+	) || die "PostgreSQL $name could not be built"
 	build_recipe "$name" >"$dir/stamp"
 	say "PostgreSQL $name: ready in $(elapsed "$began")"
 }
@@ -190,5 +212,5 @@ need_server()
 			flock 9
 		fi
 		server_present "$1" || build_server "$1"
-	) 9>"$CACHE/pg/$1.lock" || die "PostgreSQL $1 could not be built"
+	) 9>"$CACHE/pg/$1.lock" || exit 1
 }

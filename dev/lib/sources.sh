@@ -108,7 +108,7 @@ private_apt()
 	mv "$APT/sources.list.new" "$APT/sources.list"
 	say "reading Debian's source lists"
 	# a suite that has gone (forky before it exists) is no reason to stop
-	logged "$LOGS/sources.log" apt-get update ||
+	quietly "$LOGS/sources.log" apt-get update ||
 		warn "some suites could not be read; going on with the others"
 	touch "$APT/stamp"
 }
@@ -153,7 +153,7 @@ fetch_package()
 			say "  $version cannot be had from the mirror"
 		done
 		[ -n "${got:-}" ] ||
-			die "no source package $package to be had; see $log and $APT/sources.list"
+			die "no source package $package to be had (no network?); log: $log"
 		tarball=$(find . -name "${package}_$got.orig.tar.*" ! -name '*.asc')
 		tar -xf "$tarball" -C "$dir.new" --strip-components=1 --no-same-owner ||
 			die "cannot unpack $tarball"

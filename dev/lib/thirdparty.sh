@@ -146,7 +146,7 @@ probes_package()
 	"$(server_pg_config "$1")" --configure | grep -q enable-dtrace || return 0
 	is_debian && am_root || return 0
 	[ -n "$(missing_packages systemtap-sdt-dev)" ] || return 0
-	install_packages systemtap-sdt-dev || warn "going on without systemtap-sdt-dev"
+	install_packages systemtap-sdt-dev || warn "$REASON; going on without"
 }
 
 # need_third_party NAME: what can be had is installed afterwards; never fails
