@@ -85,8 +85,8 @@ check_refusal()
 			'#include "base/compat.h"' |
 			LC_ALL=C "${CC:-cc}" -x c -fsyntax-only -fmax-errors=1 \
 				-I"$ROOT/src" -isystem "$("$config" --includedir-server)" - 2>&1) || true
-		if ! grep 'error: #error' <<<"$out" | grep -q pg_lookahead; then
-			warn "version $version is not refused by an #error of src/base/compat.h that names pg_lookahead: $(head -n 1 <<<"$out")"
+		if ! grep 'error: #error' <<<"$out" | grep -qE 'pg_lookahead supports PostgreSQL 15, .*18'; then
+			warn "version $version is not refused by an #error of src/base/compat.h that names what is supported: $(head -n 1 <<<"$out")"
 			rc=1
 		fi
 	done

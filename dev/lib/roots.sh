@@ -1,0 +1,160 @@
+# shellcheck shell=bash
+#
+# dev/lib/roots.sh - bare Debian machines to try things on: a directory each.
+#
+#   roots_refusal                why roots cannot be made here, or nothing
+#   base_root SUITE              .cache/roots/SUITE.tar.zst: the release and no more
+#   make_root DIR SUITE          a root made of it, with what this machine needs to fetch
+#   in_root DIR [--user] [--offline] [--path PATH] COMMAND...
+#                                run it there, in the home of root or of "tester"
+#
+# mmdebstrap makes the base with the machine's own package sources (the release's name
+# replaced), which stay in it.  Carried in as well are apt's settings of how to fetch
+# (proxies, passwords, keys), name resolution, the certificates that the machine trusts, and
+# pip's settings; nothing of that is in the checkout.
+#
+# A command runs in namespaces of its own for mounts, processes and shared memory: whatever
+# it mounts and starts is gone when it ends or is killed, and cannot be met with
+# outside.  --offline takes the network away.  Packages, once fetched, are kept for other
+# roots of the release in .cache/roots/debs-SUITE.
+#
+# Sourced after common.sh, packages.sh and sources.sh.
+
+ROOTS=$CACHE/roots
+ROOT_USER=tester
+ROOT_SHELL=(bash -euo pipefail -c)
+
+# what programs that fetch are told by the environment
+FETCHING='^((https?|no|all)_proxy|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|PIP_[A-Z_]+)='
+
+isolated()
+{
+	unshare --mount --pid --ipc --fork --kill-child=KILL "$@"
+}
+
+roots_refusal()
+{
+	local suite
+
+	if ! am_root; then
+		echo "bare machines to try it on can be made by root only"
+	elif ! is_debian; then
+		echo "bare machines to try it on can be made on Debian only"
+	elif ! isolated --mount-proc true 2>/dev/null; then
+		echo "this machine allows no mounting (unshare)"
+	elif ! (need_tools mmdebstrap zstd) >&2; then
+		echo "mmdebstrap cannot be had"
+	else
+		for suite in "$@"; do
+			base_root "$suite" >&2 || {
+				echo "the packages of Debian $suite cannot be fetched; log: $LOGS/roots.log"
+				return
+			}
+		done
+	fi
+}
+
+# root_sources SUITE: the machine's, for that release
+root_sources()
+{
+	local here opt uri suite
+
+	here=$(codename)
+	system_entries | sort -u | while IFS='|' read -r opt uri suite; do
+		case $suite in
+			"$here" | "$here"-updates | "$here"-security)
+				printf 'deb [%s] %s %s main\n' "$opt" "$uri" "$1${suite#"$here"}"
+				;;
+		esac
+	done | sed 's/ \[ *\]//'
+}
+
+# base_root SUITE: made when it is missing, and anew when it is a week old, if possible
+base_root()
+{
+	local tar=$ROOTS/$1.tar.zst log=$LOGS/roots.log
+
+	mkdir -p "$ROOTS"
+	(
+		flock 9
+		[ -z "$(find "$tar" -mtime -7 2>/dev/null)" ] || exit 0
+		say "making a bare Debian $1"
+		root_sources "$1" >"$ROOTS/$1.list"
+		if quietly "$log" mmdebstrap --quiet --variant=minbase --format=tar \
+			"$1" "$tar.new" "$ROOTS/$1.list"; then
+			mv "$tar.new" "$tar"
+		else
+			rm -f "$tar.new"
+			[ -e "$tar" ]
+		fi
+	) 9>"$ROOTS/$1.lock"
+}
+
+make_root()
+{
+	local dir=$1 file
+
+	mkdir -p "$dir"
+	tar -C "$dir" --numeric-owner -xf "$ROOTS/$2.tar.zst"
+	for file in auth.conf auth.conf.d keyrings trusted.gpg trusted.gpg.d; do
+		[ ! -e "/etc/apt/$file" ] || cp -aT "/etc/apt/$file" "$dir/etc/apt/$file"
+	done
+	apt-config dump | grep '^Acquire::' | grep -v '^Acquire::IndexTargets' \
+		>"$dir/etc/apt/apt.conf.d/00carried"
+	for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+		[ ! -e "$file" ] || install -D -m 644 "$file" "$dir$file"
+	done
+	mkdir -p "$dir/usr/local/share/ca-certificates"
+	find /usr/local/share/ca-certificates -type f -name '*.crt' \
+		-exec cp -t "$dir/usr/local/share/ca-certificates" {} +
+	# as in Debian's images for containers: what is thrown away need not be synced
+	echo force-unsafe-io >"$dir/etc/dpkg/dpkg.cfg.d/unsafe-io"
+	chroot "$dir" useradd --create-home --shell /bin/bash "$ROOT_USER"
+	chmod 700 "$(root_home "$dir")" "$(root_home "$dir" --user)"
+}
+
+# root_home DIR [--user]: where it is for the machine outside
+root_home()
+{
+	local name=root
+
+	[ "${2:-}" != --user ] || name=$ROOT_USER
+	awk -F: -v name="$name" -v dir="$1" '$1 == name {print dir $6}' "$1/etc/passwd"
+}
+
+in_root()
+{
+	local dir=$1 home path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	local -a as=() carried=() offline=()
+	local debs
+
+	debs=$ROOTS/debs-$(sed -n 's/^VERSION_CODENAME=//p' "$dir/etc/os-release")
+	mkdir -p "$debs"
+	home=$(root_home "$dir")
+	shift
+	while :; do
+		case $1 in
+			--user)
+				home=$(root_home "$dir" --user)
+				as=(--userspec="$ROOT_USER:$ROOT_USER")
+				;;
+			--offline) offline=(--net) ;;
+			--path)
+				path=$2
+				shift
+				;;
+			*) break ;;
+		esac
+		shift
+	done
+	mapfile -t carried < <(env | grep -E "$FETCHING")
+	# shellcheck disable=SC2016 # expanded inside
+	isolated "${offline[@]}" "${ROOT_SHELL[@]}" '
+		dir=$1 debs=$2; shift 2
+		mount -t proc proc "$dir/proc"
+		mount -t tmpfs tmpfs "$dir/dev/shm"
+		mount --bind "$debs" "$dir/var/cache/apt/archives"
+		chroot "$@" || exit $?' - "$dir" "$debs" "${as[@]}" "$dir" \
+		env -i PATH="$path" HOME="${home#"$dir"}" LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+		"${carried[@]}" "${ROOT_SHELL[@]}" 'cd "$HOME"; exec "$@"' - "$@" </dev/null
+}
