@@ -119,6 +119,8 @@ class Demo:
         run_as = ""
         if os.geteuid() == 0:
             run_as = f"setpriv --reuid={self.options.user} --regid={self.options.user} --clear-groups "
+        if libraries := os.environ.get("LD_LIBRARY_PATH"):
+            run_as += f"env LD_LIBRARY_PATH={libraries} "
         self.say(f"The server stays. To use it:\n  {psql}\n"
                  "  set enable_bitmapscan = off; set enable_seqscan = off;   -- leave the index scan\n"
                  "  set pg_lookahead.enable = off;                           -- stock; on: look-ahead\n"

@@ -90,12 +90,36 @@ base_root()
 	) 9>"$ROOTS/$1.lock"
 }
 
+# debs_of DIR: where the packages of its release are kept
+debs_of()
+{
+	echo "$ROOTS/debs-$(sed -n 's/^VERSION_CODENAME=//p' "$1/etc/os-release")"
+}
+
+# keep_debs DIR: what was fetched there
+keep_debs()
+{
+	local debs
+
+	debs=$(debs_of "$1")
+	mkdir -p "$debs"
+	find "$1/var/cache/apt/archives" -maxdepth 1 -name '*.deb' \
+		-exec cp -n -t "$debs" {} +
+}
+
+# offer_debs DIR: what was fetched for others
+offer_debs()
+{
+	find "$(debs_of "$1")" -maxdepth 1 -name '*.deb' -exec cp -t "$1/var/cache/apt/archives" {} + \
+		2>/dev/null || true
+}
+
 make_root()
 {
 	local dir=$1 file
 
 	mkdir -p "$dir"
-	tar -C "$dir" --numeric-owner -xf "$ROOTS/$2.tar.zst"
+	tar -C "$dir" --numeric-owner -xf "$ROOTS/$2.tar.zst" || return 1
 	for file in auth.conf auth.conf.d keyrings trusted.gpg trusted.gpg.d; do
 		[ ! -e "/etc/apt/$file" ] || cp -aT "/etc/apt/$file" "$dir/etc/apt/$file"
 	done
@@ -107,6 +131,7 @@ make_root()
 	mkdir -p "$dir/usr/local/share/ca-certificates"
 	find /usr/local/share/ca-certificates -type f -name '*.crt' \
 		-exec cp -t "$dir/usr/local/share/ca-certificates" {} +
+	offer_debs "$dir"
 	# as in Debian's images for containers: what is thrown away need not be synced
 	echo force-unsafe-io >"$dir/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	chroot "$dir" useradd --create-home --shell /bin/bash "$ROOT_USER"
@@ -126,10 +151,8 @@ in_root()
 {
 	local dir=$1 home path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	local -a as=() carried=() offline=()
-	local debs
+	local rc=0
 
-	debs=$ROOTS/debs-$(sed -n 's/^VERSION_CODENAME=//p' "$dir/etc/os-release")
-	mkdir -p "$debs"
 	home=$(root_home "$dir")
 	shift
 	while :; do
@@ -150,11 +173,12 @@ in_root()
 	mapfile -t carried < <(env | grep -E "$FETCHING")
 	# shellcheck disable=SC2016 # expanded inside
 	isolated "${offline[@]}" "${ROOT_SHELL[@]}" '
-		dir=$1 debs=$2; shift 2
+		dir=$1; shift
 		mount -t proc proc "$dir/proc"
 		mount -t tmpfs tmpfs "$dir/dev/shm"
-		mount --bind "$debs" "$dir/var/cache/apt/archives"
-		chroot "$@" || exit $?' - "$dir" "$debs" "${as[@]}" "$dir" \
+		chroot "$@" || exit $?' - "$dir" "${as[@]}" "$dir" \
 		env -i PATH="$path" HOME="${home#"$dir"}" LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-		"${carried[@]}" "${ROOT_SHELL[@]}" 'cd "$HOME"; exec "$@"' - "$@" </dev/null
+		"${carried[@]}" "${ROOT_SHELL[@]}" 'cd "$HOME"; exec "$@"' - "$@" </dev/null || rc=$?
+	keep_debs "$dir"
+	return $rc
 }
