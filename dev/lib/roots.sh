@@ -69,6 +69,12 @@ root_sources()
 	done | sed 's/ \[ *\]//'
 }
 
+# fetching: apt's settings of how to fetch
+fetching()
+{
+	apt-config dump | grep '^Acquire::' | grep -v '^Acquire::IndexTargets'
+}
+
 # base_root SUITE: made when it is missing, and anew when it is a week old, if possible
 base_root()
 {
@@ -80,8 +86,9 @@ base_root()
 		[ -z "$(find "$tar" -mtime -7 2>/dev/null)" ] || exit 0
 		say "making a bare Debian $1"
 		root_sources "$1" >"$ROOTS/$1.list"
+		fetching >"$ROOTS/$1.conf"
 		if quietly "$log" mmdebstrap --quiet --variant=minbase --format=tar \
-			"$1" "$tar.new" "$ROOTS/$1.list"; then
+			--aptopt="$ROOTS/$1.conf" "$1" "$tar.new" "$ROOTS/$1.list"; then
 			mv "$tar.new" "$tar"
 		else
 			rm -f "$tar.new"
@@ -123,8 +130,7 @@ make_root()
 	for file in auth.conf auth.conf.d keyrings trusted.gpg trusted.gpg.d; do
 		[ ! -e "/etc/apt/$file" ] || cp -aT "/etc/apt/$file" "$dir/etc/apt/$file"
 	done
-	apt-config dump | grep '^Acquire::' | grep -v '^Acquire::IndexTargets' \
-		>"$dir/etc/apt/apt.conf.d/00carried"
+	fetching >"$dir/etc/apt/apt.conf.d/00carried"
 	for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
 		[ ! -e "$file" ] || install -D -m 644 "$file" "$dir$file"
 	done
