@@ -107,16 +107,6 @@ select count(*), sum(wrong) from check_types('{d,ts,tz}');
 select count(*), sum(wrong) from check_types('{f4,f8}');
 select * from check_types('{s,nm}') where wrong > 0;
 
--- collations
-create collation equal_cases (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-create table texts as
-    select i, (case when i % 3 = 0 then 'KEY ' else 'Key ' end || i % 2000) collate equal_cases as nd,
-        ('k\u00e9y ' || i % 700)::text collate "und-x-icu" as icu from generate_series(1, 5000) i;
-create index nd on texts (nd, i);
-create index icu on texts (icu, nd);
-select * from check_index('nd');
-select * from check_index('icu');
-
 -- several columns: fixed and variable widths, nulls between them, directions, truncated pivots
 create index two_ints on t (e, i4) with (fillfactor = 20);
 create index three_texts on t (sc, s, v) with (fillfactor = 20);
@@ -193,4 +183,3 @@ select t[2] = t[4] and t[2] = t[6] as same_places from la_test_time('posting', 2
 
 \set ECHO none
 set client_min_messages = warning;
-drop schema la_descent cascade;
