@@ -5,6 +5,7 @@
 #   name        what                                     where
 #   15          Debian 12's package                      /usr/lib/postgresql/15
 #   15          for an ordinary user: built from source  .cache/pg/15/inst
+#   16          binaries of two package indexes          .cache/pg/16/inst (binaries.sh)
 #   17, 18      built from Debian's source packages      .cache/pg/NAME/inst
 #   18-assert   18 with --enable-cassert, -O1 -g         .cache/pg/18-assert/inst
 #   18-valgrind 18 with USE_VALGRIND, for dev/valgrind   .cache/pg/18-valgrind/inst
@@ -17,11 +18,13 @@
 # one source), and is done when .cache/pg/NAME/stamp holds the recipe it was made
 # with.  Without that stamp - interrupted, or the recipe changed - it starts anew.
 
-SERVERS=(15 17 18 18-assert)
+SERVERS=(15 16 17 18 18-assert)
 
 CONTRIB=(amcheck pageinspect pg_prewarm pg_visibility pg_stat_statements
 	btree_gist btree_gin pgstattuple pg_buffercache pg_walinspect pg_trgm
 	auto_explain bloom)
+
+. "$ROOT/dev/lib/binaries.sh"
 
 # major NAME: 18-assert -> 18
 major()
@@ -53,10 +56,21 @@ packaged_headers()
 		[ -e "/usr/include/postgresql/$1/server/postgres.h" ]
 }
 
-# server_kind NAME: "package" or "built"
+# test_source NAME: the major whose source has the suites and test modules for it
+test_source()
+{
+	case $1 in
+		16) echo 15 ;;
+		*) major "$1" ;;
+	esac
+}
+
+# server_kind NAME: "package", "binaries" or "built"
 server_kind()
 {
-	if am_root && packaged_server "$1" && packaged_headers "$1"; then
+	if [ "$1" = 16 ]; then
+		echo binaries
+	elif am_root && packaged_server "$1" && packaged_headers "$1"; then
 		echo package
 	else
 		echo built
@@ -147,6 +161,10 @@ build_recipe()
 {
 	local version
 
+	if [ "$(server_kind "$1")" = binaries ]; then
+		binary_recipe "$1"
+		return
+	fi
 	version=$(source_version "$(major "$1")" 2>/dev/null) || version=none
 	printf '%s %s / %s\n' "$version" "$(build_flags "$1" | paste -sd ' ')" "${CONTRIB[*]}"
 }
@@ -167,6 +185,10 @@ build_server()
 	local name=$1 dir=$CACHE/pg/$1 src=$CACHE/src/${1%%-*} began module
 	local -a flags modules=()
 
+	if [ "$(server_kind "$name")" = binaries ]; then
+		assemble_server "$name"
+		return
+	fi
 	began=$(date +%s)
 	fetch_source "$(major "$name")" || exit 1
 	say "PostgreSQL $name: building $(source_version "$(major "$name")") (5 minutes or so)"
