@@ -32,7 +32,7 @@ server()
 # files: everything that a package could leave; what servers, apt and dpkg write is not
 files()
 {
-	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run -o -path "$HOME" \
+	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run -o -path /srv \
 		-o -path /var/lib/postgresql -o -path /var/log -o -path /var/cache -o -path /var/lib/apt \
 		-o -path /var/lib/dpkg \) -prune -o ! -type d -print | sort
 	dpkg-query -W -f '${Package} ${db:Status-Status}\n'
