@@ -66,7 +66,7 @@
 #endif
 
 /*
- * 18 asks the locale itself (commit 06421b084364).
+ * 18 asks the locale itself (commit 06421b084364).  See locale.h.
  */
 #if PG_VERSION_NUM >= 180000
 #define la_collation_is_c(oid)	(pg_newlocale_from_collation(oid)->collate_is_c)

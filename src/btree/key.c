@@ -33,10 +33,10 @@
 #include "catalog/pg_am.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/uuid.h"
 
 #include "base/compat.h"
+#include "base/locale.h"
 #include "btree/descent.h"
 #include "btree/key.h"
 

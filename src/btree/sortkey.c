@@ -53,12 +53,12 @@
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "base/compat.h"
+#include "base/locale.h"
 #include "btree/encode.h"
 #include "btree/rank.h"
 #include "btree/sortkey.h"
