@@ -11,8 +11,12 @@
 
 PG_CONFIG ?= pg_config
 
-# where this file lies, as PGXS finds out, too, and files there, named relative to it
+# Where this file lies, and files there, named relative to it.  PGXS is told, since not
+# that of every server finds out by itself.
 SOURCE := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
+ifneq ($(realpath $(SOURCE)),$(realpath .))
+VPATH := $(SOURCE)
+endif
 found = $(patsubst $(SOURCE)/%,%,$(sort $(wildcard $(addprefix $(SOURCE)/,$(1)))))
 
 EXTENSION = pg_lookahead
