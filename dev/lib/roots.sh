@@ -27,9 +27,35 @@ ROOT_SHELL=(bash -euo pipefail -c)
 # what programs that fetch are told by the environment
 FETCHING='^((https?|no|all)_proxy|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|PIP_[A-Z_]+)='
 
+# What the machine has mounted stays in use, for a mount namespace made meanwhile, when the
+# machine has unmounted it: volumes of test/slowdisk could not be stopped.  So it lets go of all
+# but the system's own and what the work is done on.
+# shellcheck disable=SC2016 # expanded inside
+LET_GO='
+	findmnt --list --noheadings --output TARGET | sort -r | while IFS= read -r at; do
+		case $at in
+			/ | /proc | /proc/* | /sys | /sys/* | /dev | /dev/* | /run | /run/*) continue ;;
+		esac
+		for needed in "$1" "$2" "$3"; do
+			case $needed/ in "$at"/*) continue 2 ;; esac
+		done
+		umount --lazy -- "$at" 2>/dev/null || true
+	done
+	shift 3'
+
+# isolated DIR [OPTION...] COMMAND...: in namespaces of their own; it works in DIR
 isolated()
 {
-	unshare --mount --pid --ipc --fork --kill-child=KILL "$@"
+	local dir=$1
+	local -a options=()
+
+	shift
+	while [[ $1 == --* ]]; do
+		options+=("$1")
+		shift
+	done
+	unshare --mount --pid --ipc --fork --kill-child=KILL "${options[@]}" \
+		"${ROOT_SHELL[@]}" "$LET_GO"'; exec "$@"' - "$dir" "$ROOTS" "${TMPDIR:-/var/tmp}" "$@"
 }
 
 roots_refusal()
@@ -40,7 +66,7 @@ roots_refusal()
 		echo "bare machines to try it on can be made by root only"
 	elif ! is_debian; then
 		echo "bare machines to try it on can be made on Debian only"
-	elif ! isolated --mount-proc true 2>/dev/null; then
+	elif ! isolated / --mount-proc true 2>/dev/null; then
 		echo "this machine allows no mounting (unshare)"
 	elif ! (need_tools mmdebstrap zstd) >&2; then
 		echo "mmdebstrap cannot be had"
@@ -87,7 +113,7 @@ base_root()
 		say "making a bare Debian $1"
 		root_sources "$1" >"$ROOTS/$1.list"
 		fetching >"$ROOTS/$1.conf"
-		if quietly "$log" mmdebstrap --quiet --variant=minbase --format=tar \
+		if quietly "$log" isolated "$ROOTS" mmdebstrap --quiet --variant=minbase --format=tar \
 			--aptopt="$ROOTS/$1.conf" "$1" "$tar.new" "$ROOTS/$1.list"; then
 			mv "$tar.new" "$tar"
 		else
@@ -178,7 +204,7 @@ in_root()
 	done
 	mapfile -t carried < <(env | grep -E "$FETCHING")
 	# shellcheck disable=SC2016 # expanded inside
-	isolated "${offline[@]}" "${ROOT_SHELL[@]}" '
+	isolated "$dir" "${offline[@]}" "${ROOT_SHELL[@]}" '
 		dir=$1; shift
 		mount -t proc proc "$dir/proc"
 		mount -t tmpfs tmpfs "$dir/dev/shm"
