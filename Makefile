@@ -28,11 +28,8 @@ OBJS := $(patsubst %.c,%.o,$(call found,src/*.c src/*/*.c))
 PG_CPPFLAGS = -I$(srcdir)/src
 
 # A linker is content without any object, and PGXS without any script.
-ifeq ($(OBJS),)
-$(error there are no sources of pg_lookahead in $(SOURCE)/src; VPATH must be the directory of its Makefile)
-endif
-ifeq ($(DATA),)
-$(error there are no scripts of pg_lookahead in $(SOURCE)/sql)
+ifeq ($(and $(OBJS),$(DATA)),)
+$(error there are no sources of pg_lookahead in $(SOURCE); VPATH must be the directory of its Makefile)
 endif
 
 # Only what the server looks up by name is visible, which 16 and later see to themselves.

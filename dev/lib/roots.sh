@@ -47,14 +47,14 @@ LET_GO='
 isolated()
 {
 	local dir=$1
-	local -a options=()
+	local -a extra=()
 
 	shift
 	while [[ $1 == --* ]]; do
-		options+=("$1")
+		extra+=("$1")
 		shift
 	done
-	unshare --mount --pid --ipc --fork --kill-child=KILL "${options[@]}" \
+	unshare --mount --pid --ipc --fork --kill-child=KILL "${extra[@]}" \
 		"${ROOT_SHELL[@]}" "$LET_GO"'; exec "$@"' - "$dir" "$ROOTS" "${TMPDIR:-/var/tmp}" "$@"
 }
 
