@@ -11,6 +11,8 @@
 #   count PASSED FAILED   add to the job's tests
 #   note TEXT             a remark for the summary
 #   trouble FILE          a file whose tail explains a failure (a diff)
+# What a failed job had to say is shown when it ends, and again below the sum: of a long
+# run often nothing but the end is kept.
 # A job that ends with an exit code but no failed test counts one failed test:
 # what did not run has not passed.
 
@@ -76,7 +78,7 @@ start_job()
 
 end_job()
 {
-	local id=$1 passed failed file notes verdict=ok
+	local id=$1 passed failed notes verdict=ok
 
 	# a job that was killed has reported nothing
 	[ -s "$TESTLOGS/$id.report" ] || REPORT=$TESTLOGS/$id.report count 0 1
@@ -88,7 +90,14 @@ end_job()
 	DONE+=("$id")
 	say "$(printf 'end    %-28s %-6s %4d passed, %d failed, %s%s' "$id" "$verdict" \
 		"$passed" "$failed" "$(elapsed "$(cat "$TESTLOGS/$id.began")")" "${notes:+ ($notes)}")"
-	[ "$failed" -eq 0 ] && return 0
+	[ "$failed" -eq 0 ] || explain_failure "$id"
+}
+
+# explain_failure ID: the end of its log, and of what it has called trouble
+explain_failure()
+{
+	local id=$1 file
+
 	echo "    ---- $TESTLOGS/$id.log"
 	tail -n 15 "$TESTLOGS/$id.log" | sed 's/^/    /'
 	while read -r file; do
@@ -127,6 +136,7 @@ stop_jobs()
 summary()
 {
 	local id passed failed took notes all_passed=0 all_failed=0
+	local -a broken=()
 
 	echo
 	printf '%-30s %8s %8s %8s\n' job passed failed time
@@ -135,8 +145,14 @@ summary()
 		printf '%-30s %8d %8d %8s  %s\n' "$id" "$passed" "$failed" "$took" "$notes"
 		all_passed=$((all_passed + passed))
 		all_failed=$((all_failed + failed))
+		[ "$failed" -eq 0 ] || broken+=("$id")
 	done
 	echo
+	for id in "${broken[@]}"; do
+		echo "what failed in $id:"
+		explain_failure "$id"
+		echo
+	done
 	say "finished; logs in $TESTLOGS"
 	echo "$all_passed passed, $all_failed failed"
 	[ "$all_failed" -eq 0 ] && [ "$all_passed" -gt 0 ]

@@ -290,6 +290,9 @@ own_fuzz()
 	TMPDIR=$WORK LD_LIBRARY_PATH="${HOMES[$name]}/lib" "${LIMIT[@]}" "$ROOT/test/fuzz/run" \
 		--bindir "${HOMES[$name]}/bin" --major "$(major "$name")" "$2" >out 2>&1 || rc=$?
 	cat out
+	# the first difference; its head says how to repeat it
+	sed -n '/^=== /,$p' out | head -n 70 >"$TESTLOGS/$name/fuzz.trouble"
+	trouble "$TESTLOGS/$name/fuzz.trouble"
 	[ $rc -ne 124 ] || timed_out
 	count_sum $rc
 }

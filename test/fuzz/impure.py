@@ -12,7 +12,9 @@ How it works
   3. Required: the same rows in the same order, command tags, errors with all their fields, notices
      in order, and effects: sequences (one of them is a digest of the order of calls, which
      survives an error), the rows of the log in order, and settings.  Where workers are at
-     work, rows are compared as a multiset, and the outcome must be one that stock has, too.
+     work, rows are compared as a multiset, and the outcome must be one that stock has, too;
+     of several errors the one that a process comes to first is reported, so there another
+     error will do, if a single process fails as stock does.
   4. EXPLAIN (ANALYZE) is compared with its figures where the plan is read to its end.  Where a
      node may stop before (EARLY_END), rows that were taken ahead and not used are counted, as
      src/README.md says; then only the plan is compared, and what it returns.
@@ -22,6 +24,7 @@ A difference is shortened by shrink.py and printed as a psql script; run --impur
 the script that makes the tables.
 """
 
+import copy
 import multiprocessing
 import queue
 import re
@@ -41,6 +44,7 @@ TIMEOUT = "3s"
 LONG_TIMEOUT = "120s"
 CLEAN_EVERY = 400           # cases, until dead rows are vacuumed away
 TRIES = 8                   # of a case whose outcome is undetermined
+ALONE = ({"max_parallel_workers": "0"}, {"max_parallel_workers": "1", "parallel_leader_participation": "off"})
 
 # (only a setval() of a value that has been used tells currval())
 START = ["setval('sq', 1)", "setval('logseq', 1)", "setval('trail', 1)", "set_config('my.off', '0', true)",
@@ -276,9 +280,25 @@ class Compared:
         return None, results, plan
 
     def is_undetermined(self, case, run):
-        """Does stock come to this run's outcome, too, if it is asked often enough?"""
+        """Does stock come to this run's outcome, too, if it is asked often enough?  Or does the
+        statement fail either way, and is it only the race of its processes that decides with what?"""
         seen = [r.key(False) for _ in range(TRIES) for r in self.session.run(case, (0, 0))[0]]
-        return all(r.key(False) in seen for _ in range(TRIES) for r in self.session.run(case, (run,))[0])
+        here = [r for _ in range(TRIES) for r in self.session.run(case, (run,))[0]]
+        if all(r.key(False) in seen for r in here):
+            return True
+        fails = all(r.errors() for r in here) and all(any(error for _, _, error in key) for key in seen)
+        return fails and self.agrees_alone(case, run)
+
+    def agrees_alone(self, case, run):
+        """Is the run like stock's, in all that is compared and in order, where one process does all
+        of it: the leader, or a worker?"""
+        for alone in ALONE:
+            single = copy.copy(case)
+            single.planner, single.ordered = {**case.planner, **alone}, True
+            stock, other = self.session.run(single, (0, run))[0]
+            if stock.key(True) != other.key(True):
+                return False
+        return True
 
     def one(self, number):
         case = impure_cases.make(self.seed, number)
