@@ -79,7 +79,7 @@ check_refusal()
 	local rc=0
 
 	config=$(server_pg_config "$1")
-	for version in 140000 210000; do
+	for version in 140000 190000 210000; do
 		out=$(printf '%s\n' '#include "postgres.h"' \
 			'#undef PG_VERSION_NUM' "#define PG_VERSION_NUM $version" \
 			'#include "base/compat.h"' |

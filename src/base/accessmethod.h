@@ -7,6 +7,9 @@
 #ifndef LA_ACCESSMETHOD_H
 #define LA_ACCESSMETHOD_H
 
+#include "access/amapi.h"
+#include "utils/rel.h"
+
 typedef enum LaAccessMethod
 {
 	LA_AM_UNKNOWN,
@@ -22,5 +25,6 @@ typedef enum LaAccessMethod
 extern void la_am_init(void);
 extern LaAccessMethod la_am_of(Oid am);
 extern bool la_am_may_run_ahead(Oid am);
+extern IndexAmRoutine *la_am_own_routine(Relation index);
 
 #endif							/* LA_ACCESSMETHOD_H */

@@ -2,7 +2,7 @@
  * compat.h
  *	  The only place that knows which server it is compiled for.
  *
- * Every difference between PostgreSQL 15, 16, 17 and 18 that the extension
+ * Every difference between PostgreSQL 15, 16, 17, 18 and 19 that the extension
  * meets is named here once, together with the upstream change behind it, so
  * that the rooms read the same for every version.  dev/lint refuses version
  * checks anywhere else.
@@ -12,7 +12,16 @@
 #ifndef LA_COMPAT_H
 #define LA_COMPAT_H
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+/*
+ * 19 is not supported before all tests have passed on it.  With LA_TRY_19 it compiles, for
+ * dev/lib/next.sh and for whoever goes on there.
+ */
+#ifdef LA_TRY_19
+#define LA_FIRST_UNSUPPORTED	200000
+#else
+#define LA_FIRST_UNSUPPORTED	190000
+#endif
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= LA_FIRST_UNSUPPORTED
 #error "pg_lookahead supports PostgreSQL 15, 16, 17 and 18 only"
 #endif
 
@@ -138,18 +147,41 @@
  * 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb).
  */
 #if PG_VERSION_NUM >= 180000
-#define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
-	index_beginscan(heap, index, snap, instr, nkeys, norderbys)
 #define la_count_index_search(scan, n) \
 	((scan)->instrument ? (void) ((scan)->instrument->nsearches += (n)) : (void) 0)
+#else
+#define la_count_index_search(scan, n)	((void) 0)
+#endif
+
+/*
+ * 19 wants to know whether the statement changes the scanned table (commit 50eb5faea295),
+ * and has the node's counters allocated.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
+	index_beginscan((ss)->ss_currentRelation, index, snap, instr, nkeys, norderbys, \
+					ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
+#define la_iss_instrument(node)		((node)->iss_Instrument)
+#define la_ioss_instrument(node)	((node)->ioss_Instrument)
+#define la_table_beginscan_parallel(rel, scan) \
+	table_beginscan_parallel(rel, scan, SO_NONE)
+#define la_table_beginscan_tidrange(rel, snap, first, last) \
+	table_beginscan_tidrange(rel, snap, first, last, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
+#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
+	index_beginscan((ss)->ss_currentRelation, index, snap, instr, nkeys, norderbys)
 #define la_iss_instrument(node)		(&(node)->iss_Instrument)
 #define la_ioss_instrument(node)	(&(node)->ioss_Instrument)
 #else
-#define la_index_beginscan(heap, index, snap, instr, nkeys, norderbys) \
-	index_beginscan(heap, index, snap, nkeys, norderbys)
-#define la_count_index_search(scan, n)	((void) 0)
+#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
+	index_beginscan((ss)->ss_currentRelation, index, snap, nkeys, norderbys)
 #define la_iss_instrument(node)		NULL
 #define la_ioss_instrument(node)	NULL
+#endif
+#if PG_VERSION_NUM < 190000
+#define la_table_beginscan_parallel(rel, scan)	table_beginscan_parallel(rel, scan)
+#define la_table_beginscan_tidrange(rel, snap, first, last) \
+	table_beginscan_tidrange(rel, snap, first, last)
 #endif
 
 /*
@@ -250,6 +282,13 @@
 #endif
 
 /*
+ * 16 has a header for it (commit d952373a987b).
+ */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/*
  * 18 knows the size of an index page without asking the page.
  */
 #if PG_VERSION_NUM >= 180000
@@ -268,6 +307,92 @@
 	((routine)->aminsertcleanup = (function))
 #else
 #define la_set_insert_cleanup(routine, function)	((void) (function))
+#endif
+
+/*
+ * 19 remembers the block of an index scan's heap buffer, too, and sets the visibility map
+ * when it prunes a page, if the statement does not change the table (commits
+ * c7d09595e46f, 50eb5faea295).  So there the scan prunes, which has what that takes; before,
+ * whoever makes a heap buffer current does.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_prune(rel, buffer)	((void) 0)
+#define la_heap_turned_to(fetch, block) \
+	((fetch)->xs_blk == (block) ? (void) 0 : \
+	 ((fetch)->xs_blk = (block), \
+	  heap_page_prune_opt((fetch)->xs_base.rel, (fetch)->xs_cbuf, \
+						  &(fetch)->xs_vmbuffer, \
+						  ((fetch)->xs_base.flags & SO_HINT_REL_READ_ONLY) != 0)))
+#else
+#define la_prune(rel, buffer)		heap_page_prune_opt(rel, buffer)
+#define la_heap_turned_to(fetch, block) ((void) 0)
+#endif
+
+/*
+ * 19 has 64 bits for the state of a buffer, and ReadRecentBuffer() counts as a use of it
+ * (commits dac328c8a682, 819dc118c0f6).
+ */
+#if PG_VERSION_NUM < 190000
+#define LA_RECENT_IS_UNCOUNTED 1
+#endif
+
+/*
+ * 19 has one constant routine for all indexes of an access method; before, each index has a
+ * copy of its own (commit bc6374cd76ab).
+ */
+#if PG_VERSION_NUM >= 190000
+#define LA_CONST_ROUTINES 1
+#endif
+
+/*
+ * 19 calls extensions with the planner's relation only once it is complete (commit
+ * 91f33a2ae92a).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_relation_hook_type	build_simple_rel_hook_type
+#define la_relation_hook		build_simple_rel_hook
+#define LA_RELATION_HOOK_ARGS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define LA_RELATION_HOOK_PASS	root, rel, rte
+#define LA_RELATION_HOOK_OID	(rte->relid)
+#else
+#define la_relation_hook_type	get_relation_info_hook_type
+#define la_relation_hook		get_relation_info_hook
+#define LA_RELATION_HOOK_ARGS \
+	PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
+#define LA_RELATION_HOOK_PASS	root, relid, inhparent, rel
+#define LA_RELATION_HOOK_OID	relid
+#endif
+
+/*
+ * 19 keeps rows with null keys of outer joins apart, in tuplestores of the node (commit
+ * 1811f1af98fb), and counts the rows of the table under another name.
+ */
+#if PG_VERSION_NUM >= 190000
+#define LA_HASH_NULL_STORES 1
+#define la_hash_reported_rows	reportTuples
+#else
+#define la_hash_reported_rows	partialTuples
+#endif
+
+/*
+ * 19 has another structure for what EXPLAIN ANALYZE tells of a node (commit
+ * 5a79e78501f4).
+ */
+#if PG_VERSION_NUM >= 190000
+#define LaNodeInstrumentation	NodeInstrumentation
+#else
+#define LaNodeInstrumentation	Instrumentation
+#endif
+
+/*
+ * 19 computes the positions of a row's columns anew where it has to (commit c456e3911380).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_slot_position_flags	0
+#define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops, 0)
+#else
+#define la_slot_position_flags	TTS_FLAG_SLOW
+#define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops)
 #endif
 
 #endif							/* LA_COMPAT_H */

@@ -3,14 +3,14 @@
  *	  How builds of stock btree indexes get to la_btbuild().
  *
  * index_build() calls ambuild() through the index's relcache entry, which has a copy of
- * the access method's routine of its own.  There btbuild() is exchanged, at the last moment
- * that can be seen of the build, in whatever statement it takes place:
+ * the access method's routine of its own, or gets one here.  There btbuild() is exchanged,
+ * at the last moment that can be seen of the build, in whatever statement it takes place:
  *
  *		index_create(), reindex_index()
  *		  |	CommandCounterIncrement()			-->	relcache callback (2)
  *		  v
  *		index_build()
- *		  |	plan_create_index_workers()			-->	get_relation_info_hook (1)
+ *		  |	plan_create_index_workers()			-->	la_relation_hook (1)
  *		  |	index->rd_indam->ambuild()			-->	build(): puts btbuild() back
  *		  v											   la_btbuild()
  *
@@ -43,6 +43,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class_d.h"
 #include "miscadmin.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -50,10 +51,12 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "base/accessmethod.h"
+#include "base/compat.h"
 #include "base/guc.h"
 #include "btree/build.h"
 
-static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
+static la_relation_hook_type prev_relation_hook = NULL;
 static object_access_hook_type prev_object_access_hook = NULL;
 
 /* The index whose ambuild is exchanged, and the copy of the routine that has it. */
@@ -77,7 +80,7 @@ build(Relation heap, Relation index, IndexInfo *info)
 {
 	put_back();
 	/* also where it is not known any more that it is exchanged */
-	index->rd_indam->ambuild = btbuild;
+	la_am_own_routine(index)->ambuild = btbuild;
 	return la_btbuild(heap, index, info);
 }
 
@@ -106,7 +109,7 @@ exchange(Relation index)
 		RelationGetNumberOfBlocks(index) != 0)
 		return;
 	put_back();
-	exchanged = index->rd_indam;
+	exchanged = la_am_own_routine(index);
 	exchanged_index = RelationGetRelid(index);
 	exchanged->ambuild = build;
 }
@@ -116,19 +119,19 @@ exchange(Relation index)
  * build's workers has none.  The table is locked, so its indexes stay.
  */
 static void
-planned(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+planned(LA_RELATION_HOOK_ARGS)
 {
 	Relation	heap;
 	List	   *indexes;
 	ListCell   *lc;
 
-	if (prev_get_relation_info_hook)
-		prev_get_relation_info_hook(root, relid, inhparent, rel);
+	if (prev_relation_hook)
+		prev_relation_hook(LA_RELATION_HOOK_PASS);
 	if (!la_enable || !la_enable_index_build || root->parse->jointree != NULL ||
 		list_length(root->parse->rtable) != 1)
 		return;
 
-	heap = RelationIdGetRelation(relid);
+	heap = RelationIdGetRelation(LA_RELATION_HOOK_OID);
 	if (!RelationIsValid(heap))
 		return;
 	indexes = RelationGetIndexList(heap);
@@ -257,8 +260,8 @@ subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId pa
 void
 la_build_init(void)
 {
-	prev_get_relation_info_hook = get_relation_info_hook;
-	get_relation_info_hook = planned;
+	prev_relation_hook = la_relation_hook;
+	la_relation_hook = planned;
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_accessed;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);

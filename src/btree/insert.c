@@ -169,7 +169,7 @@ put(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
 
 	START_CRIT_SECTION();
 
-	if (PageAddItem(page, (Item) entry, size, position, false, false) ==
+	if (PageAddItem(page, (void *) entry, size, position, false, false) ==
 		InvalidOffsetNumber)
 		elog(PANIC, "could not add an entry to block %u of index \"%s\"",
 			 block, RelationGetRelationName(index));

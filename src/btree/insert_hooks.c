@@ -2,9 +2,9 @@
  * insert_hooks.c
  *	  How inserts in stock btree indexes get to la_btinsert().
  *
- * The relation descriptor of an index has a copy of the access method's routine of its own.
- * Where that has btinsert(), la_btinsert() is put in its place, once a statement of many rows
- * has opened the index:
+ * The relation descriptor of an index has a copy of the access method's routine of its own,
+ * or gets one here.  Where that has btinsert(), la_btinsert() is put in its place, once a
+ * statement of many rows has opened the index:
  *	1. INSERT, UPDATE and MERGE open the indexes of a table, or partition, for the first row
  *	   that they put there, which btinsert() inserts.  That they have is seen when they ask
  *	   their plan for the next row, by a function between ModifyTable and the plan
@@ -42,6 +42,7 @@
 
 #include "attach/attach.h"
 #include "attach/takeover.h"
+#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "btree/insert.h"
@@ -64,8 +65,8 @@ la_insert_put_back(Relation index)
 {
 	if (index->rd_indam->aminsert != la_btinsert)
 		return;
-	index->rd_indam->aminsert = btinsert;
-	la_set_insert_cleanup(index->rd_indam, NULL);
+	la_am_own_routine(index)->aminsert = btinsert;
+	la_set_insert_cleanup(la_am_own_routine(index), NULL);
 }
 
 static void
@@ -79,8 +80,8 @@ patch(Relation index)
 {
 	if (index->rd_indam->aminsert != btinsert || IsSystemRelation(index))
 		return;
-	index->rd_indam->aminsert = la_btinsert;
-	la_set_insert_cleanup(index->rd_indam, inserted);
+	la_am_own_routine(index)->aminsert = la_btinsert;
+	la_set_insert_cleanup(la_am_own_routine(index), inserted);
 }
 
 /*

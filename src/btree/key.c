@@ -311,7 +311,7 @@ compare_attribute(LaKeyColumn *c, const char *attribute)
  * one is attribute `from`.  No attribute in between is null if nulls is NULL.
  */
 static inline Size
-skip_attributes(const LaKey *k, const char *data, const bits8 *nulls,
+skip_attributes(const LaKey *k, const char *data, const uint8 *nulls,
 				int from, int to, Size offset)
 {
 	for (int i = from; i < to; i++)
@@ -354,8 +354,8 @@ la_key_compare(LaKey *k, IndexTuple tuple, int from, int *equal)
 	int			natts = BTreeTupleGetNAtts(tuple, k->index);
 	int			ncompared = Min(natts, k->ncolumns);
 	const char *data = (const char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
-	const bits8 *nulls = IndexTupleHasNulls(tuple) ?
-		(const bits8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
+	const uint8 *nulls = IndexTupleHasNulls(tuple) ?
+		(const uint8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
 	bool		iterate = (k->options & LA_DESCENT_ITERATE) != 0;
 	int			known = 0;		/* attribute that begins at offset */
 	Size		offset = 0;

@@ -180,7 +180,7 @@ truncate_high_key(LaLoad *load, Page page, OffsetNumber last)
 	IndexTuple	high = _bt_truncate(load->index, left, right, load->key);
 
 	/* the high key is the tuple that was added last: no other one moves */
-	if (!PageIndexTupleOverwrite(page, P_HIKEY, (Item) high,
+	if (!PageIndexTupleOverwrite(page, P_HIKEY, (void *) high,
 								 IndexTupleSize(high)))
 		elog(ERROR, "failed to add high key to the index page");
 	MemoryContextSwitchTo(before);

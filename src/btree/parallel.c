@@ -42,6 +42,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 
 #include "base/compat.h"
 #include "btree/parallel.h"
@@ -249,7 +250,7 @@ la_parallel_scan(LaParallel *p, LaScanned *scanned)
 	Size		memory = (Size) maintenance_work_mem * 1024 / participants;
 	LaSort	   *sort = la_sort_begin(p->index, p->key, memory, shared->may_give_up,
 									 &shared->files, p->context->nworkers);
-	TableScanDesc scan = table_beginscan_parallel(p->heap, shared_scan(shared));
+	TableScanDesc scan = la_table_beginscan_parallel(p->heap, shared_scan(shared));
 	IndexInfo  *info;
 
 	/*
@@ -326,7 +327,7 @@ la_build_worker(dsm_segment *seg, shm_toc *toc)
 						 (Size) maintenance_work_mem * 1024 / shared->participants,
 						 shared->may_give_up, &shared->files, ParallelWorkerNumber);
 	la_build_scan(heap, index, info, sort,
-				  table_beginscan_parallel(heap, shared_scan(shared)), false,
+				  la_table_beginscan_parallel(heap, shared_scan(shared)), false,
 				  &scanned);
 	la_sort_export(sort);
 	la_sort_end(sort);

@@ -29,6 +29,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "base/compat.h"
 #include "btree/sample.h"
 
 #define RANGES			64
@@ -67,7 +68,7 @@ sample_range(Relation heap, IndexInfo *info, LaSortKey *key, Snapshot snapshot,
 
 	ItemPointerSet(&first, start, FirstOffsetNumber);
 	ItemPointerSet(&last, start + RANGE_BLOCKS - 1, MaxOffsetNumber);
-	scan = table_beginscan_tidrange(heap, snapshot, &first, &last);
+	scan = la_table_beginscan_tidrange(heap, snapshot, &first, &last);
 	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
 		int			length;

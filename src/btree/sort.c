@@ -483,7 +483,7 @@ form_in_place(LaSort *sort, IndexTuple tuple, Size size, Size header,
 	heap_fill_tuple(sort->desc, unconstify(Datum *, values),
 					unconstify(bool *, isnull), (char *) tuple + header,
 					data_size, &mask,
-					has_null ? (bits8 *) tuple + sizeof(IndexTupleData) : NULL);
+					has_null ? (uint8 *) tuple + sizeof(IndexTupleData) : NULL);
 	tuple->t_info = (uint16) size;
 	if (has_null)
 		tuple->t_info |= INDEX_NULL_MASK;

@@ -450,12 +450,11 @@ la_sortkey_encode(LaSortKey *key, const Datum *values, const bool *isnull,
 				break;
 			case LA_ENCODE_BYTES:
 				if (likely(is_plain(value)))
-				{
 					la_encode_bytes(e, (uint8 *) VARDATA_ANY(DatumGetPointer(value)),
 									VARSIZE_ANY_EXHDR(DatumGetPointer(value)), &o);
-					break;
-				}
-				/* FALLTHROUGH */
+				else
+					la_encode_other(e, value, &o);
+				break;
 			default:
 				la_encode_other(e, value, &o);
 				break;

@@ -36,6 +36,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "executor/nodeHash.h"
 #include "storage/bufmgr.h"
 
@@ -105,6 +106,8 @@ next_outer(LaHashJoin *join, Probe *p, bool patient)
 				return slot;
 			}
 		}
+		else
+			la_nulls_keep_outer(join, slot);
 		skipped++;
 		if (!patient && skipped >= BATCH)
 		{
@@ -158,7 +161,7 @@ copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
 	memcpy(to->tts_values, from->tts_values, n * sizeof(Datum));
 	memcpy(to->tts_isnull, from->tts_isnull, n * sizeof(bool));
 	to->tts_nvalid = n;
-	to->tts_flags |= from->tts_flags & TTS_FLAG_SLOW;
+	to->tts_flags |= from->tts_flags & la_slot_position_flags;
 	((HeapTupleTableSlot *) to)->off = ((HeapTupleTableSlot *) from)->off;
 }
 
@@ -251,7 +254,7 @@ static void
 fill(LaHashJoin *join, int which)
 {
 	Probe	   *probes = join->probes[which];
-	Instrumentation *instrument = join->shared ? NULL : join->outer->instrument;
+	LaNodeInstrumentation *instrument = join->shared ? NULL : join->outer->instrument;
 	double		counted;
 	int			n = 0;
 
@@ -408,9 +411,9 @@ make_slots(LaHashJoin *join)
 
 	for (int i = 0; i < 2 * BATCH; i++)
 		join->slots[i / BATCH][i % BATCH] =
-			ExecAllocTableSlot(&estate->es_tupleTable,
-							   ExecGetResultType(join->outer),
-							   fixed ? ops : &TTSOpsVirtual);
+			la_alloc_table_slot(&estate->es_tupleTable,
+								ExecGetResultType(join->outer),
+								fixed ? ops : &TTSOpsVirtual);
 	join->have_slots = true;
 	MemoryContextSwitchTo(old);
 }

@@ -72,6 +72,7 @@ typedef struct Builder
 	int			first_buckets;	/* as estimated */
 	int			buckets;		/* as stock would have now */
 	double		tuples;
+	double		nulls;			/* rows with null keys that are kept */
 	Size		used;			/* bytes of tuples, as stock counts them */
 
 	HashMemoryChunk *chunks;	/* in the order in which they were begun */
@@ -356,7 +357,8 @@ make_buckets(Builder *b)
 	table->nbuckets_original = b->first_buckets;
 	table->log2_nbuckets = table->log2_nbuckets_optimal =
 		pg_leftmost_one_pos32(b->buckets);
-	table->totalTuples = table->partialTuples = b->tuples;
+	table->totalTuples = b->tuples;
+	table->la_hash_reported_rows = b->tuples + b->nulls;
 	table->spaceUsed = table->spacePeak = b->used + size;
 }
 
@@ -422,9 +424,9 @@ hand_over(Builder *b, TupleTableSlot *pending, uint32 pending_hash)
 	}
 	MemoryContextDelete(b->context);
 
-	/* it counts all rows when it is done */
+	/* it counts all rows of the table when it is done */
 	if (hash->ps.instrument)
-		InstrStopNode(hash->ps.instrument, 0);
+		InstrStopNode(hash->ps.instrument, b->nulls);
 	(void) MultiExecProcNode((PlanState *) hash);
 }
 
@@ -511,7 +513,11 @@ take_rows(Builder *b)
 			break;
 		econtext->ecxt_outertuple = slot;
 		if (!la_hash_inner_row(hash, econtext, &value))
+		{
+			if (la_nulls_keep_inner(join, slot))
+				b->nulls += 1;
 			continue;
+		}
 		if (!add_row(b, slot, value))
 		{
 			hand_over(b, slot, value);
@@ -525,7 +531,7 @@ take_rows(Builder *b)
 	}
 	make_buckets(b);
 	if (hash->ps.instrument)
-		InstrStopNode(hash->ps.instrument, b->tuples);
+		InstrStopNode(hash->ps.instrument, b->tuples + b->nulls);
 	return true;
 }
 
@@ -555,7 +561,8 @@ la_hash_build(LaHashJoin *join)
 
 	init_builder(&b, join, buckets, space_allowed);
 	own = take_rows(&b);
-	if (node->hj_HashTable->totalTuples == 0 && !fill_outer(node))
+	if (node->hj_HashTable->totalTuples == 0 && !fill_outer(node) &&
+		!la_nulls_are_inner(join))
 		return LA_BUILT_NOTHING;
 	node->hj_HashTable->nbatch_outstart = node->hj_HashTable->nbatch;
 	node->hj_OuterNotEmpty = false;

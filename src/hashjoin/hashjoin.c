@@ -221,7 +221,11 @@ find_needed_columns(LaHashJoin *join)
 	note_columns((Node *) plan->join.joinqual, &needed);
 	note_columns((Node *) plan->hashclauses, &needed);
 	if (join->node->js.ps.plan->parallel_aware)
+	{
 		note_columns((Node *) plan->hashkeys, &needed); /* once more */
+		/* the server puts the row as it is into a tuplestore */
+		needed.row |= la_nulls_may_be_outer(join->node);
+	}
 	if (needed.row)
 		return;
 	join->attributes = needed.last;

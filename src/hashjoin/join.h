@@ -84,6 +84,7 @@ typedef struct LaHashJoin
 
 	/* probe.c */
 	bool		unmatched;		/* inner rows without a match are returned */
+	bool		nulls;			/* rows with null keys are */
 	Probe	   *probe;			/* that is being joined, or NULL */
 	HashJoinTuple match;		/* its last match, or NULL */
 	bool		matched;
@@ -143,6 +144,13 @@ extern Size la_hash_cache_size(void);
 /* shared.c */
 extern void la_hash_attach_shared(LaHashJoin *join);
 extern HashJoinTuple la_hash_shared_tuple(const LaHashJoin *join, uint32 hash);
+
+/* nulls.c */
+extern void la_nulls_keep_outer(LaHashJoin *join, TupleTableSlot *slot);
+extern bool la_nulls_keep_inner(LaHashJoin *join, TupleTableSlot *slot);
+extern bool la_nulls_are_inner(const LaHashJoin *join);
+extern bool la_nulls_may_be_outer(const HashJoinState *node);
+extern TupleTableSlot *la_nulls_next(LaHashJoin *join);
 
 /* batch.c */
 extern void la_batch_prepare(LaHashJoin *join);

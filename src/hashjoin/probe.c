@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "executor/nodeHash.h"
 #include "miscadmin.h"
 
@@ -109,7 +110,7 @@ next_unmatched(LaHashJoin *join)
 		if (slot != NULL)
 			return slot;
 	}
-	return NULL;
+	return la_nulls_next(join);
 }
 
 /* No outer row is left. */
@@ -117,7 +118,7 @@ static TupleTableSlot *
 end_of_outer(LaHashJoin *join)
 {
 	if (!fill_inner(join->node))
-		return NULL;
+		return la_nulls_next(join);
 	ExecPrepHashTableForUnmatched(join->node);
 	join->unmatched = true;
 	return next_unmatched(join);
@@ -134,6 +135,8 @@ la_probe_next(LaHashJoin *join)
 	TupleTableSlot *slot;
 
 	ResetExprContext(econtext);
+	if (join->nulls)
+		return la_nulls_next(join);
 	if (join->unmatched)
 		return next_unmatched(join);
 	for (;;)
@@ -170,7 +173,7 @@ void
 la_probe_clear(LaHashJoin *join)
 {
 	la_batch_clear(join);
-	join->unmatched = false;
+	join->unmatched = join->nulls = false;
 	join->probe = NULL;
 	join->match = NULL;
 }

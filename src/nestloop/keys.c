@@ -30,6 +30,7 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "nestloop/join.h"
 
 typedef struct KeyColumn

@@ -26,6 +26,7 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
+#include "base/compat.h"
 #include "nestloop/join.h"
 
 struct LaParams

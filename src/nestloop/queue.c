@@ -28,6 +28,7 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "nestloop/scout.h"
 
 void
@@ -107,8 +108,8 @@ keep(LaScout *scout, Row *row, TupleTableSlot *slot, EState *estate)
 	MemoryContext old = MemoryContextSwitchTo(scout->context);
 
 	if (row->slot == NULL)
-		row->slot = ExecAllocTableSlot(&estate->es_tupleTable, scout->desc,
-									   scout->ops);
+		row->slot = la_alloc_table_slot(&estate->es_tupleTable, scout->desc,
+										scout->ops);
 	ExecCopySlot(row->slot, slot);
 	ExecMaterializeSlot(row->slot);
 	MemoryContextSwitchTo(old);

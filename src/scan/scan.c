@@ -158,7 +158,7 @@ attach_to_index_scan(PlanState *ps, bool missed)
 	if (node->iss_ScanDesc == NULL)
 	{
 		node->iss_ScanDesc =
-			la_index_beginscan(node->ss.ss_currentRelation,
+			la_index_beginscan(&node->ss,
 							   node->iss_RelationDesc,
 							   ps->state->es_snapshot,
 							   la_iss_instrument(node),
@@ -183,7 +183,7 @@ attach_to_index_only_scan(PlanState *ps, bool missed)
 	if (node->ioss_ScanDesc == NULL)
 	{
 		node->ioss_ScanDesc =
-			la_index_beginscan(node->ss.ss_currentRelation,
+			la_index_beginscan(&node->ss,
 							   node->ioss_RelationDesc,
 							   ps->state->es_snapshot,
 							   la_ioss_instrument(node),

@@ -163,6 +163,7 @@ observe(LaScan *ls, BlockNumber block)
 		return;
 	result = la_window_read_observed(ls->scan->heapRelation, block,
 									 ls->observed_block, current, &us);
+	la_heap_turned_to(la_heap_fetch(ls), block);
 	ls->observed_block = block;
 	ls->seen_buffer = *current;
 	la_policy_on_visit(&ls->policy, result, us);
@@ -181,6 +182,7 @@ la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)
 	if (ls->policy.state == LA_ARMED)
 	{
 		la_window_visit(window, 0, block, &la_heap_fetch(ls)->xs_cbuf);
+		la_heap_turned_to(la_heap_fetch(ls), block);
 		return;
 	}
 	la_window_clear(window);

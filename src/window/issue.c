@@ -171,12 +171,13 @@ la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
 }
 
 /*
- * ReadRecentBuffer does not count as a use of the buffer; ReadBuffer does.  One
- * try is enough: whoever got in between has just used it.
+ * ReadRecentBuffer does not count as a use of the buffer in all versions; ReadBuffer
+ * does.  One try is enough: whoever got in between has just used it.
  */
 static void
 count_use(Buffer buffer)
 {
+#ifdef LA_RECENT_IS_UNCOUNTED
 	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
 	uint32		state = pg_atomic_read_u32(&desc->state);
 
@@ -184,6 +185,7 @@ count_use(Buffer buffer)
 		(state & BM_LOCKED) == 0)
 		(void) pg_atomic_compare_exchange_u32(&desc->state, &state,
 											  state + BUF_USAGECOUNT_ONE);
+#endif
 }
 
 static bool
@@ -219,7 +221,7 @@ static void
 prune(Relation rel, Buffer buffer)
 {
 	if (rel->rd_indam == NULL)
-		heap_page_prune_opt(rel, buffer);
+		la_prune(rel, buffer);
 }
 
 /* What heapam does when the scan turns to another buffer. */

@@ -561,7 +561,8 @@ la_policy_on_clock(LaPolicy *p, double now_us)
 
 		case LA_MEMORY_SETTLE:
 			set_phase(p, LA_MEMORY_PASSIVE, 0);
-			/* FALLTHROUGH */
+			la_policy_on_clock(p, now_us);
+			break;
 
 		case LA_MEMORY_PASSIVE:
 			if (p->phase_start_us == 0)

@@ -497,7 +497,9 @@ core_search(Relation heap, Relation index, BTScanInsert key)
 	uint64		place;
 	OffsetNumber low,
 				high;
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 190000
+	(void) _bt_search(index, heap, key, &buffer, BT_READ, false);
+#elif PG_VERSION_NUM >= 170000
 	BTStack		stack = _bt_search(index, heap, key, &buffer, BT_READ);
 #elif PG_VERSION_NUM >= 160000
 	BTStack		stack = _bt_search(index, heap, key, &buffer, BT_READ, NULL);
@@ -505,7 +507,9 @@ core_search(Relation heap, Relation index, BTScanInsert key)
 	BTStack		stack = _bt_search(index, key, &buffer, BT_READ, NULL);
 #endif
 
+#if PG_VERSION_NUM < 190000
 	_bt_freestack(stack);
+#endif
 	page = BufferGetPage(buffer);
 	low = P_FIRSTDATAKEY(BTPageGetOpaque(page));
 	high = PageGetMaxOffsetNumber(page) + 1;

@@ -24,6 +24,7 @@
 #include "access/nbtree.h"
 #include "access/table.h"
 #include "access/relation.h"
+#include "access/htup_details.h"
 #include "catalog/index.h"
 #include "catalog/storage.h"
 #include "fmgr.h"
@@ -207,7 +208,7 @@ read_page(Relation index, BlockNumber block, char *to)
 	LockBuffer(buffer, BT_READ);
 	memcpy(to, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-	PageXLogRecPtrSet(((PageHeader) to)->pd_lsn, (XLogRecPtr) 0);
+	PageSetLSN((Page) to, (XLogRecPtr) 0);
 	((PageHeader) to)->pd_checksum = 0;
 }
 

@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "storage/itemptr.h"
 #include "utils/fmgroids.h"
+#include "utils/memutils.h"
 
 PG_MODULE_MAGIC;
 
@@ -37,8 +38,10 @@ get_tuple(IndexScanDesc scan, ScanDirection dir)
 Datum
 la_test_handler(PG_FUNCTION_ARGS)
 {
-	IndexAmRoutine *routine = GetIndexAmRoutine(F_GISTHANDLER);
+	/* the server frees it, or, from 19 on, keeps it */
+	IndexAmRoutine *routine = MemoryContextAlloc(TopMemoryContext, sizeof(IndexAmRoutine));
 
+	*routine = *GetIndexAmRoutine(F_GISTHANDLER);
 	routine->amgettuple = get_tuple;
 	PG_RETURN_POINTER(routine);
 }

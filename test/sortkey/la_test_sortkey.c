@@ -123,7 +123,11 @@ read_rows(Oid indexoid, Relation *heap, Relation *index)
 	natts = info->ii_NumIndexAttrs;
 	slot = table_slot_create(*heap, NULL);
 	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+#if PG_VERSION_NUM >= 190000
+	scan = table_beginscan(*heap, GetActiveSnapshot(), 0, NULL, SO_NONE);
+#else
 	scan = table_beginscan(*heap, GetActiveSnapshot(), 0, NULL);
+#endif
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		Datum		values[INDEX_MAX_KEYS];
