@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+#
+# dev/lib/readme.sh - the tables in README.md that are made of what was tested.
+#
+#   put_table COMMAND          between the line that names the command and the end: stdin
+#   note_servers NAME...       for the table of servers: what they are
+#   note_complete              for it: all tests have run on all servers, none has failed
+#   servers_table              the table, from the last run of dev/test
+#
+# Sourced after queue.sh, servers.sh and suites.sh, but for put_table.
+
+put_table()
+{
+	local table
+
+	table=$(mktemp "$CACHE/table.XXXXXX")
+	cat >"$table"
+	sed -i -e "\\|^<!-- $1 -->\$|,/^<!-- end -->\$/{//!d}" "$ROOT/README.md"
+	sed -i -e "\\|^<!-- $1 -->\$|r $table" "$ROOT/README.md"
+	rm -f "$table"
+}
+
+note_servers()
+{
+	local name
+
+	for name in "$@"; do
+		echo "$name $(server_version "$name") $(server_kind "$name") $(server_assertions "$name")" \
+			"$(suite_version "$name")"
+	done >"$TESTLOGS/servers"
+}
+
+note_complete()
+{
+	touch "$TESTLOGS/complete"
+}
+
+# passed_in NAME PATTERN: how many tests of the jobs of that server whose names match
+passed_in()
+{
+	local job sum=0 passed
+
+	for job in "$TESTLOGS/$1"/*.result; do
+		[[ $(basename -s .result "$job") =~ ^($2)$ ]] || continue
+		read -r passed _ <"$job"
+		sum=$((sum + passed))
+	done
+	echo "$sum"
+}
+
+origin_of()
+{
+	case $1 in
+		package) echo "Debian's package" ;;
+		built) echo "built from Debian's source package" ;;
+		binaries) echo "binary packages of PyPI and npm" ;;
+	esac
+}
+
+# servers_table: of a complete run
+servers_table()
+{
+	local name version kind assertions suite
+
+	[ -e "$TESTLOGS/complete" ] || return 1
+	echo "| PostgreSQL | | our tests | statements and index builds, as stock | PostgreSQL's regression and isolation tests, look-ahead forced |"
+	echo "|---|---|---|---|---|"
+	while read -r name version kind assertions suite; do
+		[ "$assertions" != on ] || version="$version, with assertions"
+		printf '| %s | %s | %d | %d | %d + %d%s |\n' "$version" "$(origin_of "$kind")" \
+			"$(passed_in "$name" 'regress|isolation|tap|descent|sortkey|load|method|makefile')" \
+			"$(passed_in "$name" fuzz)" "$(passed_in "$name" core-regress-64)" \
+			"$(passed_in "$name" core-isolation-64)" \
+			"$([[ $version == "$suite"* ]] || echo ", of $suite")"
+	done <"$TESTLOGS/servers"
+}
