@@ -80,15 +80,16 @@ roots_refusal()
 	fi
 }
 
-# root_sources SUITE: the machine's, for that release
+# root_sources SUITE: the machine's, for that release; what is unstable has no updates apart
 root_sources()
 {
 	local here opt uri suite
 
 	here=$(codename)
 	system_entries | sort -u | while IFS='|' read -r opt uri suite; do
-		case $suite in
-			"$here" | "$here"-updates | "$here"-security)
+		case $1:$suite in
+			sid:"$here"-*) ;;
+			*:"$here" | *:"$here"-updates | *:"$here"-security)
 				printf 'deb [%s] %s %s main\n' "$opt" "$uri" "$1${suite#"$here"}"
 				;;
 		esac
