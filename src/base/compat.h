@@ -29,6 +29,9 @@
  * The minor release of the headers that the library is built with, and the one
  * that runs.  test/t/016_minor.pl defines others.
  */
+#ifndef LA_BUILT_VERSION
+#define LA_BUILT_VERSION		PG_VERSION
+#endif
 #ifndef LA_BUILT_VERSION_NUM
 #define LA_BUILT_VERSION_NUM	PG_VERSION_NUM
 #endif

@@ -17,6 +17,9 @@
  * once in each session that loads it.  Parallel workers, which load what their
  * leader has loaded, say nothing.
  *
+ * Betas and release candidates have the number of the first release, so they are told
+ * apart by name, and none of two that differ is known.
+ *
  * Settings, views and functions do not depend on this.
  *
  * src/base/minor.c
@@ -66,6 +69,21 @@ version_text(int version)
 	return psprintf("%d.%d", version / 10000, version % 10000);
 }
 
+/* A release's name, without what a packager has added after a space. */
+static char *
+release_name(const char *version)
+{
+	return pnstrdup(version, strcspn(version, " "));
+}
+
+/* Of two that have the number of a major's first release: "19beta1", "19.0". */
+static bool
+same_release(void)
+{
+	return strcmp(release_name(LA_BUILT_VERSION),
+				  release_name(GetConfigOption("server_version", false, false))) == 0;
+}
+
 /* The rooms that are not allowed, for a reader. */
 static char *
 rooms_text(void)
@@ -85,11 +103,15 @@ rooms_text(void)
 static void
 warn(int built, int running, bool known)
 {
+	bool		by_name = built == running;
+
 	if (IsParallelWorker())
 		return;
 	ereport(WARNING,
 			(errmsg("pg_lookahead was built for PostgreSQL %s, and this is PostgreSQL %s",
-					version_text(built), version_text(running)),
+					by_name ? release_name(LA_BUILT_VERSION) : version_text(built),
+					by_name ? release_name(GetConfigOption("server_version", false, false)) :
+					version_text(running)),
 			 known ?
 			 errdetail("Look-ahead stays off where what it relies on differs between the two: %s.",
 					   rooms_text()) :
@@ -108,12 +130,13 @@ la_minor_init(void)
 	int			running = LA_RUNNING_VERSION_NUM;
 	const LaMinor *from = find_minor(built);
 	const LaMinor *to = find_minor(running);
-	bool		known = from != NULL && to != NULL;
+	bool		same = built == running && (running % 10000 > 0 || same_release());
+	bool		known = built != running && from != NULL && to != NULL;
 	bool		all = true;
 
 	for (int room = 0; room < LA_NUM_ROOMS; room++)
 	{
-		allowed[room] = built == running ||
+		allowed[room] = same ||
 			(known && from->numbers[room] == to->numbers[room]);
 		all &= allowed[room];
 	}

@@ -3,7 +3,7 @@
 # The library is built here, from the sources beside the tests, and told that it was built for
 # one minor release and that another one runs; what is to be expected of such a pair is
 # read from src/base/minor_table.h.  Checked here, for pairs that are alike, unlike in some
-# rooms, and unknown:
+# rooms, and unknown, as are betas and release candidates:
 #   1. Which rooms look ahead, and that the others leave everything to the server.
 #   2. One warning, which names both releases and these rooms: in the server's log if
 #      preloaded, in the session that loads it otherwise, and none from parallel workers.
@@ -26,6 +26,7 @@ my $top = "$FindBin::RealBin/../..";
 my @rooms = ('index scans', 'nested loops', 'hash joins', 'index builds', 'inserts into indexes');
 my $works = PostgreSQL::Test::Utils::tempdir;
 my $library = "$works/pg_lookahead";
+my $major;						# its first release's number: 180000
 
 # ---- the table ---------------------------------------------------------------
 
@@ -41,6 +42,7 @@ sub alike
 {
 	my ($built, $running) = @_;
 
+	return if $built =~ /\D/;
 	return '11111' if $built == $running;
 	return unless $numbers{$built} && $numbers{$running};
 	return join '', map { $numbers{$built}[$_] eq $numbers{$running}[$_] ? 1 : 0 } 0 .. $#rooms;
@@ -73,15 +75,26 @@ sub in_words
 {
 	my ($version) = @_;
 
+	return $version if $version =~ /\D/;
 	return int($version / 10000) . '.' . $version % 10000;
 }
 
 # Make it say that it was built for this release, and that the other one runs.  Only one file
-# knows of that, so all others are compiled once.
+# knows of that, so all others are compiled once.  A beta has the number of the first release.
 sub build
 {
 	my ($built, $running) = @_;
-	my $flags = "-I./src -DLA_BUILT_VERSION_NUM=$built";
+	my $flags = '-I./src ';
+
+	if ($built =~ /\D/)
+	{
+		$flags .= qq(-DLA_BUILT_VERSION='"$built"' -DLA_BUILT_VERSION_NUM=$major);
+		$running = $major;
+	}
+	else
+	{
+		$flags .= "-DLA_BUILT_VERSION_NUM=$built";
+	}
 
 	$flags .= " -DLA_RUNNING_VERSION_NUM=$running" if $running;
 	unlink "$works/src/base/minor.o", "$works/pg_lookahead.so";
@@ -100,6 +113,7 @@ my $node = new_server(
 	preload => 0,
 	conf => "shared_buffers = 16MB\nfsync = off\nmax_worker_processes = 8\n");
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+$major = int($version / 10000) * 10000;
 my $parallel = $version >= 160000 ? 'debug_parallel_query' : 'force_parallel_mode';
 
 $node->safe_psql(
@@ -209,8 +223,7 @@ sub check_preloaded
 my @pairs = pairs();
 cmp_ok(scalar(grep { alike(@$_) eq '11111' } @pairs), '>', 0, 'there are alike releases in the table');
 cmp_ok(scalar(grep { alike(@$_) ne '11111' } @pairs), '>', 0, 'there are unlike releases in the table');
-my $major = int($version / 10000) * 10000;
-for my $pair (@pairs, [ $major + 98, $version ], [ $version, $major + 98 ])
+for my $pair (@pairs, [ $major + 98, $version ], [ $version, $major + 98 ], [ $major / 10000 . 'rc1', $version ])
 {
 	build(@$pair);
 	check_preloaded($library, @$pair, 'built for ' . in_words($pair->[0]) . ', running ' . in_words($pair->[1]));
