@@ -44,7 +44,7 @@ sub start_statement
 	$session->query_until(qr/started/, "\\echo started\n$sql;\n$done;\n");
 	$node->poll_query_until(
 		'postgres', qq(
-		SELECT state = 'idle' AND query = '$done;' OR wait_event_type IN ('Lock', 'BufferPin')
+		SELECT state = 'idle' AND query = '$done;' OR wait_event_type = 'Lock' OR wait_event IN ('BufferPin', 'BufferCleanup')
 		FROM pg_stat_activity WHERE pid = $pid))
 	  or die "neither done nor waiting: $sql";
 	return;

@@ -283,7 +283,7 @@ sub vacuum_in_mid_scan
 	while ($handle->pumpable && !$waits)
 	{
 		$waits = $node->safe_psql('postgres',
-			q(SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vacuum' AND wait_event = 'BufferPin'));
+			q(SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vacuum' AND wait_event IN ('BufferPin', 'BufferCleanup')));
 		$handle->pump_nb;
 	}
 	$node->safe_psql('postgres', q(
