@@ -13,13 +13,14 @@ next_server()
 {
 	local package=postgresql-server-dev-$NEXT_MAJOR
 
-	sed 's/ sid main$/ experimental main/' "$MACHINE/etc/apt/sources.list" \
-		>"$MACHINE/etc/apt/sources.list.d/experimental.list"
+	root_sources experimental >"$MACHINE/etc/apt/sources.list.d/experimental.list"
+	# nothing else of that suite
+	printf '%s\n' "Package: postgresql* libpq*" "Pin: release a=experimental" "Pin-Priority: 990" \
+		>"$MACHINE/etc/apt/preferences.d/next"
 	in_root "$MACHINE" apt-get update -q &&
-		in_root "$MACHINE" apt-get install -q -y --no-install-recommends -t experimental \
+		in_root "$MACHINE" apt-get install -q -y --no-install-recommends \
 			"postgresql-$NEXT_MAJOR" gcc make libc6-dev libpq-dev &&
-		in_root "$MACHINE" bash -c "cd /tmp && apt-get download -q -t experimental $package &&
-			dpkg -x $package*.deb /"
+		in_root "$MACHINE" bash -c "cd /tmp && apt-get download -q $package && dpkg -x $package*.deb /"
 }
 
 # next_tests NAME: a strict build, and what dev/test does with pg_regress and the isolation tester

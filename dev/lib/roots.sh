@@ -88,7 +88,7 @@ root_sources()
 	here=$(codename)
 	system_entries | sort -u | while IFS='|' read -r opt uri suite; do
 		case $1:$suite in
-			sid:"$here"-*) ;;
+			sid:"$here"-* | experimental:"$here"-*) ;;
 			*:"$here" | *:"$here"-updates | *:"$here"-security)
 				printf 'deb [%s] %s %s main\n' "$opt" "$uri" "$1${suite#"$here"}"
 				;;

@@ -26,6 +26,7 @@ use Test::More;
 my $node = new_server('main', extensions => [ 'pg_buffercache', 'amcheck' ]);
 my %modes = (off => stock(), 'ring 2' => forced(ring => 2), 'ring 64' => forced());
 my @forced = ('ring 2', 'ring 64');
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 
 # dead entries, and blocks that are not all-visible
 my $table = random_table('d', 1500) . q(UPDATE d SET w = w || 'x', b = b WHERE id % 7 = 0;);
@@ -341,9 +342,12 @@ SKIP:
 
 # ---- 5. statistics ---------------------------------------------------------------------
 
+# From 19 on, scans set the visibility map when they prune, as far as the server happens to know
+# which transactions have ended; an index-only scan then fetches a row more or less.
 for my $kind (sort keys %scan)
 {
 	my %figures;
+	my $fetched = $kind eq 'index-only scan' && $version >= 190000 ? 'idx_tup_fetch > 0' : 'idx_tup_fetch';
 
 	for my $mode (sort keys %modes)
 	{
@@ -363,8 +367,8 @@ for my $kind (sort keys %scan)
 		$reader->quit;
 		$figures{$mode} = $node->safe_psql(
 			'postgres', q(
-			SELECT i.idx_scan, i.idx_tup_read, i.idx_tup_fetch, io.idx_blks_read + io.idx_blks_hit
-			FROM pg_stat_user_indexes i JOIN pg_statio_user_indexes io USING (indexrelid) WHERE i.indexrelname = 'd_a'));
+			SELECT idx_scan, idx_tup_read, ) . $fetched . q(, idx_blks_read + idx_blks_hit
+			FROM pg_stat_user_indexes i JOIN pg_statio_user_indexes USING (indexrelid) WHERE i.indexrelname = 'd_a'));
 		is($figures{$mode}, $figures{off}, "$kind, figures of the index: $mode");
 	}
 	cmp_ok((split /\|/, $figures{off})[1], '>=', 1500, "$kind: they were counted");

@@ -175,6 +175,8 @@ sub run_all
 			ROLLBACK TO a; FETCH 3 FROM c; DECLARE d NO SCROLL CURSOR FOR $query; MOVE 90 FROM d; FETCH 50 FROM c;
 			FETCH 50 FROM d; CLOSE d; FETCH 3 FROM c; COMMIT;", qr/^\d+\|\d+/, "$method, $name, cursors", @tables);
 
+		# or an index-only scan had no block to read: from 19 on, scans have set the visibility map
+		$node->safe_psql('postgres', 'BEGIN; DELETE FROM t WHERE id % 7 = 0; ROLLBACK');
 		cool(@tables);
 		my $figures = $node->safe_psql('postgres', forced() . "CREATE TEMP TABLE x AS $query; " . figures());
 		like($figures, $asynchronous ? qr/^t\|[1-9]\d/ : qr/^t\|0$/, "$method, $name: reads are " . ($asynchronous ? '' : 'not ') . 'started');

@@ -159,7 +159,7 @@ sub ask
 	$err =~ s/^psql:<stdin>:\d+: //mg;
 	$err =~ s/^background_psql: .*\n//mg;
 	# since 19, where what was canceled waited for a lock
-	$err =~ s/^CONTEXT:  waiting for \w+ on .*\n//mg;
+	$err =~ s/^CONTEXT:  waiting for \w+ on .*$//mg;
 	chomp($err);
 	return join("\n", grep { $_ ne '' } $out, $err);
 }

@@ -11,6 +11,8 @@ create extension pageinspect schema la_load;
 create extension amcheck schema la_load;
 set search_path = la_load, public;
 set client_min_messages = warning;
+-- lz4 from 19 on, where the server has it
+set default_toast_compression = pglz;
 create function la_test_load(source regclass, target regclass, padding int default 0, out tuples bigint, out ms float8)
     as :'library' language c strict;
 create function la_test_difference(source regclass, target regclass) returns text
