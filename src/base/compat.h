@@ -333,10 +333,26 @@
 
 /*
  * 19 has 64 bits for the state of a buffer, and ReadRecentBuffer() counts as a use of it
- * (commits dac328c8a682, 819dc118c0f6).
+ * (commits dac328c8a682, 819dc118c0f6).  It also keeps a pin although it returns false if this
+ * backend has the buffer pinned already, and the buffer's read is not done; so it is not to
+ * be asked then.
  */
-#if PG_VERSION_NUM < 190000
+#if PG_VERSION_NUM >= 190000
+#define la_recent_is_valid(buffer) \
+	((pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state) & BM_VALID) != 0)
+#else
 #define LA_RECENT_IS_UNCOUNTED 1
+#define la_recent_is_valid(buffer)	true
+#endif
+
+/*
+ * 19 lets an operation wait for another's read of the block, also another process's; then its
+ * own result stays unknown.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_read_is_of_another(operation)	((operation)->foreign_io)
+#else
+#define la_read_is_of_another(operation)	false
 #endif
 
 /*

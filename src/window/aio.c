@@ -31,6 +31,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
@@ -136,7 +137,8 @@ la_aio_settle(LaAio *aio, int slot, Buffer *recent)
 	Slot	   *s = &aio->slots[slot];
 
 	if (!pgaio_wref_check_done(&s->op.io_wref) ||
-		s->op.io_return.result.status != PGAIO_RS_OK)
+		!(la_read_is_of_another(&s->op) ? la_recent_is_valid(s->buffer) :
+		  s->op.io_return.result.status == PGAIO_RS_OK))
 		return false;
 	*recent = s->buffer;
 	ReleaseBuffer(s->buffer);

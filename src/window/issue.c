@@ -193,7 +193,8 @@ take_recent(Relation rel, BlockNumber block, Buffer recent, bool counted)
 {
 	if (!BufferIsValid(recent) || BufferIsLocal(recent))
 		return false;
-	if (!ReadRecentBuffer(la_rel_locator(rel), MAIN_FORKNUM, block, recent))
+	if (!la_recent_is_valid(recent) ||
+		!ReadRecentBuffer(la_rel_locator(rel), MAIN_FORKNUM, block, recent))
 		return false;
 	if (counted)
 	{

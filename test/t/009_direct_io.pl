@@ -25,7 +25,8 @@ my $node = new_server(
 	'main',
 	init => ['--data-checksums'],
 	extensions => ['pg_buffercache'],
-	conf => "shared_buffers = 8MB\nmax_connections = 30\ntemp_buffers = 800kB\n");
+	# few processes, or each one's share of so few buffers is none, as with the defaults of 19
+	conf => "shared_buffers = 8MB\nmax_connections = 30\nmax_wal_senders = 0\nmax_worker_processes = 4\ntemp_buffers = 800kB\n");
 
 if ($node->pg_version < 18)
 {
