@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# dev/fresh_lib/next.sh - the tests on a server of the next major, PostgreSQL 19.
+# dev/fresh_lib/next.sh - the tests on a server of the newest major, PostgreSQL 19.
 #
 # Debian has it in "experimental" only, built for the C library of its unstable release, so
 # it runs on a machine of that.  The headers are unpacked and not installed, since their
@@ -31,7 +31,7 @@ next_tests()
 	say "$1: $(in_root "$MACHINE" "$config" --version)"
 	test_that "$1: it compiles without a warning, and can be installed" \
 		there "$1-build" make -s -C "$CHECKOUT" PG_CONFIG="$config" with_llvm=no \
-		COPT="-DLA_TRY_$NEXT_MAJOR ${WARNINGS[*]}" install
+		COPT="${WARNINGS[*]}" install
 	test_that "$1: all of test/sql and test/specs" \
 		there "$1-installcheck" env PG_CONFIG="$config" "$CHECKOUT/test/installcheck" --all
 }

@@ -79,13 +79,13 @@ check_refusal()
 	local rc=0
 
 	config=$(server_pg_config "$1")
-	for version in 140000 190000 210000; do
+	for version in 140000 200000; do
 		out=$(printf '%s\n' '#include "postgres.h"' \
 			'#undef PG_VERSION_NUM' "#define PG_VERSION_NUM $version" \
 			'#include "base/compat.h"' |
 			LC_ALL=C "${CC:-cc}" -x c -fsyntax-only -fmax-errors=1 \
 				-I"$ROOT/src" -isystem "$("$config" --includedir-server)" - 2>&1) || true
-		if ! grep 'error: #error' <<<"$out" | grep -qE 'pg_lookahead supports PostgreSQL 15, .*18'; then
+		if ! grep 'error: #error' <<<"$out" | grep -qE 'pg_lookahead supports PostgreSQL 15, .*19'; then
 			warn "version $version is not refused by an #error of src/base/compat.h that names what is supported: $(head -n 1 <<<"$out")"
 			rc=1
 		fi

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 #
-# dev/lib/next.sh - does src/ compile for the next major, PostgreSQL 19?
+# dev/lib/next.sh - does src/ compile for the newest major, PostgreSQL 19?
 #
-# It is not supported yet, and a server of it does not run beside this Debian's C library.
+# A server of it does not run beside this Debian's C library (dev/fresh has a machine for it).
 # What can be had is its headers: Debian's suites for what comes offer them as a package,
 # which is unpacked and not installed, so nothing else of those suites is needed.
 #
 #   .cache/apt-next/         an apt configuration of their own, as in sources.sh
 #   .cache/headers/next/     the package, with the file .version beside it
 #
-# A newer package is looked for once a day.  Every file of src/ is compiled with LA_TRY_19,
-# which lifts the #error of src/base/compat.h, and with our own warnings.
+# A newer package is looked for once a day.  Every file of src/ is compiled, with our own
+# warnings.
 
 NEXT_MAJOR=19
 NEXT_SUITES=(experimental sid)
@@ -93,7 +93,7 @@ next_job()
 		return 0
 	fi
 	for file in "$ROOT"/src/*.c "$ROOT"/src/*/*.c; do
-		if "${CC:-cc}" -fsyntax-only -D_GNU_SOURCE -DLA_TRY_19 "${WARNINGS[@]}" \
+		if "${CC:-cc}" -fsyntax-only -D_GNU_SOURCE "${WARNINGS[@]}" \
 			-I"$ROOT/src" -isystem "$include" "$file"; then
 			passed=$((passed + 1))
 		else
@@ -101,6 +101,6 @@ next_job()
 		fi
 	done
 	count $passed $failed
-	note "headers of $(cat "$NEXT_HEADERS/.version"); not supported yet"
+	note "headers of $(cat "$NEXT_HEADERS/.version")"
 	[ $failed -eq 0 ]
 }

@@ -12,17 +12,8 @@
 #ifndef LA_COMPAT_H
 #define LA_COMPAT_H
 
-/*
- * 19 is not supported before all tests have passed on it.  With LA_TRY_19 it compiles, for
- * dev/lib/next.sh and for whoever goes on there.
- */
-#ifdef LA_TRY_19
-#define LA_FIRST_UNSUPPORTED	200000
-#else
-#define LA_FIRST_UNSUPPORTED	190000
-#endif
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= LA_FIRST_UNSUPPORTED
-#error "pg_lookahead supports PostgreSQL 15, 16, 17 and 18 only"
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "pg_lookahead supports PostgreSQL 15, 16, 17, 18 and 19 only"
 #endif
 
 /*
@@ -338,10 +329,13 @@
  * be asked then.
  */
 #if PG_VERSION_NUM >= 190000
-#define la_recent_is_valid(buffer) \
-	((pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state) & BM_VALID) != 0)
+#define la_buffer_state(buffer) \
+	pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state)
+#define la_recent_is_valid(buffer)	((la_buffer_state(buffer) & BM_VALID) != 0)
 #else
 #define LA_RECENT_IS_UNCOUNTED 1
+#define la_buffer_state(buffer) \
+	pg_atomic_read_u32(&GetBufferDescriptor((buffer) - 1)->state)
 #define la_recent_is_valid(buffer)	true
 #endif
 
@@ -399,8 +393,10 @@
  */
 #if PG_VERSION_NUM >= 190000
 #define LaNodeInstrumentation	NodeInstrumentation
+#define la_instr_start_time(instrument)	((instrument)->instr.starttime)
 #else
 #define LaNodeInstrumentation	Instrumentation
+#define la_instr_start_time(instrument)	((instrument)->starttime)
 #endif
 
 /*

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "executor/instrument.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "utils/builtins.h"

@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
+#include "executor/instrument.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -233,7 +234,7 @@ static char *
 print_with_copies(Execution *query)
 {
 	int			n = query->nnodes;
-	Instrumentation **saved = palloc(n * sizeof(Instrumentation *));
+	LaNodeInstrumentation **saved = palloc(n * sizeof(LaNodeInstrumentation *));
 	char	   *text = NULL;
 
 	for (int i = 0; i < n; i++)
@@ -243,9 +244,9 @@ print_with_copies(Execution *query)
 		saved[i] = ps->instrument;
 		if (ps->instrument == NULL)
 			continue;
-		ps->instrument = palloc(sizeof(Instrumentation));
+		ps->instrument = palloc(sizeof(LaNodeInstrumentation));
 		*ps->instrument = *saved[i];
-		INSTR_TIME_SET_ZERO(ps->instrument->starttime);
+		INSTR_TIME_SET_ZERO(la_instr_start_time(ps->instrument));
 	}
 	PG_TRY();
 	{
@@ -285,11 +286,9 @@ count_pins(void)
 {
 	int			n = 0;
 
-	for (int i = 0; i < NBuffers; i++)
+	for (int i = 1; i <= NBuffers; i++)
 	{
-		uint32		state = pg_atomic_read_u32(&GetBufferDescriptor(i)->state);
-
-		if (BUF_STATE_GET_REFCOUNT(state) > 0)
+		if (BUF_STATE_GET_REFCOUNT(la_buffer_state(i)) > 0)
 			n++;
 	}
 	for (int i = 0; i < NLocBuffer; i++)
