@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """The layout rules of src/, one line per violation.
 
-Includes go one way, as docs/ and the header of src/pg_lookahead.c promise:
+Includes go one way, as src/README.md shows:
 
-    pg_lookahead.c -> {scan, nestloop, hashjoin, btree, recovery}
-                   -> {window, attach} -> base
+    pg_lookahead.c -> {scan, nestloop, hashjoin, indexbuild, write}
+                   -> btree -> window -> attach -> base
 
-A feature room includes no other feature room; nestloop and scan may use
-btree/descent.h.
+A room above does not include another one beside it.  The same holds inside a room: a
+module is NAME.c and NAME.h, each function of ours is declared in the header of the file
+that defines it, and the includes between modules have no circle.  A header without a
+.c file of its name has types and inline functions only.  What a header names of ours is
+declared by what lies in the same room or below it, macros included.
+
 Project headers are named relative to src/.  The server's version is asked for in
-base/compat.h alone.  Files have a header comment and at most 800 lines.
+base/compat.h alone; what that says of a version by a macro LA_... does not divide functions
+elsewhere.  Files have a header comment and at most 800 lines, of at most 100 columns.
 
 Run by dev/lint from the top of the checkout.
 """
@@ -20,25 +25,26 @@ from pathlib import Path
 
 SRC = Path("src")
 MAX_LINES = 800
+MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
 
-FEATURES = {"scan", "nestloop", "hashjoin", "btree", "recovery"}
-MIDDLE = {"window", "attach"}
-ROOMS = FEATURES | MIDDLE | {"base"}
+ABOVE = ["scan", "nestloop", "hashjoin", "indexbuild", "write"]
+BELOW = ["btree", "window", "attach", "base"]
+ROOMS = set(ABOVE + BELOW)
 
 # room -> rooms it may include besides itself
-MAY = {room: MIDDLE | {"base"} for room in FEATURES}
-MAY |= {room: {"base"} for room in MIDDLE}
-MAY["base"] = set()
-
-# single headers that a room may use all the same
-DOORS = {("nestloop", "btree/descent.h"), ("scan", "btree/descent.h")}
+MAY = {room: set(BELOW) for room in ABOVE}
+MAY |= {room: set(BELOW[i + 1 :]) for i, room in enumerate(BELOW)}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 VERSION = re.compile(
     r"\b(PG_VERSION_NUM|PG_VERSION|PG_VERSION_STR|PG_MAJORVERSION|PG_MAJORVERSION_NUM"
     r"|PG_MINORVERSION_NUM|CATALOG_VERSION_NO|PG_CONTROL_VERSION|server_version_num)\b"
 )
+EXTERN = re.compile(r"^extern\s[^;{]*?\b(\w+)\s*\(", re.M)
+DEFINED = re.compile(r"^(?!extern|static|typedef|#)\w[^;{}()]*?\b(\w+)\s*\(|^(\w+)\(", re.M)
+OURS = re.compile(r"\b(?:la_[a-z]\w*|La[A-Z]\w+)\b")
+FEATURE = re.compile(r"^\s*#\s*(?:if|elif|ifdef|ifndef)\b.*\bLA_[A-Z]")
 
 
 def without_comments(text):
@@ -60,7 +66,7 @@ def check_include(path, room, target):
     if room is None:
         return None  # pg_lookahead.c may include every room
     other = target.split("/")[0]
-    if other == room or other in MAY[room] or (room, target) in DOORS:
+    if other == room or other in MAY[room]:
         return None
     return f'room {room} must not include "{target}"'
 
@@ -83,15 +89,84 @@ def check(path):
         yield count, f"{count} lines, at most {MAX_LINES} are allowed"
 
     code = without_comments(text).split("\n")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line.expandtabs(4)) > MAX_COLUMNS:
+            yield number, f"more than {MAX_COLUMNS} columns"
+    inside = False
     for number, line in enumerate(code, 1):
         match = INCLUDE.match(line)
         if match:
             wrong = check_include(path, room, match[1])
             if wrong:
                 yield number, wrong
+        inside = line == "{" or (inside and not line.startswith("}"))
         if rel.as_posix() != "base/compat.h":
+            if inside and FEATURE.match(line):
+                yield number, "a check of the version, by another name, inside a function"
             for name in VERSION.findall(line):
                 yield number, f"{name} belongs into src/base/compat.h"
+
+
+def modules_of(room):
+    """The room's modules: name -> {".c": text, ".h": text}, without comments."""
+    found = {}
+    for path in sorted((SRC / room).glob("*.[ch]")):
+        found.setdefault(path.stem, {})[path.suffix] = without_comments(path.read_text())
+    return found
+
+
+def circle_in(uses):
+    """A circle in {name: names}, as a list that ends as it begins, or None."""
+    done, path = set(), []
+
+    def visit(name):
+        if name in path:
+            return path[path.index(name) :] + [name]
+        if name in done:
+            return None
+        path.append(name)
+        for other in sorted(uses[name]):
+            circle = visit(other)
+            if circle:
+                return circle
+        done.add(path.pop())
+        return None
+
+    return next(filter(None, map(visit, sorted(uses))), None)
+
+
+def check_room(room):
+    """Yield what is wrong between the modules of a room."""
+    modules = modules_of(room)
+    uses = {}
+    for name, files in modules.items():
+        targets = [INCLUDE.match(line) for text in files.values() for line in text.split("\n")]
+        stems = {Path(m[1]).stem for m in targets if m and m[1].split("/")[0] == room}
+        uses[name] = stems & set(modules) - {name}
+        defined = {a or b for a, b in DEFINED.findall(files.get(".c", ""))}
+        for function in EXTERN.findall(files.get(".h", "")):
+            if function not in defined:
+                yield f"src/{room}/{name}.h: {function}() is not defined in {name}.c"
+    circle = circle_in(uses)
+    if circle:
+        yield f"src/{room}: a circle of includes: {' -> '.join(circle)}"
+
+
+def check_upward():
+    """Yield names of ours in a header that only a room above declares."""
+    declared = {}
+    texts = {p: without_comments(p.read_text()) for p in sorted(SRC.glob("*/*.h"))}
+    for path, text in texts.items():
+        names = EXTERN.findall(text) + re.findall(r"#\s*define\s+(\w+)", text)
+        names += re.findall(r"^\}\s*(\w+);|^(?:static inline[^;{]*?\b|)(la_\w+)\(", text, re.M)
+        for name in names:
+            for n in [name] if isinstance(name, str) else name:
+                declared.setdefault(n, set()).add(path.parent.name)
+    for path, text in texts.items():
+        room = path.parent.name
+        for name in sorted(set(OURS.findall(text)) & set(declared)):
+            if not declared[name] & (MAY.get(room, set()) | {room}):
+                yield f"{path}: {name} is declared above, in {', '.join(sorted(declared[name]))}"
 
 
 def main():
@@ -100,6 +175,10 @@ def main():
         for line, message in check(path):
             print(f"{path}:{line}: {message}")
             findings += 1
+    rooms = [line for room in sorted(ROOMS) for line in check_room(room)]
+    for line in rooms + list(check_upward()):
+        print(line)
+        findings += 1
     makefile = Path("Makefile")
     if makefile.exists():
         count = makefile.read_text().count("\n")

@@ -80,7 +80,7 @@ la_attach_register_feeder(la_feed_function function)
 }
 
 bool
-la_attach_feed(PlanState *scan, const LaFeed *feed)
+la_attach_feed(PlanState *scan, const LaTidSource *feed)
 {
 	return feeder != NULL && feeder(scan, feed);
 }

@@ -40,7 +40,7 @@ typedef struct LaAttachContext
 /*
  * A scan's row addresses, from a room that has found them before the scan did.
  */
-typedef struct LaFeed
+typedef struct LaTidSource
 {
 	void	   *arg;
 
@@ -50,10 +50,10 @@ typedef struct LaFeed
 	 * not known this time, the scan must look for itself.
 	 */
 	bool		(*begin) (void *arg, ItemPointer *tids, int *ntids);
-} LaFeed;
+} LaTidSource;
 
 /* Takes a scan's rows from the feed where it can; false if this scan cannot. */
-typedef bool (*la_feed_function) (PlanState *scan, const LaFeed *feed);
+typedef bool (*la_feed_function) (PlanState *scan, const LaTidSource *feed);
 
 /*
  * Offers a node to its room; limited: its rows are those that a Limit above it counts.
@@ -65,7 +65,7 @@ extern void la_attach_init(void);
 extern void la_attach_register(NodeTag tag, la_attach_function function);
 extern bool la_attach_is_registered(NodeTag tag);
 extern void la_attach_register_feeder(la_feed_function function);
-extern bool la_attach_feed(PlanState *scan, const LaFeed *feed);
+extern bool la_attach_feed(PlanState *scan, const LaTidSource *feed);
 extern void la_attach_context(PlanState *planstate, LaAttachContext *context);
 extern bool la_attach_is_all(LaDemand demand, const EState *estate);
 extern int64 la_attach_rows_wanted(const LimitState *limit);

@@ -4,7 +4,7 @@
  *
  * Running an access method ahead means that amgettuple has gone on to later rows when
  * the executor sees a row.  All that it left in the scan descriptor for that row is put
- * back (scan/queue.c): TID, recheck flags, distances, tuples.  What it keeps
+ * back (scan/rowqueue.c): TID, recheck flags, distances, tuples.  What it keeps
  * elsewhere is not: an access method may offer functions that tell something of the
  * row that its scan returned last, such as a score or where the match was, and these
  * would answer for a later row.  It may also count on being asked for a row only if that

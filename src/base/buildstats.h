@@ -12,7 +12,7 @@
 /* What became of an index build: one row each of pg_stat_lookahead_index_build. */
 typedef enum LaBuildOutcome
 {
-	LA_BUILT,
+	LA_OUTCOME_BUILT,
 	LA_LEFT_MANY_VALUES,		/* too many different values to rank them */
 	LA_LEFT_PARALLEL,			/* values would be ranked; stock's workers are
 								 * faster */

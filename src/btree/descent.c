@@ -74,7 +74,7 @@
 
 #include "base/compat.h"
 #include "btree/descent.h"
-#include "btree/key.h"
+#include "btree/searchkey.h"
 #include "btree/search.h"
 #include "window/issue.h"
 
@@ -82,7 +82,7 @@
 #define SAME_LEAF_PAUSE		256
 #define NEAR_POSITIONS		16
 #define SEPARATOR_BYTES		256 /* longer ones are not kept */
-#define MOST_MOVES			16	/* to the right, on the level of leaves */
+#define MAX_MOVES			16	/* to the right, on the level of leaves */
 
 typedef struct Separator
 {
@@ -93,7 +93,7 @@ typedef struct Separator
 
 struct LaDescent
 {
-	LaKey		key;			/* has the index, and the context of all of it */
+	LaSearchKey key;			/* has the index, and the context of all of it */
 	Relation	heap;
 	BlockNumber index_size;		/* see la_issue_exists() */
 	BlockNumber pending;		/* inner page issued last */
@@ -443,7 +443,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 		int			equal;
 
 		if (la_page_is_lost(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
-			moves > MOST_MOVES)
+			moves > MAX_MOVES)
 		{
 			_bt_relbuf(d->key.index, *leaf);
 			*leaf = InvalidBuffer;

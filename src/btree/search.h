@@ -21,7 +21,7 @@
 #include "access/nbtree.h"
 
 #include "btree/descent.h"
-#include "btree/key.h"
+#include "btree/searchkey.h"
 
 /* How far a search of a page has come. */
 typedef struct LaBounds
@@ -51,7 +51,7 @@ la_page_is_lost(Page page)
 
 /* Compare one more tuple of the page, between the bounds. */
 static inline void
-la_search_narrow(LaKey *key, Page page, LaBounds *b, OffsetNumber middle)
+la_search_narrow(LaSearchKey *key, Page page, LaBounds *b, OffsetNumber middle)
 {
 	bool		truncate = (key->options & LA_DESCENT_TRUNCATE) != 0;
 	int			from = truncate ? Min(b->low_equal, b->high_equal) : 0;
@@ -77,7 +77,7 @@ la_search_narrow(LaKey *key, Page page, LaBounds *b, OffsetNumber middle)
  * key: both bounds then are there.
  */
 static inline OffsetNumber
-la_search_page(LaKey *key, Page page, LaBounds *b)
+la_search_page(LaSearchKey *key, Page page, LaBounds *b)
 {
 	while (b->low < b->high)
 		la_search_narrow(key, page, b, b->low + (b->high - b->low) / 2);
@@ -86,7 +86,7 @@ la_search_page(LaKey *key, Page page, LaBounds *b)
 
 /* The bounds around a position near which that tuple is likely to be. */
 static inline void
-la_search_from(LaKey *key, Page page, LaBounds *b, OffsetNumber position)
+la_search_from(LaSearchKey *key, Page page, LaBounds *b, OffsetNumber position)
 {
 	OffsetNumber step = 1;
 

@@ -2,10 +2,10 @@
  * hashjoin.c
  *	  Hash joins that do not wait for memory: who is eligible, and when.
  *
- * The node is executed by a function of ours, which builds the table (build.c) and looks
+ * The node is executed by a function of ours, which builds the table (hashtable.c) and looks
  * rows up (probe.c), over hash join's own state and structures:
  *
- *		parent --> exec_join --> build.c, once --> inner child
+ *		parent --> exec_join --> hashtable.c, once --> inner child
  *						|
  *						+------> probe.c ---------> outer child
  *						|
@@ -15,7 +15,7 @@
  * Everything that decides about rows is the node's: hash values, hash clauses, join
  * clauses, filters, projection.
  *
- * Eligible is a hash join that the planner expects to fit into memory (build.c leaves
+ * Eligible is a hash join that the planner expects to fit into memory (hashtable.c leaves
  * others at once), and not one of so few rows that nothing can be won.  A Parallel Hash, whose table several processes share, remains stock's,
  * but look-ups are fetched ahead for it (shared.c).
  * Outer rows are taken ahead of the join only where nobody can tell (attach/runahead.c); in
@@ -38,7 +38,7 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin.h"
-#include "hashjoin/join.h"
+#include "hashjoin/hashjoin_int.h"
 
 /* Rows that the planner expects; a join of fewer on both sides is left alone. */
 #define TINY_INNER_ROWS	1000
@@ -134,7 +134,7 @@ static void
 prepare(LaHashJoin *join)
 {
 	join->early = (!join->small || la_force) && la_hash_may_be_early(join);
-	la_batch_prepare(join);
+	la_probebatch_prepare(join);
 	join->prepared = true;
 }
 
@@ -152,11 +152,11 @@ exec_join(PlanState *ps)
 		la_attach_context(ps, &join->ahead.context);
 		switch (la_hash_build(join))
 		{
-			case LA_BUILT:
+			case LA_HASH_BUILT:
 				break;
-			case LA_BUILT_NOTHING:
+			case LA_HASH_EMPTY:
 				return NULL;
-			case LA_BUILD_LEFT:
+			case LA_HASH_LEFT_TO_STOCK:
 				la_takeover_end(takeover);
 				return takeover->below(ps);
 		}

@@ -21,7 +21,7 @@
 #include "executor/nodeHash.h"
 #include "utils/tuplestore.h"
 
-#include "hashjoin/join.h"
+#include "hashjoin/hashjoin_int.h"
 
 #ifdef LA_HASH_NULL_STORES
 

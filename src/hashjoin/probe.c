@@ -3,7 +3,7 @@
  *	  Outer rows joined with the rows of our table.
  *
  * Behaviours
- *	A. What follows the look-up (batch.c) is ExecHashJoinImpl() for one batch, state by
+ *	A. What follows the look-up (probebatch.c) is ExecHashJoinImpl() for one batch, state by
  *	   state, with the node's own compiled hash clauses, join clauses, filter and
  *	   projection.
  *	B. Keys that are both int4 columns are compared here.
@@ -18,7 +18,7 @@
 #include "executor/nodeHash.h"
 #include "miscadmin.h"
 
-#include "hashjoin/join.h"
+#include "hashjoin/hashjoin_int.h"
 
 /*
  * The next row of the chain that satisfies the hash clauses, as in
@@ -144,7 +144,7 @@ la_probe_next(LaHashJoin *join)
 		CHECK_FOR_INTERRUPTS();
 		if (join->probe == NULL)
 		{
-			join->probe = la_batch_next(join);
+			join->probe = la_probebatch_next(join);
 			if (join->probe == NULL)
 				return end_of_outer(join);
 			econtext->ecxt_outertuple = join->probe->slot;
@@ -172,7 +172,7 @@ la_probe_next(LaHashJoin *join)
 void
 la_probe_clear(LaHashJoin *join)
 {
-	la_batch_clear(join);
+	la_probebatch_clear(join);
 	join->unmatched = join->nulls = false;
 	join->probe = NULL;
 	join->match = NULL;

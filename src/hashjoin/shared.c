@@ -4,7 +4,7 @@
  *
  * A table that several processes build together stays stock's, and so does the join.
  * What can be done beside it: between the join and its outer child, and between the Hash
- * and its child, rows are taken ahead in batches (batch.c), their hash values computed,
+ * and its child, rows are taken ahead in batches (probebatch.c), their hash values computed,
  * and what the join is going to read is fetched into the CPU's cache.
  *
  *		ExecParallelHashJoin (stock) --> exec_child --> outer child
@@ -35,7 +35,7 @@
 #include "utils/dsa.h"
 
 #include "base/guc.h"
-#include "hashjoin/join.h"
+#include "hashjoin/hashjoin_int.h"
 
 /* The first row that the table holds for this hash value, or one like it; or NULL. */
 HashJoinTuple
@@ -76,7 +76,7 @@ prepare(LaHashJoin *join)
 		join->counters.c[LA_SCANS_ATTACHED]++;
 	join->early = find_table(join) && (!join->small || la_force) &&
 		la_hash_may_be_early(join);
-	la_batch_prepare(join);
+	la_probebatch_prepare(join);
 	join->prepared = true;
 }
 
@@ -96,7 +96,7 @@ exec_child(PlanState *ps)
 	/* a table that is being built may get more buckets */
 	join->shared_buckets = table->buckets.shared;
 	join->mask = table->nbuckets - 1;
-	p = la_batch_next(join);
+	p = la_probebatch_next(join);
 	return p == NULL ? NULL : p->slot;
 }
 

@@ -18,23 +18,23 @@
  *	   the planner expects MANY_ROWS.  A join of a few cached rows pays for no more.
  *	1. PASS: exec_queue hands on the outer child's rows.  It compares two numbers:
  *	   was any block read since the row before?
- *	2. OBSERVE: after a miss, scout.c makes each row's inner reads before the row is
+ *	2. OBSERVE: after a miss, inner_prefetch.c makes each row's inner reads before the row is
  *	   handed on, and times them.
  *	3. ARMED: after enough waits for leaf pages or for heap blocks, outer rows
- *	   are taken ahead into scout.c's queue, and the reads of all of them started.
+ *	   are taken ahead into inner_prefetch.c's queue, and the reads of all of them started.
  *	4. When the policy disarms, the queue is used up first.
  *	5. Where nothing has to be read, a third policy, of outer rows, tries whether it
- *	   helps to look ahead in memory (touch.c), and keeps to it if so.
+ *	   helps to look ahead in memory (cache_prefetch.c), and keeps to it if so.
  *
  * Eligible is a join
  *	- that passes values of the outer row to the inner side, which is an index or
  *	  index-only scan of a btree, by itself or below Memoize, without ORDER BY
  *	  operators,
- *	- or an Append that chooses among such scans by these values (route.c),
+ *	- or an Append that chooses among such scans by these values (prune.c),
  *	- of a table whose access method is heap, under an MVCC snapshot, and not where
  *	  old_snapshot_threshold (15, 16) could make an early read fail,
  *	- of whose inner keys at least the first column's is an equality that can be
- *	  known ahead (keys.c; of an Append's members each for itself),
+ *	  known ahead (innerkeys.c; of an Append's members each for itself),
  *	- whose outer side may be run ahead (attach/runahead.c), and in a SERIALIZABLE
  *	  transaction only if all of it will be read: reading takes predicate locks.
  * The last two are looked at when the join would first look ahead: not at all in
@@ -60,7 +60,7 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
-#include "nestloop/join.h"
+#include "nestloop/nestloop_int.h"
 #include "nestloop/nestloop.h"
 #include "window/history.h"
 #include "window/issue.h"
@@ -85,7 +85,7 @@ typedef struct Candidate
 	int			patience;		/* outer rows until it is looked at */
 	int64		handed;			/* outer rows since the start or a rescan */
 	int64		seen_reads;		/* blocks read when we last returned */
-	LaJoin	   *join;			/* NULL until then */
+	LaNestLoop *join;			/* NULL until then */
 } Candidate;
 
 static LaNodeKind nestloops;
@@ -95,7 +95,7 @@ static void
 on_rescan(LaTakeover *takeover)
 {
 	Candidate  *c = la_takeover_container(Candidate, takeover);
-	LaJoin	   *join = c->join;
+	LaNestLoop *join = c->join;
 
 	c->handed = 0;
 	if (join == NULL)
@@ -108,11 +108,11 @@ on_rescan(LaTakeover *takeover)
 	}
 	join->handed = 0;
 	join->at_end = false;
-	la_scout_clear(join);
+	la_innerprefetch_clear(join);
 }
 
 static LaCounters
-counters_of(const LaJoin *join)
+counters_of(const LaNestLoop *join)
 {
 	LaCounters	sum = join->heap.counters;
 
@@ -124,7 +124,7 @@ counters_of(const LaJoin *join)
 static void
 on_end(LaTakeover *takeover)
 {
-	LaJoin	   *join = la_takeover_container(Candidate, takeover)->join;
+	LaNestLoop *join = la_takeover_container(Candidate, takeover)->join;
 	LaCounters	counters;
 
 	if (join == NULL)
@@ -140,7 +140,7 @@ on_end(LaTakeover *takeover)
 
 /* An inner scan that stands for all of them. */
 static LaInner *
-first_scan(LaJoin *join)
+first_scan(LaNestLoop *join)
 {
 	LaInner    *inner = join->inners;
 
@@ -154,36 +154,36 @@ first_scan(LaJoin *join)
  * *refused says why if it must not look ahead.
  */
 static bool
-make_scout(LaJoin *join, const char **refused)
+make_prefetch(LaNestLoop *join, const char **refused)
 {
 	LaInner    *first = first_scan(join);
 
-	if (!la_join_takes_all(join) && IsolationIsSerializable())
+	if (!la_nestloop_takes_all(join) && IsolationIsSerializable())
 		*refused = "not all rows may be read, and reading takes predicate locks";
 	else
 		*refused = la_runahead_refuses_outer(&join->ahead);
 	if (*refused != NULL)
 		return false;
-	if (la_keys_of(first) == NULL)
+	if (la_innerkeys_of(first) == NULL)
 	{
 		*refused = first->keys_refused;
 		return false;
 	}
 	if (join->append != NULL)
 	{
-		join->route = la_route_create(join, refused);
+		join->route = la_prune_create(join, refused);
 		if (join->route == NULL)
 			return false;
 	}
-	join->scout = la_scout_create(join);
-	return join->scout != NULL;
+	join->prefetch = la_innerprefetch_create(join);
+	return join->prefetch != NULL;
 }
 
 /*
  * The join would look ahead for the first time: may it?
  */
 static bool
-prepare(LaJoin *join)
+prepare(LaNestLoop *join)
 {
 	const char *refused = NULL;
 	MemoryContext old;
@@ -192,7 +192,7 @@ prepare(LaJoin *join)
 		return join->prepared;
 	old = MemoryContextSwitchTo(join->context);
 	join->given_up = true;
-	if (make_scout(join, &refused))
+	if (make_prefetch(join, &refused))
 	{
 		join->prepared = true;
 		join->given_up = false;
@@ -209,7 +209,7 @@ prepare(LaJoin *join)
  * visits are shorter, and gains less.
  */
 static void
-init_rows(LaJoin *join, int threshold)
+init_rows(LaNestLoop *join, int threshold)
 {
 	LaPolicyConfig config = {
 		.max_distance = 1,
@@ -230,7 +230,7 @@ init_rows(LaJoin *join, int threshold)
  * found to be no wait.
  */
 static void
-count_pass(LaJoin *join, bool missed)
+count_pass(LaNestLoop *join, bool missed)
 {
 	LaPolicy   *heap = &join->heap.policy;
 	LaPolicy   *leaf = &join->leaf.policy;
@@ -246,7 +246,7 @@ count_pass(LaJoin *join, bool missed)
 
 /* The same for memory look-ahead, which ends with a miss. */
 static void
-count_row(LaJoin *join, bool missed)
+count_row(LaNestLoop *join, bool missed)
 {
 	LaPolicy   *rows = &join->rows;
 
@@ -262,47 +262,47 @@ count_row(LaJoin *join, bool missed)
 
 /* Memory look-ahead would begin: can it? */
 static bool
-prepare_rows(LaJoin *join)
+prepare_rows(LaNestLoop *join)
 {
-	if (prepare(join) && la_scout_may_reuse(first_scan(join)))
+	if (prepare(join) && la_innerprefetch_may_reuse(first_scan(join)))
 		return true;
 	init_rows(join, -1);
 	return false;
 }
 
 static TupleTableSlot *
-next_row(LaJoin *join)
+next_row(LaNestLoop *join)
 {
 	LaPolicy   *heap = &join->heap.policy;
 	bool		missed = join->handed > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
 	TupleTableSlot *slot;
 
-	if (la_scout_is_at_end(join))
+	if (la_innerprefetch_is_at_end(join))
 		return NULL;
-	if (!la_join_is(join, LA_ARMED))
+	if (!la_nestloop_is(join, LA_ARMED))
 	{
 		missed |= heap->state == LA_OBSERVE;	/* it is made here, if any */
 		if (heap->state == LA_PASS)
 			count_pass(join, missed);
 		count_row(join, missed);
 	}
-	if (la_scout_has_rows(join) ||
-		(la_join_is(join, LA_ARMED) && prepare(join)) ||
+	if (la_innerprefetch_has_rows(join) ||
+		(la_nestloop_is(join, LA_ARMED) && prepare(join)) ||
 		(join->rows.state == LA_ARMED && prepare_rows(join)))
-		return la_scout_next(join);
-	la_scout_pass(join);
-	slot = la_join_outer_row(join);
+		return la_innerprefetch_next(join);
+	la_innerprefetch_pass(join);
+	slot = la_nestloop_outer_row(join);
 	if (heap->state == LA_OBSERVE && !TupIsNull(slot) && prepare(join))
-		la_scout_observe(join, slot);
+		la_innerprefetch_observe(join, slot);
 	return slot;
 }
 
 /* What is possible everywhere. */
 static void
-restrict_config(LaPolicyConfig *config, Relation rel, const LaJoin *join)
+restrict_config(LaPolicyConfig *config, Relation rel, const LaNestLoop *join)
 {
-	LaPolicyConfig other = la_window_config(rel, la_join_takes_all(join),
+	LaPolicyConfig other = la_window_config(rel, la_nestloop_takes_all(join),
 											join->known_by);
 
 	config->max_distance = Min(config->max_distance, other.max_distance);
@@ -310,11 +310,11 @@ restrict_config(LaPolicyConfig *config, Relation rel, const LaJoin *join)
 }
 
 static void
-init_lane(LaLane *lane, LaJoin *join, bool heaps)
+init_lane(LaLane *lane, LaNestLoop *join, bool heaps)
 {
 	LaInner    *first = first_scan(join);
 	Relation	rel = heaps ? first->heap : first->index;
-	LaPolicyConfig config = la_window_config(rel, la_join_takes_all(join),
+	LaPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
 											 join->known_by);
 
 	lane->rels = MemoryContextAlloc(join->context,
@@ -337,7 +337,7 @@ init_lane(LaLane *lane, LaJoin *join, bool heaps)
 
 /* At the first execution: only now it is known how many rows are wanted. */
 static void
-initialize(LaJoin *join)
+initialize(LaNestLoop *join)
 {
 	join->budget.limit = (Size) la_scan_memory * 1024;
 	init_lane(&join->leaf, join, false);
@@ -352,7 +352,7 @@ initialize(LaJoin *join)
  * Fill in an inner scan.  Returns false if it is not one that can be known ahead.
  */
 static bool
-init_scan(LaInner *inner, PlanState *ps, LaJoin *join)
+init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 {
 	JoinState  *node = &join->node->js;
 
@@ -409,7 +409,7 @@ partitioned_table(const AppendState *append)
  * Fill in the inner side.  Returns false if there is nothing that can be known ahead.
  */
 static bool
-init_inner(LaJoin *join)
+init_inner(LaNestLoop *join)
 {
 	PlanState  *ps = innerPlanState(join->node);
 	AppendState *append;
@@ -460,11 +460,11 @@ init_inner(LaJoin *join)
 /*
  * The candidate is worth a look.  Returns NULL if it is not eligible.
  */
-static LaJoin *
+static LaNestLoop *
 make_join(Candidate *c)
 {
 	EState	   *estate = c->node->js.ps.state;
-	LaJoin	   *join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaJoin));
+	LaNestLoop *join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaNestLoop));
 
 	join->node = c->node;
 	join->outer = outerPlanState(c->node);
@@ -515,7 +515,7 @@ exec_queue(PlanState *outer)
 {
 	Candidate  *c = la_takeover_container(Candidate,
 										  la_takeover_of(outer, LA_LAYER_OUTPUT));
-	LaJoin	   *join = c->join;
+	LaNestLoop *join = c->join;
 	TupleTableSlot *slot;
 
 	if (c->takeover.ended)
@@ -596,7 +596,7 @@ explain_source(PlanState *ps)
 {
 	static LaCounters counters;
 	LaTakeover *takeover;
-	LaJoin	   *join;
+	LaNestLoop *join;
 
 	if (!IsA(ps, NestLoopState))
 		return NULL;

@@ -27,11 +27,11 @@
 #include "nodes/nodeFuncs.h"
 
 #include "base/compat.h"
-#include "nestloop/join.h"
+#include "nestloop/nestloop_int.h"
 
 struct LaParams
 {
-	LaJoin	   *join;
+	LaNestLoop *join;
 	ParamExecData *values;
 	int			nvalues;
 	Bitmapset  *own;			/* that are used and values of the outer row */
@@ -66,7 +66,7 @@ la_params_collect(Node *node, Bitmapset **used)
  * outer row, else left alone.
  */
 LaParams *
-la_params_create(LaJoin *join, Bitmapset *used, bool *outer)
+la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer)
 {
 	LaParams   *params = palloc0(sizeof(LaParams));
 	EState	   *estate = join->estate;

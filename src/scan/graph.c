@@ -67,8 +67,8 @@
 #define NEIGHBORS_TYPE		2
 
 #define EXPAND_AHEAD		2	/* candidates whose neighbors are advised */
-#define MOST_NEIGHBORS		64	/* of each that are looked at */
-#define MOST_CANDIDATES		4096
+#define MAX_NEIGHBORS		64	/* of each that are looked at */
+#define MAX_CANDIDATES		4096
 #define RECENT_SLOTS		2048	/* a power of 2 */
 #define EF_SEARCH_DEFAULT	40
 #define EF_SEARCH_MOST		1000
@@ -106,7 +106,7 @@ typedef struct Candidate
 	double		distance;
 	ItemPointerData at;			/* where its neighbors are listed */
 	int16		n;				/* of them known, or -1 */
-	ItemPointerData elements[MOST_NEIGHBORS];
+	ItemPointerData elements[MAX_NEIGHBORS];
 } Candidate;
 
 struct LaGraph
@@ -227,7 +227,7 @@ copy_neighbors(Candidate *c, Page page)
 	if (list == NULL || length < offsetof(Neighbors, elements) ||
 		list->type != NEIGHBORS_TYPE)
 		return;
-	count = Min(list->count, MOST_NEIGHBORS);
+	count = Min(list->count, MAX_NEIGHBORS);
 	if (offsetof(Neighbors, elements) + count * sizeof(ItemPointerData) > length)
 		return;
 	memcpy(c->elements, list->elements, count * sizeof(ItemPointerData));
@@ -299,7 +299,7 @@ arm(LaGraph *g)
 		return;
 	old = MemoryContextSwitchTo(ls->context);
 	g->best = binaryheap_allocate(g->ef, compare_best, NULL);
-	g->waiting = binaryheap_allocate(MOST_CANDIDATES, compare_waiting, NULL);
+	g->waiting = binaryheap_allocate(MAX_CANDIDATES, compare_waiting, NULL);
 	g->context = AllocSetContextCreate(ls->context, "pg_lookahead graph",
 									   ALLOCSET_DEFAULT_SIZES);
 	g->recent = palloc(RECENT_SLOTS * sizeof(BlockNumber));
@@ -390,7 +390,7 @@ see_element(LaGraph *g, const char *vector, double distance)
 	(void) is_recent(g, ItemPointerGetBlockNumber(&tid));
 	mark_expanded(g, &tid);
 
-	if (add_best(g, distance) && g->waiting->bh_size < MOST_CANDIDATES &&
+	if (add_best(g, distance) && g->waiting->bh_size < MAX_CANDIDATES &&
 		ItemPointerIsValid(&e->neighbors))
 	{
 		c = MemoryContextAlloc(g->context, sizeof(Candidate));

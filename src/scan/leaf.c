@@ -41,7 +41,7 @@
  *	   is a primitive scan of its own: a batch keeps the elements' indexes.  From
  *	   17 on, nbtree restores a mark by starting the arrays again in the scan's
  *	   direction and lets the next page set them; we do the same, in the
- *	   direction that the next page will be read in (la_batch_turn_array_keys).  A
+ *	   direction that the next page will be read in (la_leafbatch_turn_array_keys).  A
  *	   page after which another primitive scan is due must not look like the
  *	   scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
  *	H. SERIALIZABLE: reading a leaf page takes a predicate lock.  No page is
@@ -63,8 +63,8 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "scan/batch.h"
-#include "scan/elements.h"
+#include "scan/leafbatch.h"
+#include "scan/arraykeys.h"
 #include "scan/shim.h"
 #include "window/issue.h"
 #include "window/window.h"
@@ -83,7 +83,7 @@ struct LaLeaves
 	LaScan	   *ls;
 	LaWindow   *window;
 	Size		bytes;			/* taken from the scan's budget */
-	LaBatches	batches;
+	LaLeafBatches batches;
 	ScanDirection dir;
 	bool		read_to_end;	/* nbtree has no more pages */
 	bool		fetch_first;	/* begin found the first row of the scan */
@@ -100,11 +100,11 @@ struct LaLeaves
 
 	bool		marked;
 	Position	mark;			/* valid unless kept */
-	LaBatch    *kept;			/* the marked batch, once it left the ring */
+	LaLeafBatch *kept;			/* the marked batch, once it left the ring */
 
-	LaElements *elements;		/* of an IN list, or NULL */
+	LaArrayKeys *elements;		/* of an IN list, or NULL */
 
-	LaBatch   **ring;			/* max_leaf_batches of them */
+	LaLeafBatch **ring;			/* max_leaf_batches of them */
 };
 
 #define ring_slot(lv, n)	((lv)->ring[(n) % (lv)->ls->max_leaf_batches])
@@ -122,20 +122,20 @@ static void foresee_restart(void *arg);
  * Copy so->currPos as the newest batch, and make the real access method step
  * off that page when it is called next.
  */
-static LaBatch *
+static LaLeafBatch *
 push_current_page(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
 	BTScanOpaque so = la_bt_opaque(ls);
 	bool		forward = ScanDirectionIsForward(lv->dir);
-	LaBatch    *b = la_batch_copy(&lv->batches, &so->currPos, so->currTuples);
+	LaLeafBatch *b = la_leafbatch_copy(&lv->batches, &so->currPos, so->currTuples);
 
 	if (BufferIsValid(so->currPos.buf))
 	{
 		IncrBufferRefCount(so->currPos.buf);
-		la_batch_own_pin(&lv->batches);
+		la_leafbatch_own_pin(&lv->batches);
 	}
-	la_batch_save_elements(&lv->batches, b, false);
+	la_leafbatch_save_elements(&lv->batches, b, false);
 #ifdef LA_BT_ARRAYS_IN_SCAN
 	if (so->needPrimScan)
 	{
@@ -186,13 +186,13 @@ static bool
 read_leaf(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
-	LaBatch    *b;
+	LaLeafBatch *b;
 
 	if (lv->read_to_end)
 		return false;
 	if (lv->elements && ls->policy.state == LA_ARMED && ls->policy.io)
-		la_elements_advance(lv->elements, lv->dir,
-							la_shim_rows_wanted(ls, lv->dir));
+		la_arraykeys_advance(lv->elements, lv->dir,
+							 la_shim_rows_wanted(ls, lv->dir));
 	ls->scan->kill_prior_tuple = false;
 	if (!la_shim_real_gettuple(ls, lv->dir))
 	{
@@ -224,7 +224,7 @@ may_read_ahead(LaLeaves *lv)
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_BATCHES);
 	return nbatches < most &&
-		la_budget_has(&ls->budget, la_batch_most_bytes(&lv->batches));
+		la_budget_has(&ls->budget, la_leafbatch_most_bytes(&lv->batches));
 }
 
 /* ------------------------------------------------------------------
@@ -236,7 +236,7 @@ static void
 forget_mark(LaLeaves *lv)
 {
 	if (lv->kept)
-		la_batch_free(&lv->batches, lv->kept);
+		la_leafbatch_free(&lv->batches, lv->kept);
 	lv->kept = NULL;
 	lv->marked = false;
 }
@@ -245,13 +245,13 @@ forget_mark(LaLeaves *lv)
 static void
 pop_batch(LaLeaves *lv)
 {
-	LaBatch    *b = ring_slot(lv, lv->head);
+	LaLeafBatch *b = ring_slot(lv, lv->head);
 
-	la_batch_apply_kills(&lv->batches, b);
+	la_leafbatch_apply_kills(&lv->batches, b);
 	if (lv->marked && lv->kept == NULL && lv->mark.batch == lv->head)
 		lv->kept = b;
 	else
-		la_batch_free(&lv->batches, b);
+		la_leafbatch_free(&lv->batches, b);
 	lv->head++;
 }
 
@@ -273,13 +273,13 @@ take_mark(LaLeaves *lv)
 	}
 	else if (BTScanPosIsValid(so->markPos))
 	{
-		lv->kept = la_batch_copy(&lv->batches, &so->markPos, so->markTuples);
-		la_batch_save_elements(&lv->batches, lv->kept, true);
+		lv->kept = la_leafbatch_copy(&lv->batches, &so->markPos, so->markTuples);
+		la_leafbatch_save_elements(&lv->batches, lv->kept, true);
 		lv->marked = true;
 		lv->mark.item = so->markPos.itemIndex;
 		/* its pin is the batch's now */
 		if (BufferIsValid(so->markPos.buf))
-			la_batch_own_pin(&lv->batches);
+			la_leafbatch_own_pin(&lv->batches);
 		BTScanPosInvalidate(so->markPos);
 	}
 }
@@ -290,9 +290,9 @@ give_mark(LaLeaves *lv)
 {
 	if (!lv->marked)
 		return;
-	la_batch_give_mark(&lv->batches,
-					   lv->kept ? lv->kept : ring_slot(lv, lv->mark.batch),
-					   lv->mark.item);
+	la_leafbatch_give_mark(&lv->batches,
+						   lv->kept ? lv->kept : ring_slot(lv, lv->mark.batch),
+						   lv->mark.item);
 	forget_mark(lv);
 }
 
@@ -321,7 +321,7 @@ hand_over(LaLeaves *lv)
 static Size
 own_bytes(LaScan *ls)
 {
-	return sizeof(LaLeaves) + ls->max_leaf_batches * sizeof(LaBatch *) +
+	return sizeof(LaLeaves) + ls->max_leaf_batches * sizeof(LaLeafBatch *) +
 		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
@@ -356,7 +356,7 @@ create(LaScan *ls)
 
 	lv->ls = ls;
 	lv->batches.ls = ls;
-	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaBatch *));
+	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
 	lv->window = la_window_create(&ls->scan->heapRelation, 1, producer,
 								  &ls->policy, &ls->counters, &ls->budget);
 	lv->bytes = own_bytes(ls);
@@ -375,9 +375,9 @@ release(LaScan *ls)
 	LaLeaves   *lv = ls->leaves;
 
 	Assert(!ls->active);
-	la_batch_free_spare(&lv->batches);
+	la_leafbatch_free_spare(&lv->batches);
 	if (lv->elements)
-		la_elements_free(ls, lv->elements);
+		la_arraykeys_free(ls, lv->elements);
 	la_budget_return(&ls->budget, lv->bytes);
 	la_window_free(lv->window);
 	pfree(lv->ring);
@@ -395,7 +395,7 @@ la_leaf_begin(LaScan *ls, ScanDirection dir)
 	IndexFetchHeapData *hscan = la_heap_fetch(ls);
 	LaLeaves   *lv = ls->leaves;
 	bool		fresh = !BTScanPosIsValid(so->currPos);
-	LaBatch    *b;
+	LaLeafBatch *b;
 
 	if (fresh && !la_shim_real_gettuple(ls, dir))
 	{
@@ -416,12 +416,12 @@ la_leaf_begin(LaScan *ls, ScanDirection dir)
 
 	/* the arrays may be others in each scan */
 	if (lv->elements)
-		la_elements_free(ls, lv->elements);
-	lv->elements = la_elements_create(ls);
+		la_arraykeys_free(ls, lv->elements);
+	lv->elements = la_arraykeys_create(ls);
 
 	b = push_current_page(lv);
 	for (int i = 0; i < so->numKilled; i++)
-		la_batch_kill(&lv->batches, b, so->killedItems[i]);
+		la_leafbatch_kill(&lv->batches, b, so->killedItems[i]);
 	so->numKilled = 0;
 	take_mark(lv);
 	if (!IsolationIsSerializable() &&
@@ -453,7 +453,7 @@ la_leaf_drop(LaScan *ls)
 
 /* Index scans that are not index-only need every heap row. */
 static bool
-heap_needed(LaLeaves *lv, LaBatch *b, int item)
+heap_needed(LaLeaves *lv, LaLeafBatch *b, int item)
 {
 	return b->heap == NULL ||
 		la_shim_heap_needed(lv->ls, &b->pos->items[item].heapTid,
@@ -461,14 +461,14 @@ heap_needed(LaLeaves *lv, LaBatch *b, int item)
 }
 
 static bool
-outside(LaLeaves *lv, const LaBatch *b, int item)
+outside(LaLeaves *lv, const LaLeafBatch *b, int item)
 {
 	return ScanDirectionIsForward(lv->dir) ? item > b->pos->lastItem :
 		item < b->pos->firstItem;
 }
 
 static int
-first_item(LaLeaves *lv, const LaBatch *b)
+first_item(LaLeaves *lv, const LaLeafBatch *b)
 {
 	return ScanDirectionIsForward(lv->dir) ? b->pos->firstItem :
 		b->pos->lastItem;
@@ -486,7 +486,7 @@ foresee_visit(void *arg, LaForeseen *visit)
 
 	while (lv->nforeseen - lv->nconsumed < wanted)
 	{
-		LaBatch    *b;
+		LaLeafBatch *b;
 		ItemPointer tid;
 		BlockNumber block;
 		int			item;
@@ -547,7 +547,7 @@ return_item(LaLeaves *lv)
 {
 	LaScan	   *ls = lv->ls;
 	IndexScanDesc scan = ls->scan;
-	LaBatch    *b = ring_slot(lv, lv->head);
+	LaLeafBatch *b = ring_slot(lv, lv->head);
 	BTScanPosItem *item = &b->pos->items[lv->item];
 	BlockNumber block = ItemPointerGetBlockNumber(&item->heapTid);
 
@@ -591,7 +591,7 @@ bool
 la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 {
 	LaLeaves   *lv = ls->leaves;
-	LaBatch    *b = ring_slot(lv, lv->head);
+	LaLeafBatch *b = ring_slot(lv, lv->head);
 
 	if (lv->fetch_first)
 	{
@@ -600,14 +600,14 @@ la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 	}
 	if (ls->scan->kill_prior_tuple)
 	{
-		la_batch_kill(&lv->batches, b, lv->item);
+		la_leafbatch_kill(&lv->batches, b, lv->item);
 		ls->scan->kill_prior_tuple = false;
 	}
 
 	if (dir != lv->dir)
 	{
 		/* behaviour E */
-		la_batch_give_position(&lv->batches, b, lv->item, dir);
+		la_leafbatch_give_position(&lv->batches, b, lv->item, dir);
 		hand_over(lv);
 		return la_shim_real_gettuple(ls, dir);
 	}

@@ -2,7 +2,7 @@
  * method.c
  *	  What look-ahead knows of index access methods other than btree.
  *
- * queue.c runs any access method ahead through amgettuple alone.  What it cannot
+ * rowqueue.c runs any access method ahead through amgettuple alone.  What it cannot
  * do that way is here, for the methods whose scan state we know:
  *
  *	hash	An entry's place is currPos.  Dead entries are handed to
@@ -61,7 +61,7 @@
  */
 
 void
-la_dead_flush(LaScan *ls, LaDead *dead)
+la_killed_flush(LaScan *ls, LaKilledItems *dead)
 {
 	if (dead->n == 0)
 		return;
@@ -74,15 +74,15 @@ la_dead_flush(LaScan *ls, LaDead *dead)
  * An entry that the access method has left behind is dead.
  */
 void
-la_dead_add(LaScan *ls, LaDead *dead, const LaEntry *entry)
+la_killed_add(LaScan *ls, LaKilledItems *dead, const LaIndexEntry *entry)
 {
 	if (ls->method->kill == NULL || entry->page == InvalidBlockNumber)
 		return;
 	if (entry->page != dead->page || entry->lsn != dead->lsn)
-		la_dead_flush(ls, dead);
+		la_killed_flush(ls, dead);
 	if (dead->entries == NULL)
 		dead->entries = MemoryContextAlloc(ls->context,
-										   MaxIndexTuplesPerPage * sizeof(LaEntry));
+										   MaxIndexTuplesPerPage * sizeof(LaIndexEntry));
 	dead->page = entry->page;
 	dead->lsn = entry->lsn;
 	if (dead->n < MaxIndexTuplesPerPage)
@@ -91,7 +91,7 @@ la_dead_add(LaScan *ls, LaDead *dead, const LaEntry *entry)
 
 /* No entry of the queue is left that could be reported dead. */
 void
-la_dead_unpin(LaDead *dead)
+la_killed_unpin(LaKilledItems *dead)
 {
 	for (Size i = 0; i < lengthof(dead->pins); i++)
 	{
@@ -107,7 +107,7 @@ la_dead_unpin(LaDead *dead)
  */
 
 static void
-hash_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
+hash_locate(LaScan *ls, LaKilledItems *dead, LaIndexEntry *entry)
 {
 	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
 	Buffer		buckets[2] = {so->hashso_bucket_buf, so->hashso_split_bucket_buf};
@@ -127,7 +127,7 @@ hash_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
 }
 
 static void
-hash_kill(LaScan *ls, LaDead *dead)
+hash_kill(LaScan *ls, LaKilledItems *dead)
 {
 	IndexScanDesc scan = ls->scan;
 	HashScanOpaque so = (HashScanOpaque) scan->opaque;
@@ -179,7 +179,7 @@ hash_issue_pages(LaScan *ls)
  */
 
 static void
-gist_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
+gist_locate(LaScan *ls, LaKilledItems *dead, LaIndexEntry *entry)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 
@@ -192,7 +192,7 @@ gist_locate(LaScan *ls, LaDead *dead, LaEntry *entry)
 }
 
 static void
-gist_kill(LaScan *ls, LaDead *dead)
+gist_kill(LaScan *ls, LaKilledItems *dead)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 	pairingheap *queue = so->queue;
@@ -230,21 +230,21 @@ gist_kill(LaScan *ls, LaDead *dead)
 }
 
 static void
-gist_take_dead(LaScan *ls, LaDead *dead)
+gist_take_dead(LaScan *ls, LaKilledItems *dead)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
-	LaEntry		entry = {.page = so->curBlkno,.lsn = so->curPageLSN};
+	LaIndexEntry entry = {.page = so->curBlkno,.lsn = so->curPageLSN};
 
 	for (int i = 0; i < so->numKilled; i++)
 	{
 		entry.offset = so->killedItems[i];
-		la_dead_add(ls, dead, &entry);
+		la_killed_add(ls, dead, &entry);
 	}
 	so->numKilled = 0;
 }
 
 static bool
-gist_give_dead(LaScan *ls, LaDead *dead)
+gist_give_dead(LaScan *ls, LaKilledItems *dead)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 

@@ -15,7 +15,7 @@
  *	- of an index whose access method returns rows one by one (amgettuple), may be
  *	  run ahead (base/accessmethod.c), and is not in
  *	  pg_lookahead.excluded_access_methods; one that is not btree only if the scan cannot turn or return to a mark, is not
- *	  parallel, and orders by distances that are passed by value (queue.c);
+ *	  parallel, and orders by distances that are passed by value (rowqueue.c);
  *	- of a table whose access method is heap,
  *	- under an MVCC snapshot,
  *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could
@@ -58,7 +58,7 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
-#include "scan/batch.h"
+#include "scan/leafbatch.h"
 #include "scan/scan.h"
 #include "scan/shim.h"
 #include "window/issue.h"
@@ -87,7 +87,7 @@ at_most_one_row(Relation index, ScanKey keys, int nkeys)
 	return fixed == (uint32) (((uint64) 1 << ncolumns) - 1);
 }
 
-/* An access method that is run ahead by queue.c. */
+/* An access method that is run ahead by rowqueue.c. */
 static bool
 eligible_other(PlanState *ps, Relation heap, Relation index)
 {
@@ -206,7 +206,7 @@ static bool
 is_worth_attaching(PlanState *ps, IndexScanDesc scan, ScanDirection order)
 {
 	return scan != NULL &&
-		la_batch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
+		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
 }
 
 /* What attaches a node of one kind; missed: its last call had to read a block. */
@@ -328,7 +328,7 @@ is_stock_or_ours(PlanState *ps)
  * if it is not yet.
  */
 static bool
-feed_index_scan(PlanState *ps, const LaFeed *feed)
+feed_index_scan(PlanState *ps, const LaTidSource *feed)
 {
 	IndexScanDesc scan;
 	LaScan	   *ls;

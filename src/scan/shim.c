@@ -57,7 +57,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "catalog/pg_am.h"
-#include "scan/batch.h"
+#include "scan/leafbatch.h"
 #include "scan/graph.h"
 #include "scan/method.h"
 #include "scan/shim.h"
@@ -170,7 +170,7 @@ observe(LaScan *ls, BlockNumber block)
 }
 
 /*
- * leaf.c or queue.c returns a row of another block.  While the policy is not
+ * leaf.c or rowqueue.c returns a row of another block.  While the policy is not
  * armed, what is still in the window is not waited for; and what was read since
  * the last time is the previous block, if it was not cached.
  */
@@ -235,9 +235,9 @@ next_row(LaScan *ls, ScanDirection dir)
 static bool
 begin(LaScan *ls, ScanDirection dir, bool *found)
 {
-	if (ls->method ? !la_queue_may_begin(ls, dir) : !la_leaf_may_begin(ls, dir))
+	if (ls->method ? !la_rowqueue_may_begin(ls, dir) : !la_leaf_may_begin(ls, dir))
 		return false;
-	*found = ls->method ? la_queue_begin(ls, dir) : la_leaf_begin(ls, dir);
+	*found = ls->method ? la_rowqueue_begin(ls, dir) : la_leaf_begin(ls, dir);
 	return true;
 }
 
@@ -262,7 +262,7 @@ attend(LaScan *ls, ScanDirection dir)
 		return found;
 
 	if (ls->moved_page != InvalidBlockNumber)
-		la_batch_turn_array_keys(ls, dir);
+		la_leafbatch_turn_array_keys(ls, dir);
 	found = next_row(ls, dir);
 	ls->ended = !found;
 	if (ls->policy.state == LA_OBSERVE && found)
@@ -309,7 +309,7 @@ shim_gettuple_btree(IndexScanDesc scan, ScanDirection dir)
 	if (ls->active)
 		return la_leaf_gettuple(ls, dir);
 	if (ls->fed)
-		return la_fed_gettuple(ls, dir);
+		return la_tidsource_gettuple(ls, dir);
 	return pass_row(ls, dir, true);
 }
 
@@ -318,11 +318,11 @@ shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	return ls->active ? la_queue_gettuple(ls, dir) : pass_row(ls, dir, false);
+	return ls->active ? la_rowqueue_gettuple(ls, dir) : pass_row(ls, dir, false);
 }
 
 /*
- * Before the scan starts over or ends: what leaf.c or queue.c holds goes, and the policy
+ * Before the scan starts over or ends: what leaf.c or rowqueue.c holds goes, and the policy
  * learns how long the scan was.
  */
 static void
@@ -330,11 +330,11 @@ finish_scan(LaScan *ls)
 {
 	bool		started = ls->last_dir != NoMovementScanDirection;
 
-	la_fed_settle(ls);
+	la_tidsource_settle(ls);
 	if (ls->leaves != NULL)
 		la_leaf_drop(ls);
 	if (ls->queue != NULL)
-		la_queue_drop(ls);
+		la_rowqueue_drop(ls);
 	if (started)
 		la_policy_rescan(&ls->policy, !ls->ended);
 	la_history_note(ls->indexrelid, &ls->policy);
@@ -350,7 +350,7 @@ shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	finish_scan(ls);
-	if (ls->feed.begin != NULL && la_fed_begin(ls, keys, nkeys))
+	if (ls->feed.begin != NULL && la_tidsource_begin(ls, keys, nkeys))
 		return;
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys);

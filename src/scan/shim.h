@@ -26,7 +26,7 @@
 #define HEAP_NOT_NEEDED 2
 
 typedef struct LaLeaves LaLeaves;
-typedef struct LaQueue LaQueue;
+typedef struct LaRowQueue LaRowQueue;
 
 typedef struct LaScan
 {
@@ -62,14 +62,14 @@ typedef struct LaScan
 
 	/* look-ahead: one of the two, NULL until first armed */
 	LaLeaves   *leaves;			/* btree */
-	LaQueue    *queue;			/* other access methods */
+	LaRowQueue *queue;			/* other access methods */
 	const struct LaMethod *method;	/* NULL: btree */
 	struct LaGraph *graph;		/* HNSW, or NULL */
 	bool		active;			/* it owns the position */
 	BlockNumber index_size;		/* see la_issue_exists() */
 
-	/* rows found by another room, fed.c */
-	LaFeed		feed;			/* begin is NULL: none */
+	/* rows found by another room, tidsource.c */
+	LaTidSource feed;			/* begin is NULL: none */
 	bool		fed;			/* this scan's rows are */
 	ItemPointer fed_tids;
 	int			nfed;
@@ -95,10 +95,10 @@ extern void la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block);
 extern void la_shim_only_feed(LaScan *ls);
 extern int64 la_shim_rows_wanted(LaScan *ls, ScanDirection dir);
 
-/* fed.c */
-extern bool la_fed_begin(LaScan *ls, ScanKey keys, int nkeys);
-extern void la_fed_settle(LaScan *ls);
-extern bool la_fed_gettuple(LaScan *ls, ScanDirection dir);
+/* tidsource.c */
+extern bool la_tidsource_begin(LaScan *ls, ScanKey keys, int nkeys);
+extern void la_tidsource_settle(LaScan *ls);
+extern bool la_tidsource_gettuple(LaScan *ls, ScanDirection dir);
 
 /* leaf.c */
 extern bool la_leaf_may_begin(LaScan *ls, ScanDirection dir);
@@ -108,10 +108,10 @@ extern void la_leaf_mark(LaScan *ls);
 extern bool la_leaf_restore(LaScan *ls);
 extern void la_leaf_drop(LaScan *ls);
 
-/* queue.c */
-extern bool la_queue_may_begin(LaScan *ls, ScanDirection dir);
-extern bool la_queue_begin(LaScan *ls, ScanDirection dir);
-extern bool la_queue_gettuple(LaScan *ls, ScanDirection dir);
-extern void la_queue_drop(LaScan *ls);
+/* rowqueue.c */
+extern bool la_rowqueue_may_begin(LaScan *ls, ScanDirection dir);
+extern bool la_rowqueue_begin(LaScan *ls, ScanDirection dir);
+extern bool la_rowqueue_gettuple(LaScan *ls, ScanDirection dir);
+extern void la_rowqueue_drop(LaScan *ls);
 
 #endif							/* LA_SHIM_H */

@@ -60,7 +60,7 @@
  *	   waits, else issued like others, and tried again later.  (With half of them,
  *	   the kernel's read-ahead of 128 kB would keep every third read a wait.)  A
  *	   trial has its answer when the blocks are visited, so until then no more
- *	   than MOST_UNDECIDED of them are foreseen (window.c).  Reads from block to
+ *	   than MAX_UNDECIDED of them are foreseen (window.c).  Reads from block to
  *	   next block are the kernel's always: waits there mean that the disk is busy
  *	   with large requests, and small ones of ours would only disturb it.
  *	   In nested loops waits close to the previous block are no evidence, but end

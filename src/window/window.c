@@ -70,7 +70,7 @@
 
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
-#define MOST_UNDECIDED	16
+#define MAX_UNDECIDED	16
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256
 #define RING_FACTOR		4		/* ring slots per block of max_distance */
@@ -298,9 +298,9 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	w->policy = policy;
 	w->counters = counters;
 	w->mask = slots_of(policy) - 1;
-	w->last_foreseen = LA_NO_PLACE;
+	w->last_foreseen = LA_NO_BLOCK;
 	for (int i = 0; i < RECENT_SLOTS; i++)
-		w->recent[i].place = LA_NO_PLACE;
+		w->recent[i].place = LA_NO_BLOCK;
 	if (uses_aio(rels[0]))
 		w->aio = la_aio_create(aio_slots(policy), budget);
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
@@ -325,7 +325,7 @@ la_window_clear(LaWindow *w)
 	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight + w->landed;
 	w->in_flight = w->landed = 0;
 	w->head = w->page_touched = w->tail;
-	w->last_foreseen = LA_NO_PLACE;
+	w->last_foreseen = LA_NO_BLOCK;
 	w->run = w->near_run = w->undecided = 0;
 }
 
@@ -483,7 +483,7 @@ static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
 	Visit	   *v = &w->ring[w->tail & w->mask];
-	uint64		place = la_place_of(f->rel, f->block);
+	uint64		place = la_block_id(f->rel, f->block);
 	bool		follows = false;
 
 	v->block = f->block;
@@ -543,7 +543,7 @@ top_up(LaWindow *w)
 	int			max_distance = w->policy->config.max_distance;
 
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
-		   w->undecided < MOST_UNDECIDED &&
+		   w->undecided < MAX_UNDECIDED &&
 		   (w->aio == NULL || la_aio_has_room(w->aio)) &&
 		   w->producer.next_visit(w->producer.arg, &f))
 		foresee(w, &f);
@@ -649,7 +649,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 	else
 	{
 		w->producer.restart(w->producer.arg);
-		w->last_foreseen = la_place_of(rel, block);
+		w->last_foreseen = la_block_id(rel, block);
 		(void) is_recent(w, w->last_foreseen);
 	}
 

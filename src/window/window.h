@@ -29,8 +29,8 @@ typedef struct LaForeseen
 } LaForeseen;
 
 /* A block of a relation, as a number; neighbours have neighbouring numbers. */
-#define la_place_of(rel, block) (((uint64) (rel) << 32) | (block))
-#define LA_NO_PLACE				(PG_UINT64_MAX - 1) /* nobody's neighbour */
+#define la_block_id(rel, block) (((uint64) (rel) << 32) | (block))
+#define LA_NO_BLOCK				(PG_UINT64_MAX - 1) /* nobody's neighbour */
 
 typedef struct LaProducer
 {

@@ -154,7 +154,7 @@ TYPES = {
     "jsonb": ("jsonb", ["jsonb_build_object('k', {k})", "to_jsonb({k} % 300)"], ["null", "[]", "{}", '""', "true"], []),
     "tsvector": ("tsvector", ["to_tsvector('simple', 'a' || {k} % 90 || ' b')"], [""], []),
 }
-# those that have a code of their own (src/btree/sortkey.c) oftener than the others
+# those that have a code of their own (src/indexbuild/normalizedkey.c) oftener than the others
 OFTEN = ["int4", "int4", "int8", "text", "text", "text", "text", "varchar", "bpchar", "numeric", "numeric", "float8", "timestamp",
          "interval", "uuid", "bytea", "bytea", "enum", "inet", "varbit", "bool"]
 TEXTS = ("text", "varchar", "bpchar", "name", "domain")

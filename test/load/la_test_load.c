@@ -1,6 +1,6 @@
 /*
  * la_test_load.c
- *	  Indexes written by src/btree/load.c against those that the server wrote.
+ *	  Indexes written by src/indexbuild/load.c against those that the server wrote.
  *
  * The module contains load.c and pages.c themselves (see Makefile), so nothing of them has
  * to be exported for tests.
@@ -36,7 +36,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "btree/load.h"
+#include "indexbuild/load.h"
 
 PG_MODULE_MAGIC;
 

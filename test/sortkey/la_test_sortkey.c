@@ -1,8 +1,8 @@
 /*
  * la_test_sortkey.c
- *	  Keys of src/btree/sortkey.c against the operator classes' comparison functions.
+ *	  Keys of src/indexbuild/normalizedkey.c against the operator classes' comparison functions.
  *
- * The module contains sortkey.c and encode.c themselves (see Makefile), so nothing of
+ * The module contains normalizedkey.c and encode.c themselves (see Makefile), so nothing of
  * them has to be exported for tests.
  *
  *	la_test_sortkey(index, most)
@@ -10,7 +10,7 @@
  *		stored, and encodes them.  Then compares each row with each other one, if there
  *		are not more than `most`, otherwise each with its neighbours in the order of the
  *		keys and with `most` that are drawn; by memcmp of the keys and by the comparison
- *		function.  Checks what sortkey.c guarantees, and that what is written and
+ *		function.  Checks what normalizedkey.c guarantees, and that what is written and
  *		returned does not depend on the room.
  *		Returns how many rows and pairs there were, how many of the pairs were equal,
  *		how many rows had nulls, how many violations of any kind there were, and what the
@@ -44,7 +44,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "btree/sortkey.h"
+#include "indexbuild/normalizedkey.h"
 
 PG_MODULE_MAGIC;
 
@@ -67,7 +67,7 @@ typedef struct Row
 typedef struct Rows
 {
 	Relation	index;
-	LaSortKey  *encoder;
+	LaNormalizedKey  *encoder;
 	Row		   *rows;
 	int64		count;
 	int64		with_null;
@@ -113,10 +113,10 @@ read_rows(Oid indexoid, Relation *heap, Relation *index)
 	*index = index_open(indexoid, AccessShareLock);
 	r->index = *index;
 	r->rows = palloc(room * sizeof(Row));
-	r->encoder = la_sortkey_create(*index, NULL, &why);
+	r->encoder = la_normkey_create(*index, NULL, &why);
 	/* what has no code of its own */
 	if (r->encoder == NULL)
-		r->encoder = la_sortkey_create(*index, &ranking, &why);
+		r->encoder = la_normkey_create(*index, &ranking, &why);
 	if (r->encoder == NULL)
 		elog(ERROR, "neither coded nor ranked: %s", why);
 	info = BuildIndexInfo(*index);
@@ -179,7 +179,7 @@ check_room(Rows *r, const Row *row, int room, bool null_expected)
 	int			length;
 
 	memset(to, GUARD_BYTE, room + GUARD);
-	length = la_sortkey_encode(r->encoder, row->values, row->isnull, to, room, &has_null);
+	length = la_normkey_encode(r->encoder, row->values, row->isnull, to, room, &has_null);
 	if (length != row->length)
 		violation(r, psprintf("length %d with a room of %d, otherwise %d", length, room, row->length), row, NULL);
 	else if (length <= room && memcmp(to, row->key, length) != 0)
@@ -209,12 +209,12 @@ encode_row(Rows *r, Row *row)
 	for (int i = 0; i < nkeys; i++)
 		null_expected |= row->isnull[i];
 	r->with_null += null_expected;
-	length = la_sortkey_encode(r->encoder, row->values, row->isnull, buffer, 8192, &has_null);
+	length = la_normkey_encode(r->encoder, row->values, row->isnull, buffer, 8192, &has_null);
 	if (length > 8192)
 	{
 		pfree(buffer);
 		buffer = palloc(length);
-		la_sortkey_encode(r->encoder, row->values, row->isnull, buffer, length, &has_null);
+		la_normkey_encode(r->encoder, row->values, row->isnull, buffer, length, &has_null);
 	}
 	row->key = buffer;
 	row->length = length;
@@ -341,7 +341,7 @@ la_test_sortkey_why(PG_FUNCTION_ARGS)
 {
 	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
 	const char *why = NULL;
-	LaSortKey  *key = la_sortkey_create(index, NULL, &why);
+	LaNormalizedKey  *key = la_normkey_create(index, NULL, &why);
 
 	index_close(index, AccessShareLock);
 	if (key != NULL)
@@ -372,7 +372,7 @@ la_test_sortkey_time(PG_FUNCTION_ARGS)
 		{
 			bool		has_null;
 
-			bytes += la_sortkey_encode(r->encoder, r->rows[i].values, r->rows[i].isnull, to, 64 * 1024, &has_null);
+			bytes += la_normkey_encode(r->encoder, r->rows[i].values, r->rows[i].isnull, to, 64 * 1024, &has_null);
 		}
 		INSTR_TIME_SET_CURRENT(time);
 		INSTR_TIME_SUBTRACT(time, start);

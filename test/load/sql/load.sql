@@ -1,5 +1,5 @@
 --
--- load - indexes written by src/btree/load.c are, byte for byte, those of the server.
+-- load - indexes written by src/indexbuild/load.c are, byte for byte, those of the server.
 --
 -- Each index is built by the server, and a second one of the same definition is loaded with
 -- the rows of the first.

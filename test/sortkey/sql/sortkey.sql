@@ -1,5 +1,5 @@
 --
--- sortkey - keys of src/btree/sortkey.c order rows as the operator classes do.
+-- sortkey - keys of src/indexbuild/normalizedkey.c order rows as the operator classes do.
 --
 -- Indexes have a predicate that is never true: only the rows and the definition count, and
 -- no value is too long.

@@ -1,0 +1,411 @@
+/*
+ * searchkey.c
+ *	  A search key, and how it is compared with the tuples of a stock btree index.
+ *
+ * A key is a value for each of the index's first columns.  If it has all of them, it may
+ * have a row address, too: then it is the place of one entry and no longer that of all that
+ * equal it.  Comparing a key with a tuple goes from column to column up to the first that
+ * differs:
+ *
+ *		tuple   | header | nulls? | a, fixed | b, varlena | c |
+ *		                            ^ offset known          ^ found by one pass
+ *
+ * A pivot tuple may lack its last columns, and its row address; what it lacks
+ * is smaller than any value (nbtree's README, "Notes about suffix truncation").  Nulls
+ * equal each other, as they do in nbtree's order.  A row address equals a posting list
+ * between whose first and last one it is.
+ *
+ * Of the ideas in descent.c's header, ITERATE and TYPED are carried out here, and
+ * TRUNCATE is what la_key_compare() is told to skip and tells to be equal.
+ *
+ * Invariants
+ *	- Answers are those of the operator class's comparison function; where that is
+ *	  not sure of a value (it is compressed, or compared by a collation), the function
+ *	  itself is called.
+ *	- Comparison raises no error that a comparison by nbtree for the same key would
+ *	  not raise.
+ *
+ * src/btree/searchkey.c
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/pg_am.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/uuid.h"
+
+#include "base/compat.h"
+#include "base/locale.h"
+#include "btree/descent.h"
+#include "btree/searchkey.h"
+
+/* Comparison functions whose answers are those of a simple comparison. */
+static LaCompareKind
+kind_of(Oid function, Oid collation, int16 length)
+{
+	switch (function)
+	{
+		case F_BTINT2CMP:
+		case F_BTINT24CMP:
+		case F_BTINT28CMP:
+		case F_BTINT4CMP:
+		case F_BTINT42CMP:
+		case F_BTINT48CMP:
+		case F_BTINT8CMP:
+		case F_BTINT82CMP:
+		case F_BTINT84CMP:
+		case F_DATE_CMP:
+		case F_TIME_CMP:
+		case F_TIMESTAMP_CMP:
+		case F_TIMESTAMPTZ_CMP:
+			return length == 2 ? COMPARE_INT16 :
+				length == 4 ? COMPARE_INT32 :
+				length == 8 ? COMPARE_INT64 : COMPARE_FUNCTION;
+
+		case F_BTOIDCMP:
+			return COMPARE_OID;
+
+		case F_UUID_CMP:
+			return COMPARE_UUID;
+
+		case F_BYTEACMP:
+			return COMPARE_BYTES;
+
+		case F_BTTEXTCMP:
+			return la_collation_is_c(collation) ? COMPARE_BYTES :
+				COMPARE_FUNCTION;
+
+		default:
+			return COMPARE_FUNCTION;
+	}
+}
+
+/*
+ * The key has no columns at first.  They may be added later; all other memory is the
+ * caller's.
+ */
+void
+la_key_init(LaSearchKey *k, Relation index, int options, MemoryContext context)
+{
+	TupleDesc	desc = RelationGetDescr(index);
+	bool		allequalimage;
+	int			offset = 0;
+
+	memset(k, 0, sizeof(*k));
+	k->context = context;
+	k->index = index;
+	k->options = options;
+	_bt_metaversion(index, &k->heapkeyspace, &allequalimage);
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		LaSearchKeyColumn *c = &k->columns[i];
+
+		c->length = att->attlen;
+		c->byval = att->attbyval;
+		c->align = att->attalign;
+		c->desc = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
+		c->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+
+		/* a varlena may have a header of one byte and then is not aligned */
+		if (offset >= 0 &&
+			(att->attlen != -1 ||
+			 offset == (int) att_align_nominal(offset, att->attalign)))
+			c->offset = offset = att_align_nominal(offset, att->attalign);
+		else
+			c->offset = offset = -1;
+		if (offset >= 0)
+			offset = att->attlen > 0 ? offset + att->attlen : -1;
+	}
+}
+
+/*
+ * The key gets one more column, compared with values of type subtype (InvalidOid:
+ * the operator class's own).  Returns false if it cannot: there is no such column,
+ * or no comparison function.
+ */
+bool
+la_key_add_column(LaSearchKey *k, Oid subtype, Oid collation)
+{
+	Relation	index = k->index;
+	int			i = k->ncolumns;
+	LaSearchKeyColumn *c = &k->columns[i];
+	Oid			type;
+
+	if (i >= IndexRelationGetNumberOfKeyAttributes(index))
+		return false;
+	type = index->rd_opcintype[i];
+	if (subtype == InvalidOid || subtype == type)
+		fmgr_info_copy(&c->function,
+					   index_getprocinfo(index, i + 1, BTORDER_PROC),
+					   k->context);
+	else
+	{
+		Oid			proc = get_opfamily_proc(index->rd_opfamily[i], type,
+											 subtype, BTORDER_PROC);
+
+		if (!OidIsValid(proc))
+			return false;
+		fmgr_info_cxt(proc, &c->function, k->context);
+	}
+	c->collation = collation;
+	c->kind = (k->options & LA_DESCENT_TYPED) == 0 ? COMPARE_FUNCTION :
+		kind_of(c->function.fn_oid, collation, c->length);
+	k->ncolumns++;
+	return true;
+}
+
+/* Does comparing with the last column cost more than a few instructions? */
+bool
+la_key_is_costly(const LaSearchKey *k)
+{
+	LaCompareKind kind = k->columns[k->ncolumns - 1].kind;
+
+	return kind == COMPARE_FUNCTION || kind == COMPARE_BYTES;
+}
+
+/*
+ * The function that compares this column, and the type of the index's values.
+ */
+Oid
+la_key_comparison(const LaSearchKey *k, int column, Oid *type)
+{
+	*type = TupleDescAttr(RelationGetDescr(k->index), column)->atttypid;
+	return k->columns[column].function.fn_oid;
+}
+
+/* The value's bytes, if they are at hand and all of them. */
+static bool
+plain_bytes(LaSearchKeyColumn *c, Datum value)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+
+	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
+		return false;
+	c->bytes = VARDATA_ANY(v);
+	c->nbytes = VARSIZE_ANY_EXHDR(v);
+	return true;
+}
+
+static int64
+integer_value(Oid function, Datum value, int16 length)
+{
+	/* the right-hand type of the cross-type functions */
+	switch (function)
+	{
+		case F_BTINT42CMP:
+		case F_BTINT82CMP:
+			return DatumGetInt16(value);
+		case F_BTINT24CMP:
+		case F_BTINT84CMP:
+			return DatumGetInt32(value);
+		case F_BTINT28CMP:
+		case F_BTINT48CMP:
+			return DatumGetInt64(value);
+		default:
+			return length == 2 ? DatumGetInt16(value) :
+				length == 4 ? DatumGetInt32(value) : DatumGetInt64(value);
+	}
+}
+
+/*
+ * The key's value in a column.  It is not copied: it must stay until the search is
+ * over.  It must not be stored out of line.
+ */
+void
+la_key_set(LaSearchKey *k, int column, Datum value)
+{
+	LaSearchKeyColumn *c = &k->columns[column];
+
+	c->isnull = false;
+	c->value = value;
+	switch (c->kind)
+	{
+		case COMPARE_FUNCTION:
+			break;
+		case COMPARE_INT16:
+		case COMPARE_INT32:
+		case COMPARE_INT64:
+			c->integer = integer_value(c->function.fn_oid, value, c->length);
+			break;
+		case COMPARE_OID:
+			c->integer = DatumGetObjectId(value);
+			break;
+		case COMPARE_UUID:
+			c->bytes = (const char *) DatumGetUUIDP(value)->data;
+			break;
+		case COMPARE_BYTES:
+			if (!plain_bytes(c, value))
+				c->bytes = NULL;
+			break;
+	}
+}
+
+/* Null, in a column: for keys of entries only, a condition never is. */
+void
+la_key_set_null(LaSearchKey *k, int column)
+{
+	k->columns[column].isnull = true;
+}
+
+static inline int
+compare_integers(int64 a, int64 b)
+{
+	return (a > b) - (a < b);
+}
+
+static int
+compare_bytes(const LaSearchKeyColumn *c, const char *attribute)
+{
+	const struct varlena *v = (const struct varlena *) attribute;
+	int			length,
+				result;
+
+	if (c->bytes == NULL || (VARATT_IS_EXTENDED(v) && !VARATT_IS_SHORT(v)))
+		return compare_integers(0, DatumGetInt32(
+												 FunctionCall2Coll((FmgrInfo *) &c->function,
+																   c->collation,
+																   PointerGetDatum(attribute),
+																   c->value)));
+	length = VARSIZE_ANY_EXHDR(v);
+	result = memcmp(c->bytes, VARDATA_ANY(v), Min(c->nbytes, length));
+	return result != 0 ? result : compare_integers(c->nbytes, length);
+}
+
+/*
+ * The key's value against one attribute, in ascending order.
+ */
+static inline int
+compare_attribute(LaSearchKeyColumn *c, const char *attribute)
+{
+	int32		result;
+
+	switch (c->kind)
+	{
+		case COMPARE_INT16:
+			return compare_integers(c->integer, *(const int16 *) attribute);
+		case COMPARE_INT32:
+			return compare_integers(c->integer, *(const int32 *) attribute);
+		case COMPARE_INT64:
+			return compare_integers(c->integer, *(const int64 *) attribute);
+		case COMPARE_OID:
+			return compare_integers(c->integer, *(const Oid *) attribute);
+		case COMPARE_UUID:
+			return memcmp(c->bytes, attribute, UUID_LEN);
+		case COMPARE_BYTES:
+			return compare_bytes(c, attribute);
+		case COMPARE_FUNCTION:
+			break;
+	}
+	/* cross-type functions have the index's type on the left */
+	result = DatumGetInt32(FunctionCall2Coll(&c->function, c->collation,
+											 fetch_att(attribute, c->byval,
+													   c->length),
+											 c->value));
+	return compare_integers(0, result);
+}
+
+/*
+ * Where is this attribute, given that an earlier one begins at data + offset?  That
+ * one is attribute `from`.  No attribute in between is null if nulls is NULL.
+ */
+static inline Size
+skip_attributes(const LaSearchKey *k, const char *data, const uint8 *nulls,
+				int from, int to, Size offset)
+{
+	for (int i = from; i < to; i++)
+	{
+		const LaSearchKeyColumn *c = &k->columns[i];
+
+		if (nulls != NULL && att_isnull(i, nulls))
+			continue;
+		offset = att_align_pointer(offset, c->align, c->length, data + offset);
+		offset = att_addlength_pointer(offset, c->length, data + offset);
+	}
+	return offset;
+}
+
+/*
+ * Columns are equal: the key's row address against the tuple's, or all of its posting list's.
+ */
+static int
+compare_tid(ItemPointer tid, IndexTuple tuple)
+{
+	ItemPointer first = BTreeTupleGetHeapTID(tuple);
+	int			result;
+
+	if (first == NULL)
+		return 1;
+	result = ItemPointerCompare(tid, first);
+	if (result > 0 && BTreeTupleIsPosting(tuple) &&
+		ItemPointerCompare(tid, BTreeTupleGetMaxHeapTID(tuple)) <= 0)
+		return 0;
+	return result;
+}
+
+/*
+ * The key against a tuple, beginning with column `from`: the ones before are known
+ * to be equal.  *equal is set to the number of leading columns that are.
+ */
+int
+la_key_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
+{
+	int			natts = BTreeTupleGetNAtts(tuple, k->index);
+	int			ncompared = Min(natts, k->ncolumns);
+	const char *data = (const char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
+	const uint8 *nulls = IndexTupleHasNulls(tuple) ?
+		(const uint8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
+	bool		iterate = (k->options & LA_DESCENT_ITERATE) != 0;
+	int			known = 0;		/* attribute that begins at offset */
+	Size		offset = 0;
+
+	for (int i = from; i < ncompared; i++)
+	{
+		LaSearchKeyColumn *c = &k->columns[i];
+		int			result;
+
+		if (nulls != NULL && att_isnull(i, nulls))
+		{
+			if (c->isnull)
+				continue;
+			*equal = i;
+			return c->nulls_first ? 1 : -1;
+		}
+		if (c->isnull)
+		{
+			*equal = i;
+			return c->nulls_first ? -1 : 1;
+		}
+		if (nulls == NULL && c->offset >= 0)
+			offset = c->offset;
+		else
+		{
+			if (!iterate)
+				known = 0;
+			if (known == 0)
+				offset = 0;
+			offset = skip_attributes(k, data, nulls, known, i, offset);
+			offset = att_align_pointer(offset, c->align, c->length,
+									   data + offset);
+		}
+		result = compare_attribute(c, data + offset);
+		if (result != 0)
+		{
+			*equal = i;
+			return c->desc ? (result < 0 ? 1 : -1) : (result < 0 ? -1 : 1);
+		}
+		offset = att_addlength_pointer(offset, c->length, data + offset);
+		known = i + 1;
+	}
+
+	*equal = ncompared;
+	if (k->ncolumns > natts)
+		return 1;				/* truncated attributes are minus infinity */
+	if (k->tid != NULL)
+		return compare_tid(k->tid, tuple);
+	if (k->heapkeyspace && k->ncolumns == natts &&
+		BTreeTupleGetHeapTID(tuple) == NULL)
+		return 1;
+	return 0;
+}

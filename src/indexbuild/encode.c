@@ -1,0 +1,534 @@
+/*
+ * encode.c
+ *	  One column of a sort key: values as codes that memcmp orders.
+ *
+ * In what follows a code is what is written for an ascending column.  For a descending
+ * one each of its bytes is inverted, `flip`.
+ *
+ * Invariants, for the codes of one column
+ *	- Codes compare as the values do by the operator class's function.
+ *	- Values that are equal by it have the same code, others have not.
+ *	- No code is a proper prefix of another one.  Then the order of keys is that of their
+ *	  first codes that differ, whatever follows; and inverting all bytes inverts the order.
+ *	- Null is greater than all values, or smaller (null_high): whether it comes first, and
+ *	  then the reverse if descending.
+ *
+ * There is no byte in front that says whether a value is null: keys are to be short.
+ * Instead null has a code that values hardly ever have, and the value that has it gets
+ * one byte more, as has null:
+ *
+ *					null is greatest			null is smallest
+ *		fixed		FF FF FF FF | 01	null	00 00 00 00 | 00
+ *					FF FF FF FF | 00	value	00 00 00 00 | 01
+ *		bytes		FF | 01				null	00 | 00
+ *					FF | 00 | ... 00	value	00 | 01			(of no bytes)
+ *		others		FF					null	00
+ *
+ * Fixed length
+ *	Integers: the most significant byte first, the sign inverted.  Floating point: all
+ *	bits inverted if negative, else the sign; -0 is 0, and there is one NaN, positive and
+ *	hence above infinity.  Intervals: days, a month being 30 of them, rounded down, and
+ *	microseconds, 40 bits each; they are the same for all intervals of one span.  Times with
+ *	a zone: the time at Greenwich, then the zone.
+ *
+ * Bytes (text compared by bytes, bytea)
+ *	The bytes, of which 00 becomes 01 01, and 01 becomes 01 02, then 00.  Nothing
+ *	but the end can be smaller than a byte that goes on.  Text has none of these bytes,
+ *	as a rule, and is copied by words.  A bit string: its bytes, then how many bits
+ *	of the last one it has.
+ *
+ * Numeric
+ *	One byte for the sign and the weight of the first digit (to the base 10000), if that
+ *	is in [-59, 60]; otherwise four more for the weight.  Then two bytes for each digit
+ *	up to the last that is not 0: twice the digit, and 1 if there are more.  Negative ones
+ *	inverted.
+ *
+ *		02 -inf | 05 ... 7E negative | 80 zero | 81 ... FA positive | FD inf | FE NaN
+ *
+ * Inet, cidr
+ *	The family, the network with zeros behind it, the number of its bits, and the address,
+ *	if it has bits that the network has not.
+ *
+ * src/indexbuild/encode.c
+ */
+#include "postgres.h"
+
+#include <math.h>
+#include <sys/socket.h>
+
+#include "access/htup_details.h"
+#include "storage/itemptr.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/inet.h"
+#include "utils/timestamp.h"
+#include "utils/varbit.h"
+
+#include "indexbuild/encode.h"
+
+#define BYTE_END		0x00
+#define BYTE_ESCAPE		0x01
+
+/* first bytes of numerics */
+#define NUMERIC_CODE_NEGATIVE_INFINITY	0x02
+#define NUMERIC_CODE_ZERO				0x80
+#define NUMERIC_CODE_LOW				0x81
+#define NUMERIC_CODE_FIRST				0x82
+#define NUMERIC_CODE_HIGH				0xFA
+#define NUMERIC_CODE_INFINITY			0xFD
+#define NUMERIC_CODE_NAN				0xFE
+#define NUMERIC_WEIGHT_FIRST			(-59)
+
+/* How a numeric is stored: the bits of its first word. */
+#define NUMERIC_FORMAT(h)		((h) & 0xC000)
+#define NUMERIC_FORMAT_LONG_POSITIVE	0x0000
+#define NUMERIC_FORMAT_LONG_NEGATIVE	0x4000
+#define NUMERIC_FORMAT_SHORT			0x8000
+#define NUMERIC_FORMAT_SPECIAL			0xC000
+#define NUMERIC_SPECIAL_BITS	0xF000
+#define NUMERIC_SPECIAL_NAN		0xC000
+#define NUMERIC_SPECIAL_INFINITY	0xD000
+#define NUMERIC_SHORT_NEGATIVE	0x2000
+#define NUMERIC_SHORT_WEIGHT(h) ((int) ((h) & 0x3F) - (int) ((h) & 0x40))
+
+/* The length of the code of a type of fixed length, else 0. */
+static int
+fixed_length(LaEncoding encoding)
+{
+	switch (encoding)
+	{
+		case LA_ENCODE_BOOL:
+		case LA_ENCODE_CHAR:
+			return 1;
+		case LA_ENCODE_INT16:
+			return 2;
+		case LA_ENCODE_INT32:
+		case LA_ENCODE_UINT32:
+		case LA_ENCODE_ENUM:
+		case LA_ENCODE_FLOAT4:
+			return 4;
+		case LA_ENCODE_MACADDR:
+		case LA_ENCODE_TID:
+			return 6;
+		case LA_ENCODE_INT64:
+		case LA_ENCODE_UINT64:
+		case LA_ENCODE_FLOAT8:
+		case LA_ENCODE_MACADDR8:
+			return 8;
+		case LA_ENCODE_INTERVAL:
+			return 10;
+		case LA_ENCODE_TIMETZ:
+			return 12;
+		case LA_ENCODE_RANK:
+			return LA_RANK_LENGTH;
+		case LA_ENCODE_UUID:
+			return 16;
+		case LA_ENCODE_NAME:
+		case LA_ENCODE_BYTES:
+		case LA_ENCODE_BLANK_PADDED:
+		case LA_ENCODE_BITS:
+		case LA_ENCODE_NUMERIC:
+		case LA_ENCODE_INET:
+		case LA_ENCODE_OIDVECTOR:
+			return 0;
+	}
+	return 0;
+}
+
+static bool
+is_of_bytes(LaEncoding encoding)
+{
+	return encoding == LA_ENCODE_NAME || encoding == LA_ENCODE_BYTES ||
+		encoding == LA_ENCODE_BLANK_PADDED || encoding == LA_ENCODE_BITS;
+}
+
+void
+la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc, bool nulls_first)
+{
+	int			n = fixed_length(encoding);
+
+	memset(e, 0, sizeof(*e));
+	e->encoding = encoding;
+	e->null_high = nulls_first == desc;
+	e->flip = desc ? ~UINT64CONST(0) : 0;
+	e->extreme = e->null_high ? ~UINT64CONST(0) : 0;
+
+	/* see above */
+	e->null_length = n > 0 ? n + 1 : is_of_bytes(encoding) ? 2 : 1;
+	memset(e->null_code, e->null_high ? 0xFF : 0x00, e->null_length);
+	if (e->null_length > 1)
+		e->null_code[e->null_length - 1] = e->null_high ? 0x01 : 0x00;
+	for (int i = 0; i < e->null_length; i++)
+		e->null_code[i] ^= (uint8) e->flip;
+}
+
+/* Bytes of a code. */
+static inline void
+put_byte(const LaEncoder *e, uint8 byte, LaEncodeTo *o)
+{
+	if (o->length < o->room)
+		o->to[o->length] = byte ^ (uint8) e->flip;
+	o->length++;
+}
+
+static void
+put(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeTo *o)
+{
+	if (o->length + n <= o->room)
+	{
+		uint8	   *to = o->to + o->length;
+
+		for (int i = 0; i < n; i++)
+			to[i] = bytes[i] ^ (uint8) e->flip;
+	}
+	o->length += n;
+}
+
+/* A code of fixed length: one that null has is told from it. */
+void
+la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeTo *o)
+{
+	int			i = 0;
+
+	put(e, code, n, o);
+	while (i < n && code[i] == (uint8) e->extreme)
+		i++;
+	if (i == n)
+		put_byte(e, e->null_high ? 0x00 : 0x01, o);
+}
+
+/* What la_encode_bytes() leaves to this. */
+void
+la_encode_bytes_slowly(const LaEncoder *e, const uint8 *bytes, int n,
+					   LaEncodeTo *o)
+{
+	if (n == 0)
+	{
+		put_byte(e, BYTE_END, o);
+		if (!e->null_high)
+			put_byte(e, 0x01, o);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (unlikely(bytes[i] <= BYTE_ESCAPE))
+		{
+			put_byte(e, BYTE_ESCAPE, o);
+			put_byte(e, bytes[i] + 1, o);
+		}
+		else
+		{
+			put_byte(e, bytes[i], o);
+			if (i == 0 && bytes[i] == 0xFF && e->null_high)
+				put_byte(e, 0x00, o);
+		}
+	}
+	put_byte(e, BYTE_END, o);
+}
+
+static void
+encode_float4(const LaEncoder *e, float4 f, LaEncodeTo *o)
+{
+	uint32		bits;
+
+	if (unlikely(isnan(f)))
+		bits = 0x7FC00000;
+	else if (f == 0)
+		bits = 0;
+	else
+		memcpy(&bits, &f, 4);
+	la_encode_uint32(e, bits & 0x80000000 ? ~bits : bits | 0x80000000, o);
+}
+
+static void
+encode_float8(const LaEncoder *e, float8 f, LaEncodeTo *o)
+{
+	const uint64 sign = UINT64CONST(0x8000000000000000);
+	uint64		bits;
+
+	if (unlikely(isnan(f)))
+		bits = UINT64CONST(0x7FF8000000000000);
+	else if (f == 0)
+		bits = 0;
+	else
+		memcpy(&bits, &f, 8);
+	la_encode_uint64(e, bits & sign ? ~bits : bits | sign, o);
+}
+
+static void
+encode_timetz(const LaEncoder *e, const TimeTzADT *t, LaEncodeTo *o)
+{
+	uint64		time = (uint64) (t->time + t->zone * USECS_PER_SEC);
+	uint32		zone = (uint32) t->zone;
+	uint8		code[12];
+
+	time = pg_hton64(time ^ UINT64CONST(0x8000000000000000));
+	zone = pg_hton32(zone ^ 0x80000000);
+	memcpy(code, &time, 8);
+	memcpy(code + 8, &zone, 4);
+	la_encode_fixed(e, code, 12, o);
+}
+
+/*
+ * The span's days are within 2^37 in any case.  Infinite intervals, of 17, have the
+ * extremes of all three fields and so need no case of their own.
+ */
+static void
+encode_interval(const LaEncoder *e, const Interval *v, LaEncodeTo *o)
+{
+	int64		days = v->time / USECS_PER_DAY;
+	int64		rest = v->time % USECS_PER_DAY;
+	uint64		w;
+	uint8		code[10];
+
+	if (rest < 0)
+	{
+		rest += USECS_PER_DAY;
+		days--;
+	}
+	days += v->month * INT64CONST(30) + v->day;
+	w = pg_hton64((uint64) (days + (INT64CONST(1) << 39)) << 24);
+	memcpy(code, &w, 5);
+	w = pg_hton64((uint64) rest << 24);
+	memcpy(code + 5, &w, 5);
+	la_encode_fixed(e, code, 10, o);
+}
+
+static void
+encode_tid(const LaEncoder *e, ItemPointer tid, LaEncodeTo *o)
+{
+	uint32		block = pg_hton32(ItemPointerGetBlockNumberNoCheck(tid));
+	uint16		offset = pg_hton16(ItemPointerGetOffsetNumberNoCheck(tid));
+	uint8		code[6];
+
+	memcpy(code, &block, 4);
+	memcpy(code + 4, &offset, 2);
+	la_encode_fixed(e, code, 6, o);
+}
+
+static int
+length_without_blanks(const uint8 *bytes, int n)
+{
+	while (n > 0 && bytes[n - 1] == ' ')
+		n--;
+	return n;
+}
+
+/* The value after its header: the number of bits, and the bytes. */
+static void
+encode_bits(const LaEncoder *e, const uint8 *data, int n, LaEncodeTo *o)
+{
+	int32		bits;
+
+	memcpy(&bits, data, VARBITHDRSZ);
+	n -= VARBITHDRSZ;
+	la_encode_bytes(e, data + VARBITHDRSZ, n, o);
+	put_byte(e, (uint8) (n == 0 ? 0 : bits - (n - 1) * BITS_PER_BYTE), o);
+}
+
+static inline uint16
+word_at(const uint8 *data)
+{
+	uint16		w;
+
+	memcpy(&w, data, 2);
+	return w;
+}
+
+/* A finite number; of a negative one all bytes are inverted once more. */
+static void
+encode_digits(const LaEncoder *e, bool negative, int weight,
+			  const uint8 *digits, int n, LaEncodeTo *o)
+{
+	LaEncoder	inverse;
+
+	/* stored ones have none of these, but the comparison ignores them */
+	while (n > 0 && word_at(digits) == 0)
+	{
+		digits += 2;
+		n--;
+		weight--;
+	}
+	while (n > 0 && word_at(digits + 2 * (n - 1)) == 0)
+		n--;
+	if (n == 0)
+	{
+		put_byte(e, NUMERIC_CODE_ZERO, o);
+		return;
+	}
+
+	if (negative)
+	{
+		inverse = *e;
+		inverse.flip = ~e->flip;
+		e = &inverse;
+	}
+	if (likely(weight >= NUMERIC_WEIGHT_FIRST &&
+			   weight - NUMERIC_WEIGHT_FIRST < NUMERIC_CODE_HIGH - NUMERIC_CODE_FIRST))
+		put_byte(e, (uint8) (NUMERIC_CODE_FIRST + weight - NUMERIC_WEIGHT_FIRST), o);
+	else
+	{
+		uint32		big = pg_hton32((uint32) weight ^ 0x80000000);
+
+		put_byte(e, weight < 0 ? NUMERIC_CODE_LOW : NUMERIC_CODE_HIGH, o);
+		put(e, (const uint8 *) &big, 4, o);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		uint16		code = (uint16) (word_at(digits + 2 * i) << 1 | (i < n - 1));
+
+		put_byte(e, code >> 8, o);
+		put_byte(e, code & 0xFF, o);
+	}
+}
+
+static void
+encode_numeric(const LaEncoder *e, const uint8 *data, int n, LaEncodeTo *o)
+{
+	uint16		header = word_at(data);
+
+	switch (NUMERIC_FORMAT(header))
+	{
+		case NUMERIC_FORMAT_SPECIAL:
+			header &= NUMERIC_SPECIAL_BITS;
+			put_byte(e, header == NUMERIC_SPECIAL_NAN ? NUMERIC_CODE_NAN :
+					 header == NUMERIC_SPECIAL_INFINITY ? NUMERIC_CODE_INFINITY :
+					 NUMERIC_CODE_NEGATIVE_INFINITY, o);
+			break;
+		case NUMERIC_FORMAT_SHORT:
+			encode_digits(e, (header & NUMERIC_SHORT_NEGATIVE) != 0,
+						  NUMERIC_SHORT_WEIGHT(header), data + 2, (n - 2) / 2, o);
+			break;
+		default:
+			encode_digits(e, NUMERIC_FORMAT(header) == NUMERIC_FORMAT_LONG_NEGATIVE,
+						  (int16) word_at(data + 2), data + 4, (n - 4) / 2, o);
+			break;
+	}
+}
+
+static void
+encode_inet(const LaEncoder *e, const inet_struct *v, LaEncodeTo *o)
+{
+	int			size = v->family == PGSQL_AF_INET ? 4 : 16;
+	int			bits = Min(v->bits, size * BITS_PER_BYTE);
+	uint8		code[2 + 16];
+
+	code[0] = v->family;
+	memset(code + 1, 0, size);
+	memcpy(code + 1, v->ipaddr, (bits + 7) / 8);
+	if (bits % 8 != 0)
+		code[1 + bits / 8] &= (uint8) (0xFF << (8 - bits % 8));
+	code[1 + size] = (uint8) bits;
+	put(e, code, size + 2, o);
+	if (bits < size * BITS_PER_BYTE)
+		put(e, v->ipaddr, size, o);
+}
+
+static void
+encode_oidvector(const LaEncoder *e, const oidvector *v, LaEncodeTo *o)
+{
+	uint32		big = pg_hton32((uint32) v->dim1 ^ 0x80000000);
+
+	put(e, (const uint8 *) &big, 4, o);
+	for (int i = 0; i < v->dim1; i++)
+	{
+		big = pg_hton32(v->values[i]);
+		put(e, (const uint8 *) &big, 4, o);
+	}
+}
+
+/* The value after its header, for types that are varlenas. */
+static void
+encode_varlena(const LaEncoder *e, struct varlena *v, LaEncodeTo *o)
+{
+	const uint8 *data = (const uint8 *) VARDATA_ANY(v);
+	int			n = VARSIZE_ANY_EXHDR(v);
+
+	switch (e->encoding)
+	{
+		case LA_ENCODE_BYTES:
+			la_encode_bytes(e, data, n, o);
+			break;
+		case LA_ENCODE_BLANK_PADDED:
+			la_encode_bytes(e, data, length_without_blanks(data, n), o);
+			break;
+		case LA_ENCODE_BITS:
+			encode_bits(e, data, n, o);
+			break;
+		case LA_ENCODE_NUMERIC:
+			encode_numeric(e, data, n, o);
+			break;
+		case LA_ENCODE_INET:
+			/* bytes alone, no alignment needed */
+			encode_inet(e, (const inet_struct *) data, o);
+			break;
+		case LA_ENCODE_OIDVECTOR:
+			/* never with a short header, since it is never compressed */
+			encode_oidvector(e, (const oidvector *) v, o);
+			break;
+		default:
+			elog(ERROR, "unexpected encoding %d", (int) e->encoding);
+	}
+}
+
+/* All that is not done in normalizedkey.c's loop. */
+void
+la_encode_other(const LaEncoder *e, Datum value, LaEncodeTo *o)
+{
+	uint8		byte;
+
+	switch (e->encoding)
+	{
+		case LA_ENCODE_BOOL:
+			/* 0 and FF are null's */
+			byte = DatumGetBool(value) ? 2 : 1;
+			la_encode_fixed(e, &byte, 1, o);
+			break;
+		case LA_ENCODE_CHAR:
+			byte = (uint8) DatumGetChar(value);
+			la_encode_fixed(e, &byte, 1, o);
+			break;
+		case LA_ENCODE_FLOAT4:
+			encode_float4(e, DatumGetFloat4(value), o);
+			break;
+		case LA_ENCODE_FLOAT8:
+			encode_float8(e, DatumGetFloat8(value), o);
+			break;
+		case LA_ENCODE_ENUM:
+			/* a label that is newer than the encoder has another order */
+			if (DatumGetObjectId(value) % 2 != 0)
+				o->given_up = true;
+			la_encode_uint32(e, DatumGetObjectId(value), o);
+			break;
+		case LA_ENCODE_MACADDR:
+			la_encode_fixed(e, (const uint8 *) DatumGetPointer(value), 6, o);
+			break;
+		case LA_ENCODE_MACADDR8:
+			la_encode_fixed(e, (const uint8 *) DatumGetPointer(value), 8, o);
+			break;
+		case LA_ENCODE_TID:
+			encode_tid(e, (ItemPointer) DatumGetPointer(value), o);
+			break;
+		case LA_ENCODE_TIMETZ:
+			encode_timetz(e, DatumGetTimeTzADTP(value), o);
+			break;
+		case LA_ENCODE_INTERVAL:
+			encode_interval(e, DatumGetIntervalP(value), o);
+			break;
+		case LA_ENCODE_NAME:
+			/* of an index's own tuple it is a shorter string */
+			la_encode_bytes(e, (const uint8 *) DatumGetCString(value),
+							strnlen(DatumGetCString(value), NAMEDATALEN), o);
+			break;
+		default:
+			{
+				struct varlena *v = (struct varlena *) DatumGetPointer(value);
+				struct varlena *plain = pg_detoast_datum_packed(v);
+
+				encode_varlena(e, plain, o);
+				if (plain != v)
+					pfree(plain);
+				break;
+			}
+	}
+}

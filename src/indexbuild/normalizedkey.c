@@ -1,0 +1,466 @@
+/*
+ * normalizedkey.c
+ *	  Rows of an index as strings of bytes that memcmp orders as the index does.
+ *
+ * A key is the codes of the index's key columns (not of the INCLUDE columns), one behind
+ * the other:
+ *
+ *		(a int4, b text desc, c text)	 a: 4 bytes | b, flipped ... FF | c ... 00
+ *
+ * Guarantees
+ *	A	Of two keys, memcmp over the length of the shorter one decides as nbtree's
+ *		comparison of the rows does: by the comparison function of each column's operator
+ *		class, with DESC and NULLS FIRST of the index.
+ *	B	No key is a proper prefix of another one, so something more (a row address)
+ *		can be appended that decides between equal rows.
+ *	C	Two keys are the same bytes if and only if all columns compare as equal, null
+ *		being equal to null.  The rows need not be the same: 1.0 and 1.00.
+ * Each column's codes guarantee the same (encode.c), and hence do the keys.
+ *
+ * Which columns
+ *		What decides is the function that nbtree calls, support function 1 of the
+ *		operator class, and not the type: it must be one of core's own whose order is
+ *		reproduced here, for the type that it was made for, in an operator family of
+ *		core.  (Sorting uses the family's other support functions, too.)  Text and its
+ *		kin must be compared by bytes: their collation is C, or the operator class
+ *		ignores collations.  Other collations have no code: what strxfrm of libc, and
+ *		sort keys of ICU, say about two strings is not always what comparing them
+ *		says.
+ *		An enum is refused if one of its labels has an odd OID: others compare by OID
+ *		(enum_cmp).  Such a label can be added later, and a row with it be seen by a
+ *		concurrent build: then the key is given up.
+ *
+ * Ranks
+ *		What has no code, such as text in other collations, can be coded by its rank
+ *		among the values that have come before (rank.c), if there are few of them.  This
+ *		compares other values than sorting them does, so the comparison must be one that
+ *		nobody can tell from none: a function of core's that cannot fail (is_trusted()).
+ *
+ * src/indexbuild/normalizedkey.c
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+#include "base/compat.h"
+#include "base/locale.h"
+#include "indexbuild/encode.h"
+#include "indexbuild/rank.h"
+#include "indexbuild/normalizedkey.h"
+
+typedef struct Column
+{
+	LaEncoder	encoder;
+	LaRanks    *ranks;			/* of its values, if that is how they are
+								 * encoded */
+} Column;
+
+struct LaNormalizedKey
+{
+	int			ncolumns;
+	bool		is_ranked;		/* one of them at least */
+	Column		columns[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/* The comparison functions whose order is reproduced. */
+typedef struct Comparison
+{
+	Oid			function;
+	Oid			type;			/* the operator class must be for this type */
+	LaEncoding	encoding;
+	bool		collated;		/* the order depends on the collation */
+} Comparison;
+
+static const Comparison comparisons[] = {
+	{F_BTBOOLCMP, BOOLOID, LA_ENCODE_BOOL, false},
+	{F_BTCHARCMP, CHAROID, LA_ENCODE_CHAR, false},
+	{F_BTINT2CMP, INT2OID, LA_ENCODE_INT16, false},
+	{F_BTINT4CMP, INT4OID, LA_ENCODE_INT32, false},
+	{F_BTINT8CMP, INT8OID, LA_ENCODE_INT64, false},
+	{F_BTOIDCMP, OIDOID, LA_ENCODE_UINT32, false},
+	{F_DATE_CMP, DATEOID, LA_ENCODE_INT32, false},
+	{F_TIME_CMP, TIMEOID, LA_ENCODE_INT64, false},
+	{F_TIMESTAMP_CMP, TIMESTAMPOID, LA_ENCODE_INT64, false},
+	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, LA_ENCODE_INT64, false},
+	{F_TIMETZ_CMP, TIMETZOID, LA_ENCODE_TIMETZ, false},
+	{F_INTERVAL_CMP, INTERVALOID, LA_ENCODE_INTERVAL, false},
+	{F_CASH_CMP, MONEYOID, LA_ENCODE_INT64, false},
+	{F_XID8CMP, XID8OID, LA_ENCODE_UINT64, false},
+	{F_PG_LSN_CMP, PG_LSNOID, LA_ENCODE_UINT64, false},
+	{F_ENUM_CMP, ANYENUMOID, LA_ENCODE_ENUM, false},
+	{F_BTFLOAT4CMP, FLOAT4OID, LA_ENCODE_FLOAT4, false},
+	{F_BTFLOAT8CMP, FLOAT8OID, LA_ENCODE_FLOAT8, false},
+	{F_UUID_CMP, UUIDOID, LA_ENCODE_UUID, false},
+	{F_MACADDR_CMP, MACADDROID, LA_ENCODE_MACADDR, false},
+	{F_MACADDR8_CMP, MACADDR8OID, LA_ENCODE_MACADDR8, false},
+	{F_BTTIDCMP, TIDOID, LA_ENCODE_TID, false},
+	{F_BTNAMECMP, NAMEOID, LA_ENCODE_NAME, true},
+	{F_BTTEXTCMP, TEXTOID, LA_ENCODE_BYTES, true},
+	{F_BTTEXT_PATTERN_CMP, TEXTOID, LA_ENCODE_BYTES, false},
+	{F_BYTEACMP, BYTEAOID, LA_ENCODE_BYTES, false},
+	{F_BPCHARCMP, BPCHAROID, LA_ENCODE_BLANK_PADDED, true},
+	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, LA_ENCODE_BLANK_PADDED, false},
+	{F_BITCMP, BITOID, LA_ENCODE_BITS, false},
+	{F_VARBITCMP, VARBITOID, LA_ENCODE_BITS, false},
+	{F_NUMERIC_CMP, NUMERICOID, LA_ENCODE_NUMERIC, false},
+	{F_NETWORK_CMP, INETOID, LA_ENCODE_INET, false},
+	{F_BTOIDVECTORCMP, OIDVECTOROID, LA_ENCODE_OIDVECTOR, false},
+};
+
+static const Comparison *
+comparison_of(Oid function, Oid type)
+{
+	for (int i = 0; i < (int) lengthof(comparisons); i++)
+	{
+		if (comparisons[i].function == function && comparisons[i].type == type)
+			return &comparisons[i];
+	}
+	return NULL;
+}
+
+/* Do all labels of the enum compare by their OIDs? */
+static bool
+enum_is_even(Oid type)
+{
+	CatCList   *labels = SearchSysCacheList1(ENUMTYPOIDNAME,
+											 ObjectIdGetDatum(type));
+	bool		even = true;
+
+	for (int i = 0; i < labels->n_members; i++)
+	{
+		HeapTuple	label = &labels->members[i]->tuple;
+
+		if (((Form_pg_enum) GETSTRUCT(label))->oid % 2 != 0)
+			even = false;
+	}
+	ReleaseSysCacheList(labels);
+	return even;
+}
+
+/*
+ * Sets up the column's encoder; NULL, or why its values cannot be encoded by what
+ * they are.
+ */
+static const char *
+init_encoder(LaEncoder *e, Relation index, int column)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), column);
+	Oid			function = index_getprocid(index, column + 1, BTORDER_PROC);
+	Oid			collation = index->rd_indcollation[column];
+	int			option = index->rd_indoption[column];
+	const Comparison *c;
+
+	if (index->rd_opfamily[column] >= FirstNormalObjectId)
+		return psprintf("no exact sort key for type %s in an operator family that is not built in",
+						format_type_be(att->atttypid));
+	c = comparison_of(function, index->rd_opcintype[column]);
+	if (c == NULL)
+		return psprintf("no exact sort key for type %s",
+						format_type_be(att->atttypid));
+	if (c->collated && !OidIsValid(collation))
+		return "no collation";
+	if (c->collated && !la_collation_is_c(collation))
+		return psprintf("no exact sort key for collation \"%s\"",
+						get_collation_name(collation));
+	if (c->encoding == LA_ENCODE_ENUM && !enum_is_even(getBaseType(att->atttypid)))
+		return psprintf("enum %s has labels that do not compare by their OIDs",
+						format_type_be(att->atttypid));
+	la_encode_init(e, c->encoding, (option & INDOPTION_DESC) != 0,
+				   (option & INDOPTION_NULLS_FIRST) != 0);
+	return NULL;
+}
+
+static bool is_trusted(Oid function, Oid type);
+
+/*
+ * The same for the type's default order, which arrays, ranges and rows use.
+ */
+static bool
+is_trusted_by_default(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type,
+											  TYPECACHE_BTREE_OPFAMILY |
+											  TYPECACHE_CMP_PROC);
+
+	return OidIsValid(entry->cmp_proc) &&
+		entry->btree_opf < FirstNormalObjectId &&
+		is_trusted(entry->cmp_proc, type);
+}
+
+static bool
+is_trusted_for_range(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+
+	return entry->rngelemtype != NULL &&
+		is_trusted(entry->rng_cmp_proc_finfo.fn_oid, entry->rngelemtype->type_id);
+}
+
+static bool
+is_trusted_for_row(Oid type)
+{
+	TupleDesc	desc;
+	bool		trusted = true;
+
+	if (type == RECORDOID)
+		return false;
+	desc = lookup_rowtype_tupdesc(type, -1);
+	for (int i = 0; i < desc->natts && trusted; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		trusted = att->attisdropped || is_trusted_by_default(att->atttypid);
+	}
+	ReleaseTupleDesc(desc);
+	return trusted;
+}
+
+/*
+ * Can values of this type be compared by this function without an error, and without a
+ * call of anybody's code but core's?  A comparison of arrays of points raises an error, and
+ * how often stock makes it, if at all, depends on the columns before.
+ */
+static bool
+is_trusted(Oid function, Oid type)
+{
+	check_stack_depth();
+	type = getBaseType(type);
+	switch (function)
+	{
+		case F_JSONB_CMP:
+		case F_TSVECTOR_CMP:
+		case F_TSQUERY_CMP:
+			return true;
+		case F_BTARRAYCMP:
+			return OidIsValid(get_element_type(type)) &&
+				is_trusted_by_default(get_element_type(type));
+		case F_RANGE_CMP:
+			return type_is_range(type) && is_trusted_for_range(type);
+		case F_MULTIRANGE_CMP:
+			return type_is_multirange(type) &&
+				is_trusted_for_range(get_multirange_range(type));
+		case F_BTRECORDCMP:
+			return is_trusted_for_row(type);
+	}
+	for (int i = 0; i < (int) lengthof(comparisons); i++)
+	{
+		if (comparisons[i].function == function)
+			return true;
+	}
+	return false;
+}
+
+static bool
+can_be_ranked(Relation index, int column)
+{
+	return index->rd_opfamily[column] < FirstNormalObjectId &&
+		is_trusted(index_getprocid(index, column + 1, BTORDER_PROC),
+				   TupleDescAttr(RelationGetDescr(index), column)->atttypid);
+}
+
+/* Sets up what gives the column's values a rank, coded as a number. */
+static void
+init_ranks(Column *c, Relation index, int column, const LaRanking *ranking)
+{
+	int			option = index->rd_indoption[column];
+
+	la_encode_init(&c->encoder, LA_ENCODE_RANK,
+				   (option & INDOPTION_DESC) != 0,
+				   (option & INDOPTION_NULLS_FIRST) != 0);
+	c->ranks = la_ranks_create(index, column, ranking->memory, ranking->rows);
+}
+
+/*
+ * An encoder for the index's key columns, in the current memory context; NULL if there
+ * is none, and why.  It refers to nothing that belongs to the index.  Columns that
+ * have no code of their own are ranked, if that is allowed.
+ */
+LaNormalizedKey *
+la_normkey_create(Relation index, const LaRanking *ranking, const char **why)
+{
+	int			n = IndexRelationGetNumberOfKeyAttributes(index);
+	LaNormalizedKey *key;
+
+	if (index->rd_rel->relam != BTREE_AM_OID)
+	{
+		*why = "not a btree index";
+		return NULL;
+	}
+	key = palloc0(offsetof(LaNormalizedKey, columns) + n * sizeof(Column));
+	key->ncolumns = n;
+	for (int i = 0; i < n; i++)
+	{
+		const char *reason = init_encoder(&key->columns[i].encoder, index, i);
+
+		if (reason != NULL && ranking != NULL && can_be_ranked(index, i))
+		{
+			init_ranks(&key->columns[i], index, i, ranking);
+			key->is_ranked = true;
+		}
+		else if (reason != NULL)
+		{
+			*why = psprintf("column %d (\"%s\"): %s", i + 1,
+							NameStr(TupleDescAttr(RelationGetDescr(index), i)->attname),
+							reason);
+			pfree(key);
+			return NULL;
+		}
+	}
+	*why = NULL;
+	return key;
+}
+
+/*
+ * Are columns ranked?
+ */
+bool
+la_normkey_is_ranked(const LaNormalizedKey *key)
+{
+	return key->is_ranked;
+}
+
+/*
+ * Could a row come that has no key?  An enum may get a label meanwhile.
+ */
+bool
+la_normkey_may_give_up(const LaNormalizedKey *key)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		LaEncoding	encoding = key->columns[i].encoder.encoding;
+
+		if (encoding == LA_ENCODE_RANK || encoding == LA_ENCODE_ENUM)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * So many bytes another process may copy and use, if no column is ranked.
+ */
+Size
+la_normkey_size(const LaNormalizedKey *key)
+{
+	return offsetof(LaNormalizedKey, columns) + key->ncolumns * sizeof(Column);
+}
+
+/*
+ * After a sample of rows: are there few values in the ranked columns?
+ */
+bool
+la_normkey_is_worthwhile(const LaNormalizedKey *key)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		if (key->columns[i].ranks != NULL &&
+			!la_ranks_are_worthwhile(key->columns[i].ranks))
+			return false;
+	}
+	return true;
+}
+
+static void
+encode_rank(const LaEncoder *e, const LaRank *rank, LaEncodeTo *o)
+{
+	uint32		whole = pg_hton32(rank->whole);
+	uint64		fraction = pg_hton64(rank->fraction);
+	uint8		code[LA_RANK_LENGTH];
+
+	memcpy(code, &whole, sizeof(whole));
+	memcpy(code + sizeof(whole), &fraction, sizeof(fraction));
+	la_encode_fixed(e, code, LA_RANK_LENGTH, o);
+}
+
+/* A varlena whose bytes are at hand. */
+static inline bool
+is_plain(Datum value)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+
+	return !VARATT_IS_COMPRESSED(v) && !VARATT_IS_EXTERNAL(v);
+}
+
+/*
+ * The key of a row, written to `to`, and its length; or, if that is greater than the
+ * room, the length alone (PG_INT32_MAX if it is greater than that): then what is in the
+ * room is undefined.  LA_SORTKEY_GIVEN_UP if a rank is not to be had, or the value has
+ * no code.  Memory is
+ * allocated, in the current context, for toasted values and by comparison functions.
+ */
+int
+la_normkey_encode(LaNormalizedKey *key, const Datum *values, const bool *isnull,
+				  uint8 *to, int room, bool *has_null)
+{
+	LaEncodeTo	o = {to, room, 0, false};
+
+	*has_null = false;
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		const LaEncoder *e = &key->columns[i].encoder;
+		Datum		value = values[i];
+		LaRank		rank;
+
+		if (unlikely(isnull[i]))
+		{
+			*has_null = true;
+			la_encode_null(e, &o);
+			continue;
+		}
+		switch (e->encoding)
+		{
+			case LA_ENCODE_INT16:
+				la_encode_uint16(e, (uint16) DatumGetInt16(value) ^ 0x8000, &o);
+				break;
+			case LA_ENCODE_INT32:
+				la_encode_uint32(e, (uint32) DatumGetInt32(value) ^ 0x80000000,
+								 &o);
+				break;
+			case LA_ENCODE_INT64:
+				la_encode_uint64(e, (uint64) DatumGetInt64(value) ^
+								 UINT64CONST(0x8000000000000000), &o);
+				break;
+			case LA_ENCODE_UINT32:
+				la_encode_uint32(e, DatumGetUInt32(value), &o);
+				break;
+			case LA_ENCODE_UINT64:
+				la_encode_uint64(e, (uint64) DatumGetInt64(value), &o);
+				break;
+			case LA_ENCODE_UUID:
+				la_encode_uuid(e, DatumGetUUIDP(value)->data, &o);
+				break;
+			case LA_ENCODE_RANK:
+				if (!la_ranks_find(key->columns[i].ranks, value, &rank))
+					return LA_SORTKEY_GIVEN_UP;
+				encode_rank(e, &rank, &o);
+				break;
+			case LA_ENCODE_BYTES:
+				if (likely(is_plain(value)))
+					la_encode_bytes(e, (uint8 *) VARDATA_ANY(DatumGetPointer(value)),
+									VARSIZE_ANY_EXHDR(DatumGetPointer(value)), &o);
+				else
+					la_encode_other(e, value, &o);
+				break;
+			default:
+				la_encode_other(e, value, &o);
+				break;
+		}
+	}
+	if (unlikely(o.given_up))
+		return LA_SORTKEY_GIVEN_UP;
+	return (int) Min(o.length, PG_INT32_MAX);
+}

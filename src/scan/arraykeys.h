@@ -1,0 +1,19 @@
+/*
+ * arraykeys.h
+ *	  Leaf pages that the next elements of an IN list will need.
+ *
+ * src/scan/arraykeys.h
+ */
+#ifndef LA_ARRAYKEYS_H
+#define LA_ARRAYKEYS_H
+
+#include "scan/shim.h"
+
+typedef struct LaArrayKeys LaArrayKeys;
+
+extern LaArrayKeys *la_arraykeys_create(LaScan *ls);
+extern void la_arraykeys_free(LaScan *ls, LaArrayKeys *el);
+extern void la_arraykeys_advance(LaArrayKeys *el, ScanDirection dir,
+								 int64 rows_wanted);
+
+#endif							/* LA_ARRAYKEYS_H */

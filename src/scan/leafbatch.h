@@ -1,0 +1,56 @@
+/*
+ * leafbatch.h
+ *	  One index leaf page that was read ahead, and nbtree's state for it.
+ *
+ * src/scan/leafbatch.h
+ */
+#ifndef LA_LEAFBATCH_H
+#define LA_LEAFBATCH_H
+
+#include "access/nbtree.h"
+
+#include "scan/shim.h"
+
+typedef struct LaLeafBatch
+{
+	BTScanPos	pos;			/* copy of currPos, used items only */
+	int			max_items;		/* allocated in pos */
+	char	   *tuples;			/* copy of currTuples, index-only scans */
+	uint8	   *heap;			/* HEAP_xxx for each item, index-only scans */
+	int		   *killed;			/* items reported dead */
+	int			nkilled;
+	int		   *elements;		/* array keys, until 16: see leaf.c, G */
+	Size		bytes;			/* taken from the scan's budget */
+} LaLeafBatch;
+
+/* What all batches of a scan share. */
+typedef struct LaLeafBatches
+{
+	LaScan	   *ls;
+	LaLeafBatch *spare;			/* a batch to use again */
+	BTScanOpaque kill_state;	/* for _bt_killitems; NULL until needed */
+} LaLeafBatches;
+
+#define la_bt_opaque(ls)	((BTScanOpaque) (ls)->scan->opaque)
+
+/* The part of a position that is in use. */
+#define la_pos_size(pos) \
+	(offsetof(BTScanPosData, items) + \
+	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
+
+extern int	la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir);
+extern Size la_leafbatch_most_bytes(const LaLeafBatches *bs);
+extern LaLeafBatch *la_leafbatch_copy(LaLeafBatches *bs, BTScanPos pos,
+									  const char *tuples);
+extern void la_leafbatch_own_pin(LaLeafBatches *bs);
+extern void la_leafbatch_free(LaLeafBatches *bs, LaLeafBatch *b);
+extern void la_leafbatch_free_spare(LaLeafBatches *bs);
+extern void la_leafbatch_save_elements(LaLeafBatches *bs, LaLeafBatch *b, bool of_mark);
+extern void la_leafbatch_kill(LaLeafBatches *bs, LaLeafBatch *b, int item);
+extern void la_leafbatch_apply_kills(LaLeafBatches *bs, LaLeafBatch *b);
+extern void la_leafbatch_give_position(LaLeafBatches *bs, LaLeafBatch *b, int item,
+									   ScanDirection dir);
+extern void la_leafbatch_give_mark(LaLeafBatches *bs, LaLeafBatch *b, int item);
+extern void la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir);
+
+#endif							/* LA_LEAFBATCH_H */
