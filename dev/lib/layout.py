@@ -14,7 +14,8 @@ declared by what lies in the same room or below it, macros included.
 
 Project headers are named relative to src/.  The server's version is asked for in
 base/compat.h alone; what that says of a version by a macro LA_... does not divide functions
-elsewhere.  Files have a header comment and at most 800 lines, of at most 100 columns.
+elsewhere.  Files have a header comment and at most 800 lines, of at most 100 columns;
+functions have at most 60, or the file's header says why not, naming them.
 
 Run by dev/lint from the top of the checkout.
 """
@@ -25,6 +26,7 @@ from pathlib import Path
 
 SRC = Path("src")
 MAX_LINES = 800
+MAX_FUNCTION = 60
 MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
 
@@ -92,13 +94,19 @@ def check(path):
     for number, line in enumerate(text.split("\n"), 1):
         if len(line.expandtabs(4)) > MAX_COLUMNS:
             yield number, f"more than {MAX_COLUMNS} columns"
-    inside = False
+    inside, start = False, 0
     for number, line in enumerate(code, 1):
         match = INCLUDE.match(line)
         if match:
             wrong = check_include(path, room, match[1])
             if wrong:
                 yield number, wrong
+        if line == "{":
+            start = number
+        elif line == "}" and inside and number - start - 1 > MAX_FUNCTION:
+            name = next((m[1] for l in reversed(code[:start]) if (m := re.match(r"(\w+)\(", l))), "?")
+            if name not in text[: text.index("*/")]:
+                yield start, f"{name}() has {number - start - 1} lines, at most {MAX_FUNCTION} are allowed"
         inside = line == "{" or (inside and not line.startswith("}"))
         if rel.as_posix() != "base/compat.h":
             if inside and FEATURE.match(line):
