@@ -53,6 +53,8 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "nestloop/inner_prefetch.h"
+#include "nestloop/innerkeys.h"
+#include "nestloop/prune.h"
 #include "window/issue.h"
 
 #define MAX_OFFERS		4		/* of matches, to the inner scan */
@@ -148,10 +150,10 @@ no_visit(LaLane *lane)
 static bool
 choose_inner(LaNestLoop *join, Row *row)
 {
-	int			inner = join->route == NULL ? 0 :
-		la_prune_find(join->route, row->slot);
+	int			inner = join->prune == NULL ? 0 :
+		la_prune_find(join->prune, row->slot);
 
-	if (inner < 0 || la_innerkeys_of(&join->inners[inner]) == NULL)
+	if (inner < 0 || la_innerkeys_get(&join->inners[inner]) == NULL)
 		return false;
 	row->inner = inner;
 	return true;
@@ -164,7 +166,7 @@ bool
 la_innerprefetch_find_leaf(LaNestLoop *join, Row *row, bool may_wait)
 {
 	LaDescentResult result = LA_DESCENT_NOTHING;
-	LaInnerKeys *keys;
+	LaInner    *inner;
 
 	if (row->state >= ROW_LEAF)
 		return true;
@@ -173,10 +175,9 @@ la_innerprefetch_find_leaf(LaNestLoop *join, Row *row, bool may_wait)
 		row->state = ROW_LOCATED;
 		return true;
 	}
-	keys = inner_of(join, row)->keys;
-	if (la_innerkeys_set(keys, row->slot) == LA_KEY_SET)
-		result = la_descent_find_leaf(la_innerkeys_descent(keys), may_wait,
-									  &row->leaf);
+	inner = inner_of(join, row);
+	if (la_innerkeys_set(inner->keys, row->slot))
+		result = la_descent_find_leaf(inner->descent, may_wait, &row->leaf);
 	switch (result)
 	{
 		case LA_DESCENT_FOUND:
@@ -278,14 +279,14 @@ la_innerprefetch_search_leaf(LaNestLoop *join, Row *row, Buffer *buffer)
 {
 	LaInnerPrefetch *prefetch = join->prefetch;
 	LaInnerKeys *keys = inner_of(join, row)->keys;
-	LaDescent  *descent = la_innerkeys_descent(keys);
+	LaDescent  *descent = inner_of(join, row)->descent;
 	LaMatches	matches = {prefetch->tids, MAX_TIDS, 0, false};
 	OffsetNumber position;
 
 	row->state = ROW_LOCATED;
 	row->first_visit = prefetch->end_visit;
 	/* the key may have been used for another row */
-	if (la_innerkeys_set(keys, row->slot) != LA_KEY_SET)
+	if (!la_innerkeys_set(keys, row->slot))
 	{
 		ReleaseBuffer(*buffer);
 		return;
@@ -366,8 +367,7 @@ retry(LaNestLoop *join)
 			break;
 		CHECK_FOR_INTERRUPTS();
 		if (la_innerprefetch_find_leaf(join, row, true) && row->state == ROW_LEAF)
-			la_descent_issue(la_innerkeys_descent(inner_of(join, row)->keys),
-							 row->leaf);
+			la_descent_issue(inner_of(join, row)->descent, row->leaf);
 	}
 }
 
@@ -520,8 +520,8 @@ la_innerprefetch_pass(LaNestLoop *join)
 bool
 la_innerprefetch_may_reuse(LaInner *inner)
 {
-	return la_nestloop_reuse && la_innerkeys_of(inner) != NULL &&
-		la_innerkeys_are_all(inner->keys) && inner->offers < MAX_OFFERS;
+	return la_nestloop_reuse && la_innerkeys_get(inner) != NULL &&
+		la_innerkeys_are_complete(inner->keys) && inner->offers < MAX_OFFERS;
 }
 
 static bool

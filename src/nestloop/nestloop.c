@@ -60,8 +60,10 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
-#include "nestloop/nestloop_int.h"
+#include "nestloop/innerkeys.h"
 #include "nestloop/nestloop.h"
+#include "nestloop/nestloop_int.h"
+#include "nestloop/prune.h"
 #include "window/history.h"
 #include "window/issue.h"
 
@@ -164,15 +166,15 @@ make_prefetch(LaNestLoop *join, const char **refused)
 		*refused = la_runahead_refuses_outer(&join->ahead);
 	if (*refused != NULL)
 		return false;
-	if (la_innerkeys_of(first) == NULL)
+	if (la_innerkeys_get(first) == NULL)
 	{
 		*refused = first->keys_refused;
 		return false;
 	}
 	if (join->append != NULL)
 	{
-		join->route = la_prune_create(join, refused);
-		if (join->route == NULL)
+		join->prune = la_prune_create(join, refused);
+		if (join->prune == NULL)
 			return false;
 	}
 	join->prefetch = la_innerprefetch_create(join);

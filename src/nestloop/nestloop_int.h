@@ -41,7 +41,8 @@ typedef struct LaInner
 	IndexRuntimeKeyInfo *runtime;
 	int			nruntime;
 
-	LaInnerKeys *keys;			/* see la_innerkeys_of() */
+	LaInnerKeys *keys;			/* see la_innerkeys_get() */
+	LaDescent  *descent;		/* that searches for them */
 	bool		keys_tried;
 	const char *keys_refused;	/* why they must not be known ahead, or NULL */
 	bool		feeds;			/* the scan asks us for row addresses */
@@ -71,7 +72,7 @@ typedef struct LaNestLoop
 	MemoryContext context;		/* lives as long as the query */
 	LaRunAhead	ahead;
 	AppendState *append;		/* NULL: there is one inner scan */
-	LaPrune    *route;			/* of an Append */
+	LaPrune    *prune;			/* of an Append */
 	LaInner    *inners;
 	int			ninners;
 	ExprContext *econtext;		/* of their keys */
@@ -125,29 +126,6 @@ la_nestloop_outer_row(const LaNestLoop *join)
 {
 	return join->takeover->below(join->outer);
 }
-
-/* params.c */
-extern LaParams *la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer);
-extern bool la_params_set(LaParams *params, TupleTableSlot *outer);
-extern ParamExecData *la_params_values(LaParams *params);
-extern bool la_params_collect(Node *node, Bitmapset **used);
-
-/* prune.c */
-extern LaPrune *la_prune_create(LaNestLoop *join, const char **refused);
-extern int	la_prune_find(LaPrune *route, TupleTableSlot *outer);
-
-/* innerkeys.c */
-typedef enum LaKeyResult
-{
-	LA_KEY_SET,
-	LA_KEY_NULL,				/* no entry can match */
-	LA_KEY_UNKNOWN				/* not to be known ahead of its time */
-} LaKeyResult;
-
-extern LaInnerKeys *la_innerkeys_of(LaInner *inner);
-extern LaKeyResult la_innerkeys_set(LaInnerKeys *keys, TupleTableSlot *outer);
-extern LaDescent *la_innerkeys_descent(LaInnerKeys *keys);
-extern bool la_innerkeys_are_all(const LaInnerKeys *keys);
 
 /* inner_prefetch.c and outerqueue.c */
 extern LaInnerPrefetch *la_innerprefetch_create(LaNestLoop *join);
