@@ -19,7 +19,7 @@
  *	1. PASS: exec_queue hands on the outer child's rows.  It compares two numbers:
  *	   was any block read since the row before?
  *	2. OBSERVE: after a miss, inner_prefetch.c makes each row's inner reads before the row is
- *	   handed on, and times them.
+ *	   returned, and times them.
  *	3. ARMED: after enough waits for leaf pages or for heap blocks, outer rows
  *	   are taken ahead into inner_prefetch.c's queue, and the reads of all of them started.
  *	4. When the policy disarms, the queue is used up first.
@@ -60,6 +60,7 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
+#include "nestloop/inner_prefetch.h"
 #include "nestloop/innerkeys.h"
 #include "nestloop/nestloop.h"
 #include "nestloop/nestloop_int.h"
@@ -85,7 +86,7 @@ typedef struct Candidate
 	LaTakeover	takeover;		/* of the outer child's output */
 	NestLoopState *node;
 	int			patience;		/* outer rows until it is looked at */
-	int64		handed;			/* outer rows since the start or a rescan */
+	int64		returned;		/* outer rows since the start or a rescan */
 	int64		seen_reads;		/* blocks read when we last returned */
 	LaNestLoop *join;			/* NULL until then */
 } Candidate;
@@ -99,16 +100,16 @@ on_rescan(LaTakeover *takeover)
 	Candidate  *c = la_takeover_container(Candidate, takeover);
 	LaNestLoop *join = c->join;
 
-	c->handed = 0;
+	c->returned = 0;
 	if (join == NULL)
 		return;
-	if (join->handed > 0)
+	if (join->returned > 0)
 	{
 		la_policy_rescan(&join->leaf.policy, !join->at_end);
 		la_policy_rescan(&join->heap.policy, !join->at_end);
 		la_policy_rescan(&join->rows, !join->at_end);
 	}
-	join->handed = 0;
+	join->returned = 0;
 	join->at_end = false;
 	la_innerprefetch_clear(join);
 }
@@ -276,13 +277,13 @@ static TupleTableSlot *
 next_row(LaNestLoop *join)
 {
 	LaPolicy   *heap = &join->heap.policy;
-	bool		missed = join->handed > 0 &&
+	bool		missed = join->returned > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
 	TupleTableSlot *slot;
 
 	if (la_innerprefetch_is_at_end(join))
 		return NULL;
-	if (!la_nestloop_is(join, LA_ARMED))
+	if (!la_nestloop_reads_ahead(join))
 	{
 		missed |= heap->state == LA_OBSERVE;	/* it is made here, if any */
 		if (heap->state == LA_PASS)
@@ -290,7 +291,7 @@ next_row(LaNestLoop *join)
 		count_row(join, missed);
 	}
 	if (la_innerprefetch_has_rows(join) ||
-		(la_nestloop_is(join, LA_ARMED) && prepare(join)) ||
+		(la_nestloop_reads_ahead(join) && prepare(join)) ||
 		(join->rows.state == LA_ARMED && prepare_rows(join)))
 		return la_innerprefetch_next(join);
 	la_innerprefetch_pass(join);
@@ -312,29 +313,29 @@ restrict_config(LaPolicyConfig *config, Relation rel, const LaNestLoop *join)
 }
 
 static void
-init_lane(LaLane *lane, LaNestLoop *join, bool heaps)
+init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 {
 	LaInner    *first = first_scan(join);
 	Relation	rel = heaps ? first->heap : first->index;
 	LaPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
 											 join->known_by);
 
-	lane->rels = MemoryContextAlloc(join->context,
-									join->ninners * sizeof(Relation));
+	reads->rels = MemoryContextAlloc(join->context,
+									 join->ninners * sizeof(Relation));
 	for (int i = 0; i < join->ninners; i++)
 	{
 		LaInner    *inner = &join->inners[i];
 
 		/* a member without reads that can be known is never asked for */
-		lane->rels[i] = inner->scan == NULL ? rel :
+		reads->rels[i] = inner->scan == NULL ? rel :
 			heaps ? inner->heap : inner->index;
-		if (lane->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
-			restrict_config(&config, lane->rels[i], join);
+		if (reads->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
+			restrict_config(&config, reads->rels[i], join);
 	}
 	config.memory_threshold = -1;	/* that is what join->rows is for */
 	config.nested_loop = true;
-	la_policy_init(&lane->policy, &config);
-	lane->last_block = InvalidBlockNumber;
+	la_policy_init(&reads->policy, &config);
+	reads->last_block = InvalidBlockNumber;
 }
 
 /* At the first execution: only now it is known how many rows are wanted. */
@@ -342,8 +343,8 @@ static void
 initialize(LaNestLoop *join)
 {
 	join->budget.limit = (Size) la_scan_memory * 1024;
-	init_lane(&join->leaf, join, false);
-	init_lane(&join->heap, join, true);
+	init_reads(&join->leaf, join, false);
+	init_reads(&join->heap, join, true);
 	init_rows(join, la_nestloop_reuse && la_memory_threshold >= 0 &&
 			  !first_scan(join)->index_only && !IsolationIsSerializable() ?
 			  la_memory_threshold * ROWS_THRESHOLD : -1);
@@ -365,6 +366,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 
 		if (scan->iss_NumOrderByKeys > 0)
 			return false;
+		inner->scandesc = &scan->iss_ScanDesc;
 		inner->index = scan->iss_RelationDesc;
 		inner->scankeys = scan->iss_ScanKeys;
 		inner->nkeys = scan->iss_NumScanKeys;
@@ -377,6 +379,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 
 		if (scan->ioss_NumOrderByKeys > 0)
 			return false;
+		inner->scandesc = &scan->ioss_ScanDesc;
 		inner->index = scan->ioss_RelationDesc;
 		inner->scankeys = scan->ioss_ScanKeys;
 		inner->nkeys = scan->ioss_NumScanKeys;
@@ -483,7 +486,7 @@ make_join(Candidate *c)
 		return NULL;
 	}
 	initialize(join);
-	join->handed = c->handed;
+	join->returned = c->returned;
 	join->seen_reads = c->seen_reads;
 	return join;
 }
@@ -497,7 +500,7 @@ pass_row(Candidate *c)
 	TupleTableSlot *slot = c->takeover.below(c->takeover.node);
 
 	c->patience--;
-	c->handed++;
+	c->returned++;
 	c->seen_reads = la_issue_blocks_read();
 	return slot;
 }
@@ -506,7 +509,7 @@ static inline bool
 is_worth_a_look(const Candidate *c)
 {
 	return c->patience <= 0 ||
-		(c->handed > 0 && la_issue_blocks_read() != c->seen_reads);
+		(c->returned > 0 && la_issue_blocks_read() != c->seen_reads);
 }
 
 /*
@@ -539,7 +542,7 @@ exec_queue(PlanState *outer)
 	if (TupIsNull(slot))
 		join->at_end = true;
 	else
-		join->handed++;
+		join->returned++;
 	return slot;
 }
 
