@@ -67,6 +67,14 @@ typedef struct LaInnerReads
 	int			last_rel;
 } LaInnerReads;
 
+/* May the join look ahead?  Found out when it would do so for the first time. */
+typedef enum LaEligibility
+{
+	LA_NOT_CHECKED,
+	LA_ELIGIBLE,				/* keys and prefetch are there */
+	LA_NOT_ELIGIBLE
+} LaEligibility;
+
 typedef struct LaNestLoop
 {
 	NestLoopState *node;
@@ -79,6 +87,7 @@ typedef struct LaNestLoop
 	LaPrune    *prune;			/* of an Append */
 	LaInner    *inners;
 	int			ninners;
+	LaInner    *first;			/* a scan that stands for all of them */
 	ExprContext *econtext;		/* of their keys */
 
 	Oid			heaprelid;		/* the table, perhaps a partitioned one;
@@ -86,8 +95,7 @@ typedef struct LaNestLoop
 	Oid			indexrelid;		/* InvalidOid: several */
 	Oid			known_by;		/* an index; see history.c */
 
-	bool		prepared;		/* keys and prefetch are there */
-	bool		given_up;		/* it is not eligible after all */
+	LaEligibility eligibility;
 	int64		returned;		/* outer rows since the start or a rescan */
 	bool		at_end;			/* there were no more of them */
 	int64		seen_reads;		/* blocks read when the last one was returned */
