@@ -35,7 +35,8 @@ void
 la_cacheprefetch_init(LaCachePrefetch *cache, LaOuterQueue *queue,
 					  LaInnerSearch *search)
 {
-	memset(cache, 0, offsetof(LaCachePrefetch, recent));
+	/* touch_tuples() may see rows whose visits were found for the windows */
+	memset(cache, 0, sizeof(*cache));
 	cache->queue = queue;
 	cache->search = search;
 }
