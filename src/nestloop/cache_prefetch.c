@@ -1,25 +1,26 @@
 /*
  * cache_prefetch.c
- *	  Rows whose pages are all in shared buffers: the CPU is told ahead.
+ *	  Cached pages, touched in stages for many outer rows.
  *
  * Where nothing has to be read, what a nested loop waits for is memory: the leaf
  * page's header, its items during the binary search, the heap page's line pointer, the
- * tuple.  Each of these depends on the one before, so for one row they are waited for
- * in turn; but not for many rows in turn, a stage of each at a time:
+ * tuple.  For one row each of these waits depends on the one before.  So each is made a
+ * stage, and the rows in the queue go through the stages one behind the other, at
+ * these distances from the head:
  *
- *		distance:     K            3/4 K           K/2             K/4          0
- *		         leaf page     its middle     searched for     the tuples    handed
- *		         found and      items are     the matches,     are touched   over, with
- *		         touched         touched      whose pages are                its matches
- *		                                      touched
+ *		 K                 3/4 K              K/2               1/4 K           0
+ *		 |-----------------|------------------|-----------------|---------------|
+ *		 find_leaf:        touch_items:       find_matches:     touch_tuples    returned,
+ *		 its header is     where the search   their heap pages                  with its
+ *		 touched           of it will begin   are touched                       matches
  *
  * (Asynchronous memory access chaining: Kocberber, Falsafi, Grot, 2015.)  It pays only
- * because the inner scan does not search once more (inner_prefetch.c, behaviour G), and not always
- * then.  So it is gated by the time that rows take: LaNestLoop.rows is a policy of which a
- * visit is an outer row (behaviour I of window/policy.c).
+ * because the inner scan does not search once more (behaviour REUSE of
+ * inner_prefetch.c), and not always then.  So LaNestLoop.rows, a policy of which a visit
+ * is an outer row, times rows with and without it.
  *
- * A row one of whose pages is not in shared buffers is left to the inner scan.  The
- * queue then is told of a miss, and this ends.
+ * A row one of whose pages is not in shared buffers is left to the inner scan, whose read
+ * the policy takes as a miss, which ends the cache prefetch.
  *
  * src/nestloop/cache_prefetch.c
  */
@@ -27,49 +28,72 @@
 
 #include "storage/bufmgr.h"
 
-#include "nestloop/inner_prefetch.h"
+#include "nestloop/cache_prefetch.h"
 #include "window/issue.h"
 
-/* Stage 1.  Returns false if there is no such row. */
-static bool
-find(LaNestLoop *join, uint64 n)
+void
+la_cacheprefetch_init(LaCachePrefetch *cache, LaOuterQueue *queue,
+					  LaInnerSearch *search)
 {
-	Row		   *row = la_outerqueue_row(join, n);
-
-	if (row == NULL)
-		return false;
-	if (la_innerprefetch_find_leaf(join, row, false) && row->state == ROW_LEAF &&
-		la_issue_is_cached(inner_of(join, row)->index, row->leaf, &row->recent))
-		la_issue_touch_page(row->recent, FirstOffsetNumber);
-	else
-		row->state = ROW_LOCATED;	/* with nothing to show for it */
-	return true;
+	/* touch_tuples() may see rows whose visits were found for the windows */
+	memset(cache, 0, sizeof(*cache));
+	cache->queue = queue;
+	cache->search = search;
 }
 
-/* Stage 3. */
-static void
-search(LaNestLoop *join, Row *row)
+static Buffer *
+recent_of(LaCachePrefetch *cache, const LaOuterRow *row, int i)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
-	Buffer		buffer = InvalidBuffer;
+	return &cache->recent[(row->first_visit + i) & (LA_MAX_VISITS - 1)];
+}
 
-	if (!la_innerprefetch_has_room(prefetch))
+static void
+find_leaf(LaCachePrefetch *cache, LaOuterRow *row)
+{
+	LaInnerSearch *search = cache->search;
+
+	if (la_innersearch_find_leaf(search, row, false) && row->state == ROW_LEAF &&
+		la_issue_is_cached(la_innersearch_inner(search, row)->index, row->leaf,
+						   &row->leaf_recent))
+		la_issue_touch_page(row->leaf_recent, FirstOffsetNumber);
+	else
+		row->state = ROW_LOCATED;	/* without blocks */
+}
+
+static void
+touch_items(LaCachePrefetch *cache, LaOuterRow *row)
+{
+	if (row->state == ROW_LEAF)
+		la_issue_touch_items(row->leaf_recent);
+}
+
+static void
+find_matches(LaCachePrefetch *cache, LaOuterRow *row)
+{
+	LaInnerSearch *search = cache->search;
+	LaCounters *counters = &search->join->heap.counters;
+	Buffer		buffer = InvalidBuffer;
+	LaInner    *inner;
+
+	if (row->state != ROW_LEAF)
+		return;
+	if (!la_innersearch_has_room(search))
 	{
 		row->state = ROW_LOCATED;
 		return;
 	}
-	(void) la_issue_read(inner_of(join, row)->index, row->leaf, row->recent, false,
-						 false, &buffer);
-	la_innerprefetch_search_leaf(join, row, &buffer);
+	inner = la_innersearch_inner(search, row);
+	(void) la_issue_read(inner->index, row->leaf, row->leaf_recent, false, false, &buffer);
+	la_innersearch_search_leaf(search, row, &buffer);
 	for (int i = 0; i < row->nvisits; i++)
 	{
-		LaForeseen *visit = visit_of(prefetch, row->first_visit + i);
-		Buffer	   *recent = recent_of(prefetch, row->first_visit + i);
+		LaForeseen *visit = la_innersearch_visit(search, row, i);
+		Buffer	   *recent = recent_of(cache, row, i);
 
-		join->heap.counters.c[LA_BLOCKS_FORESEEN]++;
-		if (la_issue_is_cached(inner_of(join, row)->heap, visit->block, recent))
+		counters->c[LA_BLOCKS_FORESEEN]++;
+		if (la_issue_is_cached(inner->heap, visit->block, recent))
 		{
-			join->heap.counters.c[LA_BLOCKS_CACHED]++;
+			counters->c[LA_BLOCKS_CACHED]++;
 			la_issue_touch_page(*recent, visit->offset);
 		}
 		else
@@ -77,57 +101,48 @@ search(LaNestLoop *join, Row *row)
 	}
 }
 
-/* Stage 4. */
 static void
-touch_tuples(LaInnerPrefetch *prefetch, Row *row)
+touch_tuples(LaCachePrefetch *cache, LaOuterRow *row)
 {
 	for (int i = 0; i < row->nvisits; i++)
 	{
-		LaForeseen *visit = visit_of(prefetch, row->first_visit + i);
-		Buffer		recent = *recent_of(prefetch, row->first_visit + i);
+		Buffer		recent = *recent_of(cache, row, i);
 
 		if (BufferIsValid(recent))
-			la_issue_touch_tuple(recent, visit->offset);
+			la_issue_touch_tuple(recent,
+								 la_innersearch_visit(cache->search, row, i)->offset);
 	}
 }
 
+static void (*const stages[LA_CACHE_STAGES]) (LaCachePrefetch *, LaOuterRow *) =
+{
+	find_leaf, touch_items, find_matches, touch_tuples
+};
+
 /*
- * The row at the head is about to be handed over: bring each stage as far as it should
- * be.
+ * The row at the head is about to be returned: bring each stage as far as it should be.  The
+ * first one fetches rows, the others do not overtake the stage before them.
  */
 void
-la_cacheprefetch_rows(LaNestLoop *join)
+la_cacheprefetch_advance(LaCachePrefetch *cache)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
-	uint64		distance = join->rows.config.memory_distance;
-	uint64		end;
+	LaOuterQueue *queue = cache->queue;
+	uint64		distance = cache->search->join->rows.config.memory_distance;
 
-	prefetch->to_find = Max(prefetch->to_find, prefetch->head);
-	while (prefetch->to_find <= prefetch->head + distance && find(join, prefetch->to_find))
-		prefetch->to_find++;
-
-	end = Min(prefetch->to_find, prefetch->head + distance * 3 / 4 + 1);
-	prefetch->to_touch_items = Max(prefetch->to_touch_items, prefetch->head);
-	for (; prefetch->to_touch_items < end; prefetch->to_touch_items++)
+	for (int i = 0; i < LA_CACHE_STAGES; i++)
 	{
-		Row		   *row = row_of(prefetch, prefetch->to_touch_items);
+		uint64	   *next = &cache->next[i];
+		uint64		end = queue->head + distance * (LA_CACHE_STAGES - i) / LA_CACHE_STAGES + 1;
 
-		if (row->state == ROW_LEAF)
-			la_issue_touch_items(row->recent);
+		if (i > 0)
+			end = Min(end, next[-1]);
+		for (*next = Max(*next, queue->head); *next < end; (*next)++)
+		{
+			LaOuterRow *row = la_outerqueue_row(queue, *next);
+
+			if (row == NULL)
+				break;
+			stages[i] (cache, row);
+		}
 	}
-
-	end = Min(prefetch->to_find, prefetch->head + distance / 2 + 1);
-	prefetch->to_locate = Max(prefetch->to_locate, prefetch->head);
-	for (; prefetch->to_locate < end; prefetch->to_locate++)
-	{
-		Row		   *row = row_of(prefetch, prefetch->to_locate);
-
-		if (row->state == ROW_LEAF)
-			search(join, row);
-	}
-
-	end = Min(prefetch->to_locate, prefetch->head + distance / 4 + 1);
-	prefetch->to_touch_tuples = Max(prefetch->to_touch_tuples, prefetch->head);
-	for (; prefetch->to_touch_tuples < end; prefetch->to_touch_tuples++)
-		touch_tuples(prefetch, row_of(prefetch, prefetch->to_touch_tuples));
 }

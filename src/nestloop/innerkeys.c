@@ -1,24 +1,26 @@
 /*
  * innerkeys.c
- *	  The inner side's search key for an outer row, before the row's turn.
+ *	  The inner scan's search key for an outer row in the queue.
  *
  * The scan's runtime keys are expressions over Params with values of the outer row,
  * which the executor evaluates when it rescans the inner side.  Here they are evaluated
- * for a row that is still in the queue: most often the expression is such a Param
- * itself, and its value is an attribute of the row.  Otherwise the executor's own
- * compiled expression is evaluated, in an ExprContext of ours with the Params that the
- * row will have (params.c).
+ * for a row that is still in the queue.  Most often the expression is such a Param
+ * itself: its value is an attribute of the row.  Otherwise the executor's own compiled
+ * expression is evaluated, in an ExprContext of ours with the Params that the row will
+ * have (params.c).
  *
  *		outer row --(nestParams)--> Params --(runtime keys)--> values
- *								 \________________________________^
+ *				 \_______________________________________________^
+ *					  an attribute itself
  *
- * Of the scan's keys only those are used which compare the index's first columns for
- * equality, one for each column; others are for the executor to check.
+ * Invariant: the key has only keys of the scan that compare the index's first columns for
+ * equality, one for each column.  So it finds all entries that the scan finds, and
+ * perhaps others.
  *
- * Stands down
+ * There is no key
  *	- where an expression, or the comparison, must not be evaluated early
  *	  (attach/runahead.c);
- *	- for a row with a value that is stored out of line: reading it is real work;
+ *	- for a row with a value that is stored out of line: it would have to be read;
  *	- for a row while a Param of the expression is an InitPlan that has not run.
  *
  * src/nestloop/innerkeys.c
@@ -31,12 +33,12 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "nestloop/nestloop_int.h"
+#include "nestloop/innerkeys.h"
+#include "nestloop/params.h"
 
 typedef struct InnerKeyColumn
 {
-	ScanKey		key;			/* of the scan: has the value, if it is
-								 * constant */
+	ScanKey		key;			/* of the scan; has the value if constant */
 	ExprState  *expression;		/* runtime key, or NULL */
 	AttrNumber	attribute;		/* of the outer row, if that is the value */
 	bool		toastable;
@@ -45,7 +47,6 @@ typedef struct InnerKeyColumn
 struct LaInnerKeys
 {
 	LaInner    *inner;
-	LaDescent  *descent;
 	int			ncolumns;
 	InnerKeyColumn columns[INDEX_MAX_KEYS];
 
@@ -61,8 +62,7 @@ outer_attribute(NestLoop *plan, Expr *expression)
 
 	while (IsA(expression, RelabelType))
 		expression = ((RelabelType *) expression)->arg;
-	if (!IsA(expression, Param) ||
-		((Param *) expression)->paramkind != PARAM_EXEC)
+	if (!IsA(expression, Param) || ((Param *) expression)->paramkind != PARAM_EXEC)
 		return 0;
 	foreach(lc, plan->nestParams)
 	{
@@ -74,7 +74,7 @@ outer_attribute(NestLoop *plan, Expr *expression)
 	return 0;
 }
 
-/* The only equality key of that column, or NULL. */
+/* The equality key of that column, or NULL if there is none or more than one. */
 static ScanKey
 equality_key(LaInner *inner, int column)
 {
@@ -97,9 +97,9 @@ equality_key(LaInner *inner, int column)
 }
 
 /*
- * Fill in the column.  Returns false if it cannot be known ahead, and notes why it must
- * not be; *params are the Params that it uses, but for one that is an attribute of the
- * outer row.
+ * Fill in the column.  Returns false if its value cannot be known ahead; keys_refused is set
+ * if it must not be evaluated early.  Params that the expression uses are added to *params,
+ * unless it is an attribute of the outer row.
  */
 static bool
 init_column(LaInnerKeys *keys, InnerKeyColumn *column, ScanKey key, Bitmapset **params)
@@ -122,24 +122,22 @@ init_column(LaInnerKeys *keys, InnerKeyColumn *column, ScanKey key, Bitmapset **
 		column->attribute = outer_attribute(plan, expression);
 		if (column->attribute != 0)
 			return true;
-		inner->keys_refused = la_runahead_refuses_expression(&join->ahead,
-															 (Node *) expression);
-		return inner->keys_refused == NULL &&
-			la_params_collect((Node *) expression, params);
+		inner->keys_refused = la_runahead_refuses_expression(&join->ahead, (Node *) expression);
+		return inner->keys_refused == NULL && la_params_collect((Node *) expression, params);
 	}
 	return (key->sk_flags & SK_ISNULL) == 0;
 }
 
-/* May keys be compared early? */
+/* May the columns be compared early?  If not, keys_refused is set. */
 static bool
-comparisons_are_fit(const LaInnerKeys *keys)
+comparisons_may_be_early(const LaInnerKeys *keys)
 {
 	LaInner    *inner = keys->inner;
 
 	for (int i = 0; i < keys->ncolumns; i++)
 	{
 		Oid			type;
-		Oid			function = la_descent_comparison(keys->descent, i, &type);
+		Oid			function = la_descent_comparison(inner->descent, i, &type);
 
 		inner->keys_refused = la_runahead_refuses_support(&inner->join->ahead,
 														  function, type);
@@ -149,9 +147,7 @@ comparisons_are_fit(const LaInnerKeys *keys)
 	return true;
 }
 
-/*
- * Returns NULL if there is no key to be known ahead.
- */
+/* Returns NULL if there is none that could be known ahead. */
 static LaInnerKeys *
 create(LaInner *inner)
 {
@@ -161,8 +157,7 @@ create(LaInner *inner)
 	bool		outer = false;
 
 	keys->inner = inner;
-	keys->descent = la_descent_create(inner->index, inner->heap,
-									  LA_DESCENT_ALL);
+	inner->descent = la_descent_create(inner->index, inner->heap, LA_DESCENT_ALL);
 	for (int i = 0; i < INDEX_MAX_KEYS; i++)
 	{
 		ScanKey		key = equality_key(inner, i);
@@ -170,7 +165,7 @@ create(LaInner *inner)
 
 		if (key == NULL ||
 			!init_column(keys, &keys->columns[i], key, &params) ||
-			!la_descent_add_column(keys->descent, key->sk_subtype,
+			!la_descent_add_column(inner->descent, key->sk_subtype,
 								   key->sk_collation))
 			break;
 		keys->ncolumns++;
@@ -179,25 +174,25 @@ create(LaInner *inner)
 	}
 	if (!bms_is_empty(used))
 		keys->params = la_params_create(join, used, &outer);
-	if (outer && keys->ncolumns > 0 && comparisons_are_fit(keys))
+	if (outer && keys->ncolumns > 0 && comparisons_may_be_early(keys))
 		return keys;
-	la_descent_free(keys->descent);
+	la_descent_free(inner->descent);
+	inner->descent = NULL;
 	return NULL;
 }
 
 /*
- * The keys of this scan, made when they are first wanted.  NULL if it has none that
- * could be known ahead, or there is no memory for them.
+ * The scan's key, which is made when it is first wanted.  NULL if there is none that could
+ * be known ahead, or the budget has no room.
  */
 LaInnerKeys *
-la_innerkeys_of(LaInner *inner)
+la_innerkeys_get(LaInner *inner)
 {
 	LaNestLoop *join = inner->join;
 	Size		size = sizeof(LaInnerKeys) + la_descent_size();
 	MemoryContext old;
 
-	if (inner->keys_tried || inner->scan == NULL ||
-		!la_budget_has(&join->budget, size))
+	if (inner->keys_tried || inner->scan == NULL || !la_budget_has(&join->budget, size))
 		return inner->keys;
 	inner->keys_tried = true;
 	old = MemoryContextSwitchTo(join->context);
@@ -210,29 +205,25 @@ la_innerkeys_of(LaInner *inner)
 	return inner->keys;
 }
 
-LaDescent *
-la_innerkeys_descent(LaInnerKeys *keys)
-{
-	return keys->descent;
-}
-
-/* Does the key say all that the inner scan's keys say? */
+/* Are the keys of the scan all in it? */
 bool
-la_innerkeys_are_all(const LaInnerKeys *keys)
+la_innerkeys_are_complete(const LaInnerKeys *keys)
 {
 	return keys->ncolumns == keys->inner->nkeys;
 }
 
-static LaKeyResult
+static bool
 set_columns(LaInnerKeys *keys, TupleTableSlot *slot)
 {
 	ExprContext *econtext = keys->inner->join->econtext;
 
 	if (keys->params != NULL)
 	{
-		if (!la_params_set(keys->params, slot))
-			return LA_KEY_UNKNOWN;
-		econtext->ecxt_param_exec_vals = la_params_values(keys->params);
+		ParamExecData *params = la_params_get(keys->params, slot);
+
+		if (params == NULL)
+			return false;
+		econtext->ecxt_param_exec_vals = params;
 	}
 	for (int i = 0; i < keys->ncolumns; i++)
 	{
@@ -247,28 +238,28 @@ set_columns(LaInnerKeys *keys, TupleTableSlot *slot)
 		else
 			value = c->key->sk_argument;
 		if (isnull)
-			return LA_KEY_NULL;
+			return false;
 		if (c->toastable)
 		{
 			if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
-				return LA_KEY_UNKNOWN;
+				return false;
 			value = PointerGetDatum(PG_DETOAST_DATUM(value));
 		}
-		la_descent_set(keys->descent, i, value);
+		la_descent_set(keys->inner->descent, i, value);
 	}
-	return LA_KEY_SET;
+	return true;
 }
 
 /*
- * Make the descent's key that of this outer row.  It is good until the next call for any
- * of the join's inner scans.
+ * Give the scan's descent the key of this outer row.  Returns false if no entry can match, or
+ * the key cannot be known ahead.
  */
-LaKeyResult
+bool
 la_innerkeys_set(LaInnerKeys *keys, TupleTableSlot *outer)
 {
 	ExprContext *econtext = keys->inner->join->econtext;
 	MemoryContext old;
-	LaKeyResult result;
+	bool		result;
 
 	ResetExprContext(econtext);
 	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);

@@ -1,30 +1,39 @@
 /*
  * nestloop.c
- *	  Nested loops that look ahead over their outer rows: who is eligible, and how
+ *	  Nested loops that look ahead over their outer rows: which are eligible, and how
  *	  the queue gets between the join and its outer child.
  *
  * The join stays stock: it takes outer rows one by one, passes their values to the
- * inner index scan, rescans it, and joins.  attach/ shows us each NestLoopState after
- * ExecutorStart; we put a function of our own between the join and its outer child, as
- * the output layer of that child (attach/takeover.c):
+ * inner index scan, rescans it, and joins.  attach/ offers each NestLoopState after
+ * ExecutorStart; a function of ours is put between the join and its outer child, as the
+ * output layer of that child (attach/takeover.c):
  *
  *		parent --> ExecNestLoop (stock) --> inner index scan (stock)
  *						|
  *						v
  *					exec_queue --> outer child
  *
- *	0. CANDIDATE: a join starts with nothing but a count of its outer rows.  It is
- *	   looked at when the first block is read, or after FEW_ROWS rows; at once, if
- *	   the planner expects MANY_ROWS.  A join of a few cached rows pays for no more.
- *	1. PASS: exec_queue hands on the outer child's rows.  It compares two numbers:
- *	   was any block read since the row before?
- *	2. OBSERVE: after a miss, inner_prefetch.c makes each row's inner reads before the row is
- *	   handed on, and times them.
- *	3. ARMED: after enough waits for leaf pages or for heap blocks, outer rows
- *	   are taken ahead into inner_prefetch.c's queue, and the reads of all of them started.
- *	4. When the policy disarms, the queue is used up first.
- *	5. Where nothing has to be read, a third policy, of outer rows, tries whether it
- *	   helps to look ahead in memory (cache_prefetch.c), and keeps to it if so.
+ * States; PASS, OBSERVE and ARMED are those of the policies of leaf and heap reads:
+ *
+ *		            examined         a miss            waits
+ *		CANDIDATE ----------> PASS <--------> OBSERVE ---------> ARMED
+ *		    |                 ^  ^   no waits                      |
+ *		    v                 |  +---------------------------------+
+ *		not eligible          v             no waits any more
+ *		                CACHE PREFETCH
+ *
+ *	CANDIDATE: outer rows are counted, nothing more.  The join is examined when the
+ *	   first block is read, or after FEW_ROWS rows; at once, if the planner expects
+ *	   MANY_ROWS.  A join of a few cached rows costs no more than that.
+ *	PASS: exec_queue returns the outer child's rows.  It compares two numbers: was any
+ *	   block read since the row before?
+ *	OBSERVE: after a miss, inner_prefetch.c makes each row's inner reads before the row is
+ *	   returned, and times them.
+ *	ARMED: after enough waits for leaf pages or for heap blocks, outer rows are fetched
+ *	   ahead into the queue, and the reads of all of them started.  When the policy
+ *	   disarms, the queue is used up first.
+ *	CACHE PREFETCH: where nothing has to be read, a third policy, of outer rows, tries
+ *	   whether cache_prefetch.c makes them faster, and keeps to it if so.
  *
  * Eligible is a join
  *	- that passes values of the outer row to the inner side, which is an index or
@@ -37,13 +46,14 @@
  *	  known ahead (innerkeys.c; of an Append's members each for itself),
  *	- whose outer side may be run ahead (attach/runahead.c), and in a SERIALIZABLE
  *	  transaction only if all of it will be read: reading takes predicate locks.
- * The last two are looked at when the join would first look ahead: not at all in
- * short or cached queries.
+ * The last two are checked when the join would first look ahead: in short or cached
+ * queries never.
  *
- * Nothing is ever asked of the inner side early but pages: expressions of its
- * filters are evaluated by stock only.  A nested loop cannot run backward, nor
- * return to a mark, so there is one direction.  EvalPlanQual has plans of its own,
- * which are not attached.
+ * Invariants
+ *	- Of the inner side only pages are read early.  Its filters are evaluated by stock
+ *	  alone.
+ *	- There is one direction: a nested loop cannot run backward, nor return to a mark.
+ *	  EvalPlanQual has plans of its own, which are not attached.
  *
  * src/nestloop/nestloop.c
  */
@@ -60,12 +70,15 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
-#include "nestloop/nestloop_int.h"
+#include "nestloop/inner_prefetch.h"
+#include "nestloop/innerkeys.h"
 #include "nestloop/nestloop.h"
+#include "nestloop/nestloop_int.h"
+#include "nestloop/prune.h"
 #include "window/history.h"
 #include "window/issue.h"
 
-/* Memory look-ahead over outer rows: see init_rows(). */
+/* Cache prefetch over outer rows: see init_rows(). */
 #define ROWS_THRESHOLD	8
 #define TRIAL_ROWS		128
 #define FASTER			0.95
@@ -77,15 +90,15 @@
 #define FEW_ROWS		128
 #define MANY_ROWS		1000
 
-/* A join of which nothing is known yet, and then what is known of it. */
+/* A join that was not examined yet; join is made when it is. */
 typedef struct Candidate
 {
 	LaTakeover	takeover;		/* of the outer child's output */
 	NestLoopState *node;
-	int			patience;		/* outer rows until it is looked at */
-	int64		handed;			/* outer rows since the start or a rescan */
-	int64		seen_reads;		/* blocks read when we last returned */
-	LaNestLoop *join;			/* NULL until then */
+	int			rows_until_examined;	/* outer rows until it is examined */
+	int64		returned;		/* outer rows since the start or a rescan */
+	int64		seen_reads;		/* blocks read when the last one was returned */
+	LaNestLoop *join;
 } Candidate;
 
 static LaNodeKind nestloops;
@@ -97,16 +110,16 @@ on_rescan(LaTakeover *takeover)
 	Candidate  *c = la_takeover_container(Candidate, takeover);
 	LaNestLoop *join = c->join;
 
-	c->handed = 0;
+	c->returned = 0;
 	if (join == NULL)
 		return;
-	if (join->handed > 0)
+	if (join->returned > 0)
 	{
 		la_policy_rescan(&join->leaf.policy, !join->at_end);
 		la_policy_rescan(&join->heap.policy, !join->at_end);
 		la_policy_rescan(&join->rows, !join->at_end);
 	}
-	join->handed = 0;
+	join->returned = 0;
 	join->at_end = false;
 	la_innerprefetch_clear(join);
 }
@@ -120,7 +133,7 @@ counters_of(const LaNestLoop *join)
 	return sum;
 }
 
-/* The join's memory goes. */
+/* The join's memory is freed. */
 static void
 on_end(LaTakeover *takeover)
 {
@@ -138,75 +151,57 @@ on_end(LaTakeover *takeover)
 					&join->heap.policy : &join->leaf.policy);
 }
 
-/* An inner scan that stands for all of them. */
-static LaInner *
-first_scan(LaNestLoop *join)
-{
-	LaInner    *inner = join->inners;
-
-	while (inner->scan == NULL)
-		inner++;
-	return inner;
-}
-
 /*
- * Make what looking ahead takes.  Returns false if the join is not eligible after all;
- * *refused says why if it must not look ahead.
+ * Create keys and prefetch.  Returns false if the join is not eligible; *refused then is the
+ * reason if there is one that prohibits it.
  */
 static bool
 make_prefetch(LaNestLoop *join, const char **refused)
 {
-	LaInner    *first = first_scan(join);
-
 	if (!la_nestloop_takes_all(join) && IsolationIsSerializable())
 		*refused = "not all rows may be read, and reading takes predicate locks";
 	else
 		*refused = la_runahead_refuses_outer(&join->ahead);
 	if (*refused != NULL)
 		return false;
-	if (la_innerkeys_of(first) == NULL)
+	if (la_innerkeys_get(join->first) == NULL)
 	{
-		*refused = first->keys_refused;
+		*refused = join->first->keys_refused;
 		return false;
 	}
 	if (join->append != NULL)
 	{
-		join->route = la_prune_create(join, refused);
-		if (join->route == NULL)
+		join->prune = la_prune_create(join, refused);
+		if (join->prune == NULL)
 			return false;
 	}
 	join->prefetch = la_innerprefetch_create(join);
 	return join->prefetch != NULL;
 }
 
-/*
- * The join would look ahead for the first time: may it?
- */
+/* The join would look ahead: may it?  Checked the first time. */
 static bool
 prepare(LaNestLoop *join)
 {
 	const char *refused = NULL;
 	MemoryContext old;
 
-	if (join->prepared || join->given_up)
-		return join->prepared;
+	if (join->eligibility != LA_NOT_CHECKED)
+		return join->eligibility == LA_ELIGIBLE;
 	old = MemoryContextSwitchTo(join->context);
-	join->given_up = true;
+	join->eligibility = LA_NOT_ELIGIBLE;
 	if (make_prefetch(join, &refused))
-	{
-		join->prepared = true;
-		join->given_up = false;
-	}
+		join->eligibility = LA_ELIGIBLE;
 	else if (refused != NULL)
 		la_stats_refuse(join->estate, LA_KIND_NESTED_LOOP, join->heaprelid,
 						join->indexrelid, refused);
 	MemoryContextSwitchTo(old);
-	return join->prepared;
+	return join->eligibility == LA_ELIGIBLE;
 }
 
 /*
- * A trial of memory look-ahead takes more rows than one of an index scan, whose
- * visits are shorter, and gains less.
+ * The policy of cache prefetch, whose visits are outer rows.  Its trial takes more of them
+ * than that of an index scan, whose visits are shorter, and is content with less gain.
  */
 static void
 init_rows(LaNestLoop *join, int threshold)
@@ -224,10 +219,9 @@ init_rows(LaNestLoop *join, int threshold)
 }
 
 /*
- * One more row was joined without reads looked ahead for; missed: a block was read
- * for it.  The policy of heap reads leads: that of leaf pages begins and stops
- * observing with it, or it would observe for hundreds of rows what the other one has
- * found to be no wait.
+ * One more row was joined in state PASS; missed: a block was read for it.  The policy of
+ * heap reads leads: that of leaf pages begins and ends OBSERVE with it, or it would observe
+ * for hundreds of rows what the other one has found to be no wait.
  */
 static void
 count_pass(LaNestLoop *join, bool missed)
@@ -244,7 +238,7 @@ count_pass(LaNestLoop *join, bool missed)
 		(void) la_policy_quiet_visit(leaf);
 }
 
-/* The same for memory look-ahead, which ends with a miss. */
+/* The same for cache prefetch, which ends with a miss. */
 static void
 count_row(LaNestLoop *join, bool missed)
 {
@@ -260,11 +254,11 @@ count_row(LaNestLoop *join, bool missed)
 		la_policy_on_clock(rows, la_issue_clock_us());
 }
 
-/* Memory look-ahead would begin: can it? */
+/* Cache prefetch would begin: may it?  If not, it is not tried again. */
 static bool
 prepare_rows(LaNestLoop *join)
 {
-	if (prepare(join) && la_innerprefetch_may_reuse(first_scan(join)))
+	if (prepare(join) && la_innerprefetch_may_reuse(join->first))
 		return true;
 	init_rows(join, -1);
 	return false;
@@ -274,21 +268,21 @@ static TupleTableSlot *
 next_row(LaNestLoop *join)
 {
 	LaPolicy   *heap = &join->heap.policy;
-	bool		missed = join->handed > 0 &&
+	bool		missed = join->returned > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
 	TupleTableSlot *slot;
 
 	if (la_innerprefetch_is_at_end(join))
 		return NULL;
-	if (!la_nestloop_is(join, LA_ARMED))
+	if (!la_nestloop_reads_ahead(join))
 	{
-		missed |= heap->state == LA_OBSERVE;	/* it is made here, if any */
+		missed |= heap->state == LA_OBSERVE;	/* made by us, if any */
 		if (heap->state == LA_PASS)
 			count_pass(join, missed);
 		count_row(join, missed);
 	}
 	if (la_innerprefetch_has_rows(join) ||
-		(la_nestloop_is(join, LA_ARMED) && prepare(join)) ||
+		(la_nestloop_reads_ahead(join) && prepare(join)) ||
 		(join->rows.state == LA_ARMED && prepare_rows(join)))
 		return la_innerprefetch_next(join);
 	la_innerprefetch_pass(join);
@@ -298,7 +292,7 @@ next_row(LaNestLoop *join)
 	return slot;
 }
 
-/* What is possible everywhere. */
+/* Restrict the configuration to what is possible for this relation as well. */
 static void
 restrict_config(LaPolicyConfig *config, Relation rel, const LaNestLoop *join)
 {
@@ -310,47 +304,43 @@ restrict_config(LaPolicyConfig *config, Relation rel, const LaNestLoop *join)
 }
 
 static void
-init_lane(LaLane *lane, LaNestLoop *join, bool heaps)
+init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 {
-	LaInner    *first = first_scan(join);
+	LaInner    *first = join->first;
 	Relation	rel = heaps ? first->heap : first->index;
 	LaPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
 											 join->known_by);
 
-	lane->rels = MemoryContextAlloc(join->context,
-									join->ninners * sizeof(Relation));
+	reads->rels = MemoryContextAlloc(join->context, join->ninners * sizeof(Relation));
 	for (int i = 0; i < join->ninners; i++)
 	{
 		LaInner    *inner = &join->inners[i];
 
-		/* a member without reads that can be known is never asked for */
-		lane->rels[i] = inner->scan == NULL ? rel :
-			heaps ? inner->heap : inner->index;
-		if (lane->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
-			restrict_config(&config, lane->rels[i], join);
+		/* a member whose reads cannot be known is never visited */
+		reads->rels[i] = inner->scan == NULL ? rel : heaps ? inner->heap : inner->index;
+		if (reads->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
+			restrict_config(&config, reads->rels[i], join);
 	}
-	config.memory_threshold = -1;	/* that is what join->rows is for */
+	config.memory_threshold = -1;	/* join->rows does that */
 	config.nested_loop = true;
-	la_policy_init(&lane->policy, &config);
-	lane->last_block = InvalidBlockNumber;
+	la_policy_init(&reads->policy, &config);
+	reads->last_block = InvalidBlockNumber;
 }
 
-/* At the first execution: only now it is known how many rows are wanted. */
+/* Not before the first execution, since only now it is known how many rows are wanted. */
 static void
-initialize(LaNestLoop *join)
+init_policies(LaNestLoop *join)
 {
 	join->budget.limit = (Size) la_scan_memory * 1024;
-	init_lane(&join->leaf, join, false);
-	init_lane(&join->heap, join, true);
+	init_reads(&join->leaf, join, false);
+	init_reads(&join->heap, join, true);
 	init_rows(join, la_nestloop_reuse && la_memory_threshold >= 0 &&
-			  !first_scan(join)->index_only && !IsolationIsSerializable() ?
+			  !join->first->index_only && !IsolationIsSerializable() ?
 			  la_memory_threshold * ROWS_THRESHOLD : -1);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
 }
 
-/*
- * Fill in an inner scan.  Returns false if it is not one that can be known ahead.
- */
+/* Fill in an inner scan.  Returns false if its reads cannot be known ahead. */
 static bool
 init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 {
@@ -363,6 +353,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 
 		if (scan->iss_NumOrderByKeys > 0)
 			return false;
+		inner->scandesc = &scan->iss_ScanDesc;
 		inner->index = scan->iss_RelationDesc;
 		inner->scankeys = scan->iss_ScanKeys;
 		inner->nkeys = scan->iss_NumScanKeys;
@@ -375,6 +366,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 
 		if (scan->ioss_NumOrderByKeys > 0)
 			return false;
+		inner->scandesc = &scan->ioss_ScanDesc;
 		inner->index = scan->ioss_RelationDesc;
 		inner->scankeys = scan->ioss_ScanKeys;
 		inner->nkeys = scan->ioss_NumScanKeys;
@@ -395,7 +387,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 	return true;
 }
 
-/* The table of which the members of an Append are partitions, if it is one. */
+/* The table whose partitions the members of an Append are, if it is one. */
 static Oid
 partitioned_table(const AppendState *append)
 {
@@ -406,14 +398,13 @@ partitioned_table(const AppendState *append)
 }
 
 /*
- * Fill in the inner side.  Returns false if there is nothing that can be known ahead.
+ * Fill in the inner side.  Returns false if no reads of it can be known ahead.
  */
 static bool
 init_inner(LaNestLoop *join)
 {
 	PlanState  *ps = innerPlanState(join->node);
 	AppendState *append;
-	LaInner    *first = NULL;
 
 	if (IsA(ps, MemoizeState))
 		ps = outerPlanState(ps);
@@ -435,18 +426,18 @@ init_inner(LaNestLoop *join)
 
 		if (!init_scan(inner, append != NULL ? append->appendplans[i] : ps, join))
 			continue;
-		if (first == NULL)
-			first = inner;
+		if (join->first == NULL)
+			join->first = inner;
 		else if (RelationUsesLocalBuffers(inner->heap) !=
-				 RelationUsesLocalBuffers(first->heap))
+				 RelationUsesLocalBuffers(join->first->heap))
 			inner->scan = NULL; /* see la_window_create() */
 	}
-	if (first == NULL)
+	if (join->first == NULL)
 	{
 		pfree(join->inners);
 		return false;
 	}
-	join->known_by = RelationGetRelid(first->index);
+	join->known_by = RelationGetRelid(join->first->index);
 	if (append != NULL)
 		join->heaprelid = partitioned_table(append);
 	else
@@ -457,11 +448,9 @@ init_inner(LaNestLoop *join)
 	return true;
 }
 
-/*
- * The candidate is worth a look.  Returns NULL if it is not eligible.
- */
+/* Examine a candidate.  Returns NULL if it is not eligible. */
 static LaNestLoop *
-make_join(Candidate *c)
+examine(Candidate *c)
 {
 	EState	   *estate = c->node->js.ps.state;
 	LaNestLoop *join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaNestLoop));
@@ -480,36 +469,33 @@ make_join(Candidate *c)
 		pfree(join);
 		return NULL;
 	}
-	initialize(join);
-	join->handed = c->handed;
+	init_policies(join);
+	join->returned = c->returned;
 	join->seen_reads = c->seen_reads;
 	return join;
 }
 
-/*
- * The next row of a candidate.
- */
+/* The next row of a candidate. */
 static TupleTableSlot *
 pass_row(Candidate *c)
 {
 	TupleTableSlot *slot = c->takeover.below(c->takeover.node);
 
-	c->patience--;
-	c->handed++;
+	c->rows_until_examined--;
+	c->returned++;
 	c->seen_reads = la_issue_blocks_read();
 	return slot;
 }
 
+/* Is the candidate to be examined now? */
 static inline bool
-is_worth_a_look(const Candidate *c)
+is_due(const Candidate *c)
 {
-	return c->patience <= 0 ||
-		(c->handed > 0 && la_issue_blocks_read() != c->seen_reads);
+	return c->rows_until_examined <= 0 ||
+		(c->returned > 0 && la_issue_blocks_read() != c->seen_reads);
 }
 
-/*
- * What the join calls when it calls its outer child.
- */
+/* The outer child's function, as the join calls it. */
 static TupleTableSlot *
 exec_queue(PlanState *outer)
 {
@@ -522,11 +508,11 @@ exec_queue(PlanState *outer)
 		return c->takeover.below(outer);
 	if (join == NULL)
 	{
-		if (!is_worth_a_look(c))
+		if (!is_due(c))
 			return pass_row(c);
-		join = c->join = make_join(c);
+		join = c->join = examine(c);
 	}
-	if (join == NULL || join->given_up)
+	if (join == NULL || join->eligibility == LA_NOT_ELIGIBLE)
 	{
 		la_takeover_end(&c->takeover);
 		return c->takeover.below(outer);
@@ -537,25 +523,25 @@ exec_queue(PlanState *outer)
 	if (TupIsNull(slot))
 		join->at_end = true;
 	else
-		join->handed++;
+		join->returned++;
 	return slot;
 }
 
-/* How many outer rows is a join left alone for, if none of its blocks has to be read? */
+/* After how many outer rows is a join examined if no block has to be read? */
 static int
-patience_with(const PlanState *outer)
+rows_before_examination(const PlanState *outer)
 {
 	int			rows = FEW_ROWS;
 
 	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
 		return 0;
-	/* not for more than it takes until looking ahead in memory is tried */
+	/* no later than cache prefetch would be tried */
 	if (la_memory_threshold >= 0 && la_memory_threshold < FEW_ROWS)
 		rows = Min(rows, la_memory_threshold * ROWS_THRESHOLD);
 	return rows;
 }
 
-/* Is that an inner side that could be eligible? */
+/* Can such an inner side be eligible? */
 static bool
 is_candidate(PlanState *inner)
 {
@@ -583,7 +569,7 @@ attach_nestloop(PlanState *ps, bool limited)
 
 	c = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Candidate));
 	c->node = castNode(NestLoopState, ps);
-	c->patience = patience_with(outer);
+	c->rows_until_examined = rows_before_examination(outer);
 	c->takeover.listens_to = ps->ps_ExprContext;
 	c->takeover.on_rescan = on_rescan;
 	c->takeover.on_end = on_end;

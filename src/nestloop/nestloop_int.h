@@ -1,6 +1,6 @@
 /*
  * nestloop_int.h
- *	  One nested loop under observation: shared by the files of this room only.
+ *	  What all files of this room know of a nested loop.
  *
  * src/nestloop/nestloop_int.h
  */
@@ -19,19 +19,21 @@
 #include "window/policy.h"
 #include "window/window.h"
 
+/* each is private to the file of its name */
 typedef struct LaInnerKeys LaInnerKeys;
 typedef struct LaParams LaParams;
 typedef struct LaPrune LaPrune;
 typedef struct LaInnerPrefetch LaInnerPrefetch;
 
 /*
- * The inner side is an index scan of a table; or an Append, of which each outer row
- * needs one member, an index scan of a partition.
+ * An inner scan: the inner side itself, or a member of the Append that is the inner side, of
+ * which each outer row needs one.
  */
 typedef struct LaInner
 {
 	struct LaNestLoop *join;
 	PlanState  *scan;			/* NULL: a member whose reads cannot be known */
+	struct IndexScanDescData **scandesc;	/* NULL before it is executed */
 	Relation	heap;
 	Relation	index;
 	bool		index_only;
@@ -41,18 +43,21 @@ typedef struct LaInner
 	IndexRuntimeKeyInfo *runtime;
 	int			nruntime;
 
-	LaInnerKeys *keys;			/* see la_innerkeys_of() */
+	LaInnerKeys *keys;			/* see la_innerkeys_get() */
+	LaDescent  *descent;		/* that searches for them */
 	bool		keys_tried;
-	const char *keys_refused;	/* why they must not be known ahead, or NULL */
-	bool		feeds;			/* the scan asks us for row addresses */
-	int			offers;			/* of these that it refused */
+	const char *keys_refused;	/* why they must not be evaluated early, or
+								 * NULL */
+
+	bool		takes_matches;	/* from inner_prefetch.c, instead of searching */
+	int			offers;			/* of matches, so far */
 } LaInner;
 
 /*
- * The reads of heaps, or of indexes, in the order in which the join will need
+ * The reads of leaf pages, or of heap blocks, in the order in which the inner scans make
  * them.
  */
-typedef struct LaLane
+typedef struct LaInnerReads
 {
 	Relation   *rels;			/* one for each LaInner */
 	LaPolicy	policy;
@@ -60,7 +65,15 @@ typedef struct LaLane
 	LaWindow   *window;			/* NULL until the join first looks ahead */
 	BlockNumber last_block;		/* visited last, and of which relation */
 	int			last_rel;
-} LaLane;
+} LaInnerReads;
+
+/* May the join look ahead?  Found out when it would do so for the first time. */
+typedef enum LaEligibility
+{
+	LA_NOT_CHECKED,
+	LA_ELIGIBLE,				/* keys and prefetch are there */
+	LA_NOT_ELIGIBLE
+} LaEligibility;
 
 typedef struct LaNestLoop
 {
@@ -71,9 +84,10 @@ typedef struct LaNestLoop
 	MemoryContext context;		/* lives as long as the query */
 	LaRunAhead	ahead;
 	AppendState *append;		/* NULL: there is one inner scan */
-	LaPrune    *route;			/* of an Append */
+	LaPrune    *prune;			/* of an Append */
 	LaInner    *inners;
 	int			ninners;
+	LaInner    *first;			/* a scan that stands for all of them */
 	ExprContext *econtext;		/* of their keys */
 
 	Oid			heaprelid;		/* the table, perhaps a partitioned one;
@@ -81,38 +95,33 @@ typedef struct LaNestLoop
 	Oid			indexrelid;		/* InvalidOid: several */
 	Oid			known_by;		/* an index; see history.c */
 
-	bool		prepared;		/* keys and prefetch are there */
-	bool		given_up;		/* it is not eligible after all */
-	bool		looking;		/* ahead, for reads */
-	bool		touching;		/* ahead, in memory */
-	int64		handed;			/* outer rows since the start or a rescan */
+	LaEligibility eligibility;
+	int64		returned;		/* outer rows since the start or a rescan */
 	bool		at_end;			/* there were no more of them */
-	int64		seen_reads;		/* blocks read when we last returned */
+	int64		seen_reads;		/* blocks read when the last one was returned */
 
-	LaLane		leaf;
-	LaLane		heap;
-	LaPolicy	rows;			/* of memory look-ahead; a visit is a row */
-	LaInnerPrefetch *prefetch;
+	LaInnerReads leaf;
+	LaInnerReads heap;
+	LaPolicy	rows;			/* of cache prefetch; a visit is a row */
+	LaInnerPrefetch *prefetch;	/* NULL until the join first looks ahead */
 	LaBudget	budget;
 } LaNestLoop;
 
-/* Is one of the lanes in this state? */
+/* Do the policies want reads to be started ahead? */
 static inline bool
-la_nestloop_is(const LaNestLoop *join, LaPolicyState state)
+la_nestloop_reads_ahead(const LaNestLoop *join)
 {
-	return join->leaf.policy.state == state || join->heap.policy.state == state;
+	return join->leaf.policy.state == LA_ARMED || join->heap.policy.state == LA_ARMED;
 }
 
-/* Ahead of the next row, for whatever reason. */
+/* ... or cached pages to be touched? */
 static inline bool
 la_nestloop_looks_ahead(const LaNestLoop *join)
 {
-	return la_nestloop_is(join, LA_ARMED) || join->rows.state == LA_ARMED;
+	return la_nestloop_reads_ahead(join) || join->rows.state == LA_ARMED;
 }
 
-/*
- * Will the join take all outer rows, if nothing fails?
- */
+/* Will the join take all outer rows, if nothing fails? */
 static inline bool
 la_nestloop_takes_all(const LaNestLoop *join)
 {
@@ -125,38 +134,5 @@ la_nestloop_outer_row(const LaNestLoop *join)
 {
 	return join->takeover->below(join->outer);
 }
-
-/* params.c */
-extern LaParams *la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer);
-extern bool la_params_set(LaParams *params, TupleTableSlot *outer);
-extern ParamExecData *la_params_values(LaParams *params);
-extern bool la_params_collect(Node *node, Bitmapset **used);
-
-/* prune.c */
-extern LaPrune *la_prune_create(LaNestLoop *join, const char **refused);
-extern int	la_prune_find(LaPrune *route, TupleTableSlot *outer);
-
-/* innerkeys.c */
-typedef enum LaKeyResult
-{
-	LA_KEY_SET,
-	LA_KEY_NULL,				/* no entry can match */
-	LA_KEY_UNKNOWN				/* not to be known ahead of its time */
-} LaKeyResult;
-
-extern LaInnerKeys *la_innerkeys_of(LaInner *inner);
-extern LaKeyResult la_innerkeys_set(LaInnerKeys *keys, TupleTableSlot *outer);
-extern LaDescent *la_innerkeys_descent(LaInnerKeys *keys);
-extern bool la_innerkeys_are_all(const LaInnerKeys *keys);
-
-/* inner_prefetch.c and outerqueue.c */
-extern LaInnerPrefetch *la_innerprefetch_create(LaNestLoop *join);
-extern void la_innerprefetch_observe(LaNestLoop *join, TupleTableSlot *outer);
-extern bool la_innerprefetch_has_rows(LaNestLoop *join);
-extern bool la_innerprefetch_is_at_end(LaNestLoop *join);
-extern bool la_innerprefetch_may_reuse(LaInner *inner);
-extern TupleTableSlot *la_innerprefetch_next(LaNestLoop *join);
-extern void la_innerprefetch_pass(LaNestLoop *join);
-extern void la_innerprefetch_clear(LaNestLoop *join);
 
 #endif							/* LA_NESTLOOP_INT_H */

@@ -1,25 +1,25 @@
 /*
  * outerqueue.c
- *	  Outer rows that were taken before their turn.
+ *	  The queue of outer rows that were fetched before the join asked for them.
  *
  *	outer child --> [ row | row | row | row | row | row | row ] --> join (stock)
- *	   (run ahead)    tail                               head
+ *	                 tail                               head
  *
  * Behaviours
- *	A. A row is pulled when somebody wants to look at it, never for its own sake.
- *	B. Where rows may be left, no more are pulled ahead than were handed over since
- *	   the join started or was rescanned, and below a LIMIT no more than will
- *	   be wanted at the rate so far.
- *	C. Rows are copied into slots of the outer child's own kind (compiled
- *	   expressions of the join may rely on it), without a pin on any buffer.  When
- *	   the copies have taken the memory that the budget allows, none are pulled.  A
- *	   copy lives until the next row is handed over, as long as the outer child's
- *	   own slot would.
- *	H. Rows are pulled below the outer child's instrumentation (attach/takeover.c), so
- *	   EXPLAIN ANALYZE counts a row of the outer child when it is handed over.  (Nodes
- *	   below the outer child have counted it by then.)
+ *	ON DEMAND: a row is fetched when what its inner scan reads is wanted, never in order
+ *	   to fill the queue.
+ *	BOUNDED: where the join may be left before its end, the queue holds no more rows
+ *	   than were returned since the join started or was rescanned, and below a LIMIT no
+ *	   more than will be wanted at the rate so far.
+ *	COPIED: rows are copied into slots of the outer child's own kind, since compiled
+ *	   expressions of the join may rely on it, and hold no pin on a buffer.  When the
+ *	   copies have used up the budget, no row is fetched.  A copy lives until the join
+ *	   asks for the next row, as long as the outer child's own slot would.
+ *	COUNTED WHEN RETURNED: rows are fetched below the outer child's instrumentation
+ *	   (attach/takeover.c), so EXPLAIN ANALYZE counts a row of the outer child when it is
+ *	   returned to the join.  Nodes below the outer child have counted it by then.
  *
- * Invariant: rows are handed over in the order in which they were pulled, each once.
+ * Invariant: rows are returned in the order in which they were fetched, each once.
  *
  * src/nestloop/outerqueue.c
  */
@@ -29,167 +29,145 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "nestloop/inner_prefetch.h"
+#include "nestloop/outerqueue.h"
 
 void
-la_outerqueue_init(LaNestLoop *join, LaInnerPrefetch *prefetch)
+la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join)
 {
 	bool		fixed;
 
-	prefetch->context = AllocSetContextCreate(join->context,
-											  "pg_lookahead outer rows",
-											  ALLOCSET_DEFAULT_SIZES);
-	prefetch->ops = ExecGetResultSlotOps(join->outer, &fixed);
+	memset(queue, 0, sizeof(*queue));
+	queue->join = join;
+	queue->context = AllocSetContextCreate(join->context,
+										   "pg_lookahead outer rows",
+										   ALLOCSET_DEFAULT_SIZES);
+	queue->ops = ExecGetResultSlotOps(join->outer, &fixed);
 	if (!fixed)
-		prefetch->ops = &TTSOpsVirtual;
-	prefetch->desc = ExecGetResultType(join->outer);
+		queue->ops = &TTSOpsVirtual;
+	queue->desc = ExecGetResultType(join->outer);
 }
 
-/* Behaviour B. */
+/* Behaviour BOUNDED. */
 static bool
-may_pull(LaNestLoop *join)
+may_fetch(const LaOuterQueue *queue)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
+	LaNestLoop *join = queue->join;
 	const LimitState *limit;
-	int64		queued = prefetch->tail - prefetch->head;
+	int64		queued = queue->tail - queue->head;
 	int64		wanted;
 
-	if (prefetch->eof || queued >= MAX_ROWS - 1 ||
+	if (queue->at_end || queued >= LA_QUEUE_SIZE - 1 ||
 		(queued > 0 && !la_nestloop_looks_ahead(join)))
 		return false;
-	if (queued == 0 || join->heap.policy.config.force ||
-		la_nestloop_takes_all(join))
+	if (queued == 0 || join->heap.policy.config.force || la_nestloop_takes_all(join))
 		return true;
-	if (queued > join->handed)
+	if (queued > join->returned)
 		return false;
 	limit = join->ahead.context.limit;
 	wanted = la_attach_rows_wanted(limit);
 	return wanted == PG_INT64_MAX || limit->position <= 0 ||
-		queued <= 1 + (double) wanted * join->handed / limit->position;
+		queued <= 1 + (double) wanted * join->returned / limit->position;
 }
 
-/* Behaviour C. */
+/* Behaviour COPIED: is there memory for one more copy? */
 static bool
-has_room(LaNestLoop *join)
+has_memory(LaOuterQueue *queue)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
-	uint64		queued = prefetch->tail - prefetch->head;
-	Size		now = MemoryContextMemAllocated(prefetch->context, false);
+	LaBudget   *budget = &queue->join->budget;
+	uint64		queued = queue->tail - queue->head;
+	Size		now = MemoryContextMemAllocated(queue->context, false);
 
-	if (now > prefetch->accounted)
-		la_budget_take(&join->budget, now - prefetch->accounted);
+	if (now > queue->accounted)
+		la_budget_take(budget, now - queue->accounted);
 	else
-		la_budget_return(&join->budget, prefetch->accounted - now);
-	prefetch->accounted = now;
-	return queued == 0 || la_budget_has(&join->budget, now / queued);
+		la_budget_return(budget, queue->accounted - now);
+	queue->accounted = now;
+	return queued == 0 || la_budget_has(budget, now / queued);
 }
 
-/* The join is done with the row handed over last. */
+/* The join is done with the row that was returned last. */
 static void
-forget_last(LaInnerPrefetch *prefetch)
+clear_returned(LaOuterQueue *queue)
 {
-	if (prefetch->last != NULL)
-		ExecClearTuple(prefetch->last);
-	prefetch->last = NULL;
+	if (queue->returned != NULL)
+		ExecClearTuple(queue->returned);
+	queue->returned = NULL;
 }
 
+/* Nothing is known of its inner side. */
 void
-la_outerqueue_reset_row(Row *row)
+la_outerqueue_reset_row(LaOuterRow *row)
 {
 	row->state = ROW_FRESH;
-	row->inner = NO_INNER;
-	row->told = row->complete = false;
+	row->inner = LA_NO_INNER;
+	row->leaf_foreseen = row->matches_kept = false;
 	row->nvisits = row->nmatches = 0;
 }
 
 static void
-keep(LaInnerPrefetch *prefetch, Row *row, TupleTableSlot *slot, EState *estate)
+append(LaOuterQueue *queue, TupleTableSlot *slot)
 {
-	MemoryContext old = MemoryContextSwitchTo(prefetch->context);
+	LaOuterRow *row = la_outerqueue_at(queue, queue->tail);
+	MemoryContext old = MemoryContextSwitchTo(queue->context);
 
 	if (row->slot == NULL)
-		row->slot = la_alloc_table_slot(&estate->es_tupleTable, prefetch->desc,
-										prefetch->ops);
+		row->slot = la_alloc_table_slot(&queue->join->estate->es_tupleTable,
+										queue->desc, queue->ops);
 	ExecCopySlot(row->slot, slot);
 	ExecMaterializeSlot(row->slot);
 	MemoryContextSwitchTo(old);
 	la_outerqueue_reset_row(row);
+	queue->tail++;
 }
 
 /*
- * The row of that number; pulls up to it.  NULL if it cannot be had now.
+ * The row of that number; rows up to it are fetched.  NULL if that is not possible now.
  */
-Row *
-la_outerqueue_row(LaNestLoop *join, uint64 n)
+LaOuterRow *
+la_outerqueue_row(LaOuterQueue *queue, uint64 n)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
-
-	Assert(n >= prefetch->head);
-	while (prefetch->tail <= n)
+	Assert(n >= queue->head);
+	while (queue->tail <= n)
 	{
 		TupleTableSlot *slot;
 
-		if (!may_pull(join) || !has_room(join))
+		if (!may_fetch(queue) || !has_memory(queue))
 			return NULL;
-		slot = la_nestloop_outer_row(join);
+		slot = la_nestloop_outer_row(queue->join);
 		if (TupIsNull(slot))
 		{
-			prefetch->eof = true;
+			queue->at_end = true;
 			return NULL;
 		}
-		keep(prefetch, row_of(prefetch, prefetch->tail), slot, join->estate);
-		prefetch->tail++;
+		append(queue, slot);
 	}
-	return row_of(prefetch, n);
+	return la_outerqueue_at(queue, n);
 }
 
 /*
- * The row that is to be handed over next, NULL if there is none.
+ * The join asks for the next row: the one that it will get, NULL if there is none.
  */
-Row *
-la_outerqueue_head(LaNestLoop *join)
+LaOuterRow *
+la_outerqueue_head(LaOuterQueue *queue)
 {
-	forget_last(join->prefetch);
-	return la_outerqueue_row(join, join->prefetch->head);
+	clear_returned(queue);
+	return la_outerqueue_row(queue, queue->head);
 }
 
-/* It goes to the join. */
+/* ... which is returned. */
 TupleTableSlot *
-la_outerqueue_hand_over(LaNestLoop *join)
+la_outerqueue_return_head(LaOuterQueue *queue)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
-	Row		   *row = row_of(prefetch, prefetch->head);
-
-	if (row->nvisits > 0)
-		prefetch->first_visit = row->first_visit + row->nvisits;
-	if (row->complete)
-		prefetch->first_match = row->first_match;
-	prefetch->head++;
-	prefetch->last = row->slot;
-	return row->slot;
-}
-
-bool
-la_innerprefetch_has_rows(LaNestLoop *join)
-{
-	return join->prefetch != NULL && join->prefetch->head < join->prefetch->tail;
-}
-
-/* Has the outer child said that it has no more?  It must not be asked again. */
-bool
-la_innerprefetch_is_at_end(LaNestLoop *join)
-{
-	return join->prefetch != NULL && join->prefetch->eof &&
-		join->prefetch->head == join->prefetch->tail;
+	queue->returned = la_outerqueue_at(queue, queue->head)->slot;
+	queue->head++;
+	return queue->returned;
 }
 
 void
-la_outerqueue_clear(LaInnerPrefetch *prefetch)
+la_outerqueue_clear(LaOuterQueue *queue)
 {
-	forget_last(prefetch);
-	for (; prefetch->head < prefetch->tail; prefetch->head++)
-		ExecClearTuple(row_of(prefetch, prefetch->head)->slot);
-	prefetch->first_visit = prefetch->end_visit;
-	prefetch->first_match = prefetch->end_match;
-	prefetch->eof = false;
+	clear_returned(queue);
+	for (; queue->head < queue->tail; queue->head++)
+		ExecClearTuple(la_outerqueue_at(queue, queue->head)->slot);
+	queue->at_end = false;
 }

@@ -1,23 +1,23 @@
 /*
  * params.c
- *	  The executor's Params as they will be when it is an outer row's turn.
+ *	  The executor's Params as they will be for an outer row in the queue.
  *
  * The planner passes values of the outer row to the inner side through Params
  * (NestLoop.nestParams).  For a row that is still in the queue, expressions over them are
- * evaluated with a copy of all Params that has this row's values in it, so that
- * nothing has to be put back:
+ * evaluated with a copy of all Params in which those of the join have the row's values:
  *
  *		es_param_exec_vals ----copy----> values <---- nestParams of the row
  *
- * Others among the Params that are used belong to nodes above this join, and have
- * the right value now: the join would be rescanned if they changed.  Or they belong to
- * an InitPlan that may not have run; then nothing is known ahead.
+ * The other Params that are used belong to nodes above this join, and have the right value
+ * now: the join would be rescanned if they changed.  Or they belong to an InitPlan.
  *
- * Nor is anything known where a value of the row is stored out of line: reading it is real
- * work.
+ * The values are not known ahead
+ *	- while an InitPlan whose Param is used has not run;
+ *	- where a value of the row is stored out of line: it would have to be read;
+ *	- where an expression has a subplan, which takes Params from the executor's array,
+ *	  whatever the ExprContext says (la_params_collect() finds that).
  *
- * Params of a subplan would not be found here: it takes its own from the executor's array,
- * whatever the ExprContext says.  la_params_collect() tells.
+ * Invariant: the executor's own Params are never changed.
  *
  * src/nestloop/params.c
  */
@@ -27,15 +27,15 @@
 #include "nodes/nodeFuncs.h"
 
 #include "base/compat.h"
-#include "nestloop/nestloop_int.h"
+#include "nestloop/params.h"
 
 struct LaParams
 {
 	LaNestLoop *join;
 	ParamExecData *values;
 	int			nvalues;
-	Bitmapset  *own;			/* that are used and values of the outer row */
-	Bitmapset  *others;			/* that are used and are not */
+	Bitmapset  *own;			/* used ones that are values of the outer row */
+	Bitmapset  *others;			/* used ones that are not */
 };
 
 static bool
@@ -62,8 +62,8 @@ la_params_collect(Node *node, Bitmapset **used)
 }
 
 /*
- * For expressions that use these Params.  *outer is set if one of them is a value of the
- * outer row, else left alone.
+ * For expressions that use these Params.  *outer is set to true if one of them is a value
+ * of the outer row, else left alone.
  */
 LaParams *
 la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer)
@@ -90,10 +90,11 @@ la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer)
 }
 
 /*
- * Make the values those of this outer row; false if one is not known.
+ * All Params, with the values of this outer row; NULL if one that is used is not known.  The
+ * array is valid until the next call.
  */
-bool
-la_params_set(LaParams *params, TupleTableSlot *outer)
+ParamExecData *
+la_params_get(LaParams *params, TupleTableSlot *outer)
 {
 	NestLoopState *node = params->join->node;
 	ParamExecData *now = node->js.ps.state->es_param_exec_vals;
@@ -103,7 +104,7 @@ la_params_set(LaParams *params, TupleTableSlot *outer)
 	while ((other = bms_next_member(params->others, other)) >= 0)
 	{
 		if (now[other].execPlan != NULL)
-			return false;
+			return NULL;
 	}
 	memcpy(params->values, now, params->nvalues * sizeof(ParamExecData));
 	foreach(lc, ((NestLoop *) node->js.ps.plan)->nestParams)
@@ -112,20 +113,12 @@ la_params_set(LaParams *params, TupleTableSlot *outer)
 		ParamExecData *param = &params->values[nlp->paramno];
 
 		param->execPlan = NULL;
-		param->value = slot_getattr(outer, nlp->paramval->varattno,
-									&param->isnull);
+		param->value = slot_getattr(outer, nlp->paramval->varattno, &param->isnull);
 		if (!param->isnull && bms_is_member(nlp->paramno, params->own) &&
 			TupleDescAttr(outer->tts_tupleDescriptor,
 						  nlp->paramval->varattno - 1)->attlen == -1 &&
 			VARATT_IS_EXTERNAL(DatumGetPointer(param->value)))
-			return false;
+			return NULL;
 	}
-	return true;
-}
-
-/* They stay where they are. */
-ParamExecData *
-la_params_values(LaParams *params)
-{
 	return params->values;
 }

@@ -1,18 +1,18 @@
 /*
  * prune.c
- *	  Which partition will the inner side turn to, for an outer row in the queue?
+ *	  Which partition will the inner side scan for an outer row in the queue?
  *
- * An inner side of partitions is an Append that chooses among its members anew for each
- * outer row: run-time pruning, by Params.  The executor's own pruning is asked the
- * same question early, with the Params that the row will have (params.c):
+ * An inner side of partitions is an Append that chooses among its members for each outer
+ * row: run-time pruning, by Params.  The executor's own pruning is done early, with the
+ * Params that the row will have (params.c):
  *
- *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: it
+ *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: this one
  *													--> none, or several: unknown
  *
- * The Append's own choice is made anew when it is the row's turn, and nothing of this
- * one is left behind in it.
+ * Invariant: the Append prunes once more when it is the row's turn, and this leaves nothing
+ * behind in its state.
  *
- * Stands down, for the join
+ * A join is not eligible
  *	- without pruning by values of the outer row: each row would read several members,
  *	  or, chosen by a Param from above, always the same few;
  *	- where an expression of the pruning must not be evaluated early (attach/runahead.c).
@@ -27,7 +27,8 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "nestloop/nestloop_int.h"
+#include "nestloop/params.h"
+#include "nestloop/prune.h"
 
 struct LaPrune
 {
@@ -37,7 +38,7 @@ struct LaPrune
 	MemoryContext scratch;
 };
 
-/* Why must these steps not be taken early?  NULL if they may. */
+/* Why must these steps not be executed early?  NULL if they may. */
 static const char *
 refuses_steps(const LaNestLoop *join, List *steps)
 {
@@ -66,11 +67,11 @@ refuses_steps(const LaNestLoop *join, List *steps)
 	return NULL;
 }
 
-/* Fill in the context; false if the pruning must not be done early. */
+/* Fill in the pruning's ExprContext; false if it must not, or need not, be done early. */
 static bool
-look_at_pruning(LaPrune *route, const LaNestLoop *join, const char **refused)
+find_econtext(LaPrune *prune, const LaNestLoop *join, const char **refused)
 {
-	PartitionPruneState *pruning = route->pruning;
+	PartitionPruneState *pruning = prune->pruning;
 
 	for (int i = 0; i < pruning->num_partprunedata; i++)
 	{
@@ -85,65 +86,66 @@ look_at_pruning(LaPrune *route, const LaNestLoop *join, const char **refused)
 			*refused = refuses_steps(join, table->exec_pruning_steps);
 			if (*refused != NULL)
 				return false;
-			Assert(route->econtext == NULL ||
-				   route->econtext == table->exec_context.exprcontext);
-			route->econtext = table->exec_context.exprcontext;
+			Assert(prune->econtext == NULL || prune->econtext == table->exec_context.exprcontext);
+			prune->econtext = table->exec_context.exprcontext;
 		}
 	}
-	return route->econtext != NULL;
+	return prune->econtext != NULL;
 }
 
 /*
- * Returns NULL if it cannot be known ahead, or *refused says why it must not be.
+ * Returns NULL if partitions cannot be known ahead; *refused then is the reason if there
+ * is one that prohibits it.
  */
 LaPrune *
 la_prune_create(LaNestLoop *join, const char **refused)
 {
 	PartitionPruneState *pruning = join->append->as_prune_state;
-	LaPrune    *route;
+	LaPrune    *prune;
 	bool		outer = false;
 
 	if (pruning == NULL || !pruning->do_exec_prune)
 		return NULL;
-	route = palloc0(sizeof(LaPrune));
-	route->pruning = pruning;
-	if (!look_at_pruning(route, join, refused))
+	prune = palloc0(sizeof(LaPrune));
+	prune->pruning = pruning;
+	if (!find_econtext(prune, join, refused))
 		return NULL;
-	route->params = la_params_create(join, pruning->execparamids, &outer);
+	prune->params = la_params_create(join, pruning->execparamids, &outer);
 	if (!outer)
 		return NULL;
-	route->scratch = AllocSetContextCreate(join->context,
+	prune->scratch = AllocSetContextCreate(join->context,
 										   "pg_lookahead partitions",
 										   ALLOCSET_SMALL_SIZES);
-	return route;
+	return prune;
 }
 
 /*
- * The member of the Append that this row will need; -1 if that is not one, or not
- * known.
+ * The member of the Append that this row will need; -1 if it needs none or several, or if
+ * that is not known.
  */
 int
-la_prune_find(LaPrune *route, TupleTableSlot *outer)
+la_prune_find(LaPrune *prune, TupleTableSlot *outer)
 {
-	ParamExecData *now = route->econtext->ecxt_param_exec_vals;
+	ParamExecData *params = la_params_get(prune->params, outer);
+	ParamExecData *now = prune->econtext->ecxt_param_exec_vals;
 	MemoryContext old;
 	Bitmapset  *members;
 	int			member = -1;
 
-	if (!la_params_set(route->params, outer))
+	if (params == NULL)
 		return -1;
 
-	/* an error leaves nothing behind that is used again: the query is over */
-	old = MemoryContextSwitchTo(route->scratch);
-	route->econtext->ecxt_param_exec_vals = la_params_values(route->params);
-	members = la_find_matching_subplans(route->pruning);
-	route->econtext->ecxt_param_exec_vals = now;
+	/* no need to restore the context after an error, which ends the query */
+	old = MemoryContextSwitchTo(prune->scratch);
+	prune->econtext->ecxt_param_exec_vals = params;
+	members = la_find_matching_subplans(prune->pruning);
+	prune->econtext->ecxt_param_exec_vals = now;
 
-	/* the pruning does so only where the root table is pruned by Params */
-	ResetExprContext(route->econtext);
+	/* find_matching_subplans() does so only where Params prune the root table */
+	ResetExprContext(prune->econtext);
 	if (!bms_get_singleton_member(members, &member))
 		member = -1;
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(route->scratch);
+	MemoryContextReset(prune->scratch);
 	return member;
 }
