@@ -1,7 +1,8 @@
-"""Results on disk, in one directory per run: bench/results/<date>-<major>/
+"""Results on disk, in one directory per run: bench/results/<subject>/
 
 samples.csv   one row per cell, variant and repetition, appended as soon as it is
-              measured; a row that is there is not measured again
+              measured; a row that is there is not measured again.  A finished run may have
+              it compressed, as samples.csv.gz
 machine.json  machine, server, git commit, disk ceiling and settings, one entry for each
               time the runner was started
 categories.csv
@@ -16,6 +17,7 @@ problems.txt  rows or plans that differed, caches that were not what they should
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import re
 from dataclasses import astuple, dataclass, fields
@@ -59,8 +61,15 @@ def _number(text: str) -> int | None:
     return int(text) if text else None
 
 
+def samples_file(directory: Path) -> Path | None:
+    """Where a run has its samples, or None if it has none."""
+    names = ("samples.csv", "samples.csv.gz")
+    return next((directory / name for name in names if (directory / name).exists()), None)
+
+
 def read_samples(path: Path) -> Iterator[Sample]:
-    with path.open(newline="") as file:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", newline="") as file:
         for row in csv.DictReader(file):
             yield Sample(
                 row["run"], row["workload"], row["data"], row["shape"], int(row["size"]), row["state"],
@@ -76,6 +85,8 @@ class Records:
         if fresh:
             for name in ("samples.csv", "categories.csv", "machine.json", "plans.txt", "failed.csv", "problems.txt"):
                 (directory / name).unlink(missing_ok=True)
+        if samples_file(directory) not in (None, self.csv):
+            raise SystemExit(f"{directory} is a finished run: gunzip its samples.csv.gz to go on with it")
         self.samples = list(read_samples(self.csv)) if self.csv.exists() else []
         self._done = {(s.cell.key, s.variant, s.rep) for s in self.samples}
         self._plans = self._plan_heads()

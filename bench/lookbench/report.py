@@ -15,6 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from .records import samples_file
 from .report_charts import iops_panels, limit_panels, overview_panels, tpch_panels
 from .report_data import Report, read_report
 from .report_page import page
@@ -43,7 +44,7 @@ def main() -> int:
     parser.add_argument("--variant", default="lookahead", help="the look-ahead variant (default lookahead)")
     options = parser.parse_args()
     for directory in options.directories:
-        if not (directory / "samples.csv").exists():
+        if samples_file(directory) is None:
             print(f"error: there is no {directory / 'samples.csv'}", file=sys.stderr)
             return 1
     report = read_report(options.directories, options.variant)

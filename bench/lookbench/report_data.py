@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterable, Sequence
 
-from .records import Sample, read_samples
+from .records import Sample, read_samples, samples_file
 from .summary import Figure, figure
 from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell
 
@@ -297,7 +297,7 @@ def _read_places(directory: Path, variant: str) -> list[Place]:
 def _read_samples(directory: Path, place_of: Any) -> None:
     grouped: dict[int, tuple[Place, dict[Cell, dict[str, list[Sample]]]]] = {}
     taken: set[tuple[str, str, str]] = set()
-    for sample in read_samples(directory / "samples.csv"):
+    for sample in read_samples(samples_file(directory) or directory / "samples.csv"):
         place = place_of(sample.run)
         _, cells = grouped.setdefault(id(place), (place, {}))
         cells.setdefault(sample.cell, defaultdict(list))[sample.variant].append(sample)

@@ -24,7 +24,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .records import Sample, read_samples
+from .records import Sample, read_samples, samples_file
 from .workloads import COLD, WORKLOADS, Cell
 
 COLUMNS = ("data", "query", "size", "stock, ms", "bitmap, ms", "look-ahead, ms",
@@ -174,7 +174,7 @@ def main() -> int:
     options = parser.parse_args()
     console = Console(highlight=False, width=max(WIDTH, Console().width))
     for path in options.csv:
-        csv = path / "samples.csv" if path.is_dir() else path
+        csv = samples_file(path) or path / "samples.csv" if path.is_dir() else path
         if not csv.exists():
             console.print(f"error: there is no {csv}")
             return 1
