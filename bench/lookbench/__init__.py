@@ -12,6 +12,7 @@ tpch/       tables, queries and data of the workload tpch
 records     results as CSV, one row per repetition; what is done is not done again
 runner      the schedule: states, repetitions, interleaved variants, checks
 summary     medians, ratios, share of the disk's ceiling
+pages       the tables and the picture of README.md and docs/
 
 The runner is started by bench/run, the summary by bench/summarize; dev/demo uses
 server, machine and variants.

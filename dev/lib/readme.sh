@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 #
-# dev/lib/readme.sh - the tables in README.md that are made of what was tested.
+# dev/lib/readme.sh - the tables in docs/ that are made of what was tested.
 #
-#   put_table COMMAND          between the line that names the command and the end: stdin
+#   put_table COMMAND          in docs/compatibility.md, between the line that names the command
+#                              and the end: stdin
 #   note_servers NAME...       for the table of servers: what they are
 #   note_complete              for it: all tests have run on all servers, none has failed
 #   servers_table              the table, from the last run of dev/test
@@ -11,12 +12,12 @@
 
 put_table()
 {
-	local table
+	local table page=$ROOT/docs/compatibility.md
 
 	table=$(mktemp "$CACHE/table.XXXXXX")
 	cat >"$table"
-	sed -i -e "\\|^<!-- $1 -->\$|,/^<!-- end -->\$/{//!d}" "$ROOT/README.md"
-	sed -i -e "\\|^<!-- $1 -->\$|r $table" "$ROOT/README.md"
+	sed -i -e "\\|^<!-- $1 -->\$|,/^<!-- end -->\$/{//!d}" "$page"
+	sed -i -e "\\|^<!-- $1 -->\$|r $table" "$page"
 	rm -f "$table"
 }
 
