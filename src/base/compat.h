@@ -113,22 +113,11 @@
 #if PG_VERSION_NUM >= 180000
 #define LA_HASH_EXPRESSIONS 1
 #define la_hash_table_create(node, hash)	ExecHashTableCreate(hash)
-#define la_hash_inner_row(hash, econtext, value) \
-	la_hash_by_expression((hash)->hash_expr, econtext, value)
-#define la_hash_outer_row(node, econtext, value) \
-	la_hash_by_expression((node)->hj_OuterHash, econtext, value)
 #define LA_JOIN_RIGHT_SEMI	JOIN_RIGHT_SEMI
 #else
 #define la_hash_table_create(node, hash) \
 	ExecHashTableCreate(hash, (node)->hj_HashOperators, (node)->hj_Collations, \
 						(node)->hj_NullOuterTupleSlot != NULL)
-#define la_hash_inner_row(hash, econtext, value) \
-	ExecHashGetHashValue((hash)->hashtable, econtext, (hash)->hashkeys, false, \
-						 (hash)->hashtable->keepNulls, value)
-#define la_hash_outer_row(node, econtext, value) \
-	ExecHashGetHashValue((node)->hj_HashTable, econtext, \
-						 (node)->hj_OuterHashKeys, true, \
-						 (node)->hj_NullInnerTupleSlot != NULL, value)
 #define LA_JOIN_RIGHT_SEMI	((JoinType) -1)
 #endif
 #if PG_VERSION_NUM >= 160000

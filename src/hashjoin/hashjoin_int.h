@@ -9,6 +9,7 @@
 
 #include "executor/executor.h"
 #include "executor/hashjoin.h"
+#include "executor/nodeHash.h"
 #include "nodes/execnodes.h"
 #include "storage/buf.h"
 
@@ -112,8 +113,11 @@ StaticAssertDecl(SIZEOF_VOID_P != 8 || sizeof(HashJoinTupleData) == 16,
 #define fill_outer(node)	((node)->hj_NullInnerTupleSlot != NULL)
 #define fill_inner(node)	((node)->hj_NullOuterTupleSlot != NULL)
 
+/*
+ * The hash value of the row that econtext has as its outer tuple.  False if the row has
+ * none, because of a null key, and cannot match.
+ */
 #ifdef LA_HASH_EXPRESSIONS
-/* A row's hash value; false if it cannot match because of a null. */
 static inline bool
 la_hash_by_expression(ExprState *expression, ExprContext *econtext, uint32 *value)
 {
@@ -123,6 +127,32 @@ la_hash_by_expression(ExprState *expression, ExprContext *econtext, uint32 *valu
 	*value = DatumGetUInt32(ExecEvalExprSwitchContext(expression, econtext,
 													  &isnull));
 	return !isnull;
+}
+
+static inline bool
+la_hash_inner_row(HashState *hash, ExprContext *econtext, uint32 *value)
+{
+	return la_hash_by_expression(hash->hash_expr, econtext, value);
+}
+
+static inline bool
+la_hash_outer_row(HashJoinState *node, ExprContext *econtext, uint32 *value)
+{
+	return la_hash_by_expression(node->hj_OuterHash, econtext, value);
+}
+#else
+static inline bool
+la_hash_inner_row(HashState *hash, ExprContext *econtext, uint32 *value)
+{
+	return ExecHashGetHashValue(hash->hashtable, econtext, hash->hashkeys, false,
+								hash->hashtable->keepNulls, value);
+}
+
+static inline bool
+la_hash_outer_row(HashJoinState *node, ExprContext *econtext, uint32 *value)
+{
+	return ExecHashGetHashValue(node->hj_HashTable, econtext, node->hj_OuterHashKeys,
+								true, fill_outer(node), value);
 }
 #endif
 
