@@ -370,9 +370,18 @@
  * 1811f1af98fb), and counts the rows of the table under another name.
  */
 #if PG_VERSION_NUM >= 190000
-#define LA_HASH_NULL_STORES 1
+#define la_hash_keeps_outer_nulls(node) ((node)->hj_KeepNullTuples)
+#define la_hash_keeps_inner_nulls(hash) ((hash)->keep_null_tuples)
+#define la_hash_outer_nulls(node)	(&(node)->hj_NullOuterTupleStore)
+#define la_hash_inner_nulls(hash)	(&(hash)->null_tuple_store)
+#define la_hash_create_null_store(table)	ExecHashBuildNullTupleStore(table)
 #define la_hash_reported_rows	reportTuples
 #else
+#define la_hash_keeps_outer_nulls(node) false
+#define la_hash_keeps_inner_nulls(hash) false
+#define la_hash_outer_nulls(node)	((Tuplestorestate **) NULL)
+#define la_hash_inner_nulls(hash)	((Tuplestorestate **) NULL)
+#define la_hash_create_null_store(table)	NULL
 #define la_hash_reported_rows	partialTuples
 #endif
 
