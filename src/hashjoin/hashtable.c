@@ -64,10 +64,12 @@
 #define HUGE_PAGES_THRESHOLD	(2 * HUGE_PAGE_BYTES)
 #define DEFAULT_CACHE_BYTES		(1024 * 1024)	/* if the system does not tell */
 
+/* Chunks side by side. */
 typedef struct Region
 {
 	char	   *memory;
-	int			nchunks;		/* for which it has room */
+	int			room;			/* chunks that fit into it */
+	int			nchunks;
 } Region;
 
 typedef struct Builder
@@ -81,13 +83,11 @@ typedef struct Builder
 	double		nulls;			/* rows with null keys that are kept */
 	Size		used;			/* bytes of tuples, as stock counts them */
 
-	HashMemoryChunk *chunks;	/* in the order in which they were begun */
+	HashMemoryChunk chunk;		/* the last one, or NULL */
 	int			nchunks;
-	int			chunks_room;
 	Region	   *regions;
 	int			nregions;
 	int			regions_room;
-	int			left;			/* chunks unused in the last region */
 } Builder;
 
 /* ---- memory ---------------------------------------------------------- */
@@ -108,45 +108,39 @@ ask_for_huge_pages(char *memory, Size size)
 static void
 add_region(Builder *b)
 {
-	int			nchunks = Min(Max(b->nchunks / 4, 1), REGION_MAX_CHUNKS);
-	char	   *memory = MemoryContextAlloc(b->context, nchunks * CHUNK_BYTES);
+	int			room = Min(Max(b->nchunks / 4, 1), REGION_MAX_CHUNKS);
+	char	   *memory = MemoryContextAlloc(b->context, room * CHUNK_BYTES);
 
-	ask_for_huge_pages(memory, nchunks * CHUNK_BYTES);
+	ask_for_huge_pages(memory, room * CHUNK_BYTES);
 	if (b->nregions == b->regions_room)
 	{
 		b->regions_room *= 2;
 		b->regions = repalloc_huge(b->regions, b->regions_room * sizeof(Region));
 	}
-	b->regions[b->nregions].memory = memory;
-	b->regions[b->nregions].nchunks = nchunks;
-	b->nregions++;
-	b->left = nchunks;
+	b->regions[b->nregions++] = (Region) {memory, room, 0};
 }
 
 static HashMemoryChunk
+chunk_of(const Region *region, int n)
+{
+	return (HashMemoryChunk) (region->memory + n * CHUNK_BYTES);
+}
+
+static void
 add_chunk(Builder *b)
 {
 	Region	   *region;
-	HashMemoryChunk chunk;
 
-	if (b->left == 0)
+	if (b->nregions == 0 ||
+		b->regions[b->nregions - 1].nchunks == b->regions[b->nregions - 1].room)
 		add_region(b);
 	region = &b->regions[b->nregions - 1];
-	chunk = (HashMemoryChunk)
-		(region->memory + (region->nchunks - b->left) * CHUNK_BYTES);
-	b->left--;
-	chunk->maxlen = HASH_CHUNK_SIZE;
-	chunk->used = 0;
-	chunk->ntuples = 0;
-	chunk->next.unshared = NULL;
-	if (b->nchunks == b->chunks_room)
-	{
-		b->chunks_room *= 2;
-		b->chunks = repalloc_huge(b->chunks,
-								  b->chunks_room * sizeof(HashMemoryChunk));
-	}
-	b->chunks[b->nchunks++] = chunk;
-	return chunk;
+	b->chunk = chunk_of(region, region->nchunks++);
+	b->chunk->maxlen = HASH_CHUNK_SIZE;
+	b->chunk->used = 0;
+	b->chunk->ntuples = 0;
+	b->chunk->next.unshared = NULL;
+	b->nchunks++;
 }
 
 /* ---- the rows -------------------------------------------------------- */
@@ -159,53 +153,37 @@ static HashJoinTuple
 alloc_tuple(Builder *b, Size length)
 {
 	Size		size = MAXALIGN(HJTUPLE_OVERHEAD + length);
-	HashMemoryChunk chunk = b->nchunks == 0 ? NULL : b->chunks[b->nchunks - 1];
 	HashJoinTuple tuple;
 
 	if (size > HASH_CHUNK_THRESHOLD)
 		return NULL;
-	if (chunk == NULL || chunk->maxlen - chunk->used < size)
-		chunk = add_chunk(b);
-	tuple = (HashJoinTuple) (HASH_CHUNK_DATA(chunk) + chunk->used);
-	chunk->used += size;
-	chunk->ntuples++;
+	if (b->chunk == NULL || b->chunk->maxlen - b->chunk->used < size)
+		add_chunk(b);
+	tuple = (HashJoinTuple) (HASH_CHUNK_DATA(b->chunk) + b->chunk->used);
+	b->chunk->used += size;
+	b->chunk->ntuples++;
 	return tuple;
 }
 
-static HashJoinTuple
-store_minimal_tuple(Builder *b, TupleTableSlot *slot)
-{
-	bool		should_free;
-	MinimalTuple minimal = ExecFetchSlotMinimalTuple(slot, &should_free);
-	HashJoinTuple tuple = alloc_tuple(b, minimal->t_len);
-
-	if (tuple != NULL)
-		memcpy(HJTUPLE_MINTUPLE(tuple), minimal, minimal->t_len);
-	if (should_free)
-		heap_free_minimal_tuple(minimal);
-	return tuple;
-}
-
+/* Store a row as a minimal tuple, which is a heap tuple without the beginning of its header. */
 static HashJoinTuple
 store_tuple(Builder *b, TupleTableSlot *slot)
 {
 	HeapTuple	heap = TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot) ?
 		((HeapTupleTableSlot *) slot)->tuple : NULL;
-	HashJoinTuple tuple;
+	bool		should_free = false;
+	MinimalTuple minimal = heap == NULL ? ExecFetchSlotMinimalTuple(slot, &should_free) :
+		(MinimalTuple) ((char *) heap->t_data + MINIMAL_TUPLE_OFFSET);
+	uint32		length = heap == NULL ? minimal->t_len : heap->t_len - MINIMAL_TUPLE_OFFSET;
+	HashJoinTuple tuple = alloc_tuple(b, length);
 
-	if (heap == NULL)
-		return store_minimal_tuple(b, slot);
-
-	/* a minimal tuple is a heap tuple without the beginning of its header */
-	tuple = alloc_tuple(b, heap->t_len - MINIMAL_TUPLE_OFFSET);
 	if (tuple != NULL)
 	{
-		MinimalTuple minimal = HJTUPLE_MINTUPLE(tuple);
-
-		memcpy(minimal, (char *) heap->t_data + MINIMAL_TUPLE_OFFSET,
-			   heap->t_len - MINIMAL_TUPLE_OFFSET);
-		minimal->t_len = heap->t_len - MINIMAL_TUPLE_OFFSET;
+		memcpy(HJTUPLE_MINTUPLE(tuple), minimal, length);
+		HJTUPLE_MINTUPLE(tuple)->t_len = length;
 	}
+	if (should_free)
+		heap_free_minimal_tuple(minimal);
 	return tuple;
 }
 
@@ -306,8 +284,13 @@ link_all(Builder *b)
 	Linker		l = {.table = b->table};
 	bool		anew = b->buckets != b->first_buckets;
 
-	for (int i = 0; i < b->nchunks; i++)
-		link_chunk(&l, b->chunks[anew ? b->nchunks - 1 - i : i]);
+	for (int i = 0; i < b->nregions; i++)
+	{
+		Region	   *region = &b->regions[anew ? b->nregions - 1 - i : i];
+
+		for (int j = 0; j < region->nchunks; j++)
+			link_chunk(&l, chunk_of(region, anew ? region->nchunks - 1 - j : j));
+	}
 	for (uint64 n = l.n > BUCKET_FETCH_DISTANCE ? l.n - BUCKET_FETCH_DISTANCE : 0; n < l.n; n++)
 		link_tuple(b->table, l.waiting[n % BUCKET_FETCH_DISTANCE]);
 }
@@ -319,7 +302,7 @@ pointers_are_short(const Builder *b)
 	for (int i = 0; i < b->nregions; i++)
 	{
 		uint64		end = (uint64) b->regions[i].memory +
-			b->regions[i].nchunks * CHUNK_BYTES;
+			b->regions[i].room * CHUNK_BYTES;
 
 		if ((end & ~POINTER_BITS) != 0)
 			return false;
@@ -342,50 +325,49 @@ la_hashtable_cache_size(void)
 	return size > 0 ? size : DEFAULT_CACHE_BYTES;
 }
 
+/*
+ * Replace the buckets with which the table was created by empty ones: as many as stock
+ * would have created at first, or as many as it needs in the end.
+ */
 static void
-make_buckets(Builder *b)
+replace_buckets(Builder *b, int buckets, bool huge_pages)
+{
+	HashJoinTable stock = b->stock;
+	Size		size = buckets * sizeof(HashJoinTuple);
+
+	pfree(stock->buckets.unshared);
+	stock->buckets.unshared = MemoryContextAllocHuge(stock->batchCxt, size);
+	if (huge_pages)
+		ask_for_huge_pages((char *) stock->buckets.unshared, size);
+	memset(stock->buckets.unshared, 0, size);
+	stock->nbuckets = stock->nbuckets_optimal = buckets;
+	stock->nbuckets_original = b->first_buckets;
+	stock->log2_nbuckets = stock->log2_nbuckets_optimal = pg_leftmost_one_pos32(buckets);
+}
+
+/* All rows are there. */
+static void
+make_chains(Builder *b)
 {
 	LaHashTable *table = b->table;
 	HashJoinTable stock = b->stock;
-	Size		size = b->buckets * sizeof(HashJoinTuple);
+	Size		used;
 
-	table->buckets = MemoryContextAllocHuge(stock->batchCxt, size);
-	ask_for_huge_pages((char *) table->buckets, size);
-	memset(table->buckets, 0, size);
+	replace_buckets(b, b->buckets, true);
+	used = b->used + b->buckets * sizeof(HashJoinTuple);
+	table->buckets = stock->buckets.unshared;
 	table->mask = b->buckets - 1;
 	table->filtered = !la_hash_fills_inner(table->node) &&
 		table->node->js.jointype != LA_JOIN_RIGHT_SEMI && pointers_are_short(b);
-	table->fits_in_cache = b->used + size <= la_hashtable_cache_size();
+	table->fits_in_cache = used <= la_hashtable_cache_size();
 	link_all(b);
 
-	pfree(stock->buckets.unshared);
-	stock->buckets.unshared = table->buckets;
-	stock->nbuckets = stock->nbuckets_optimal = b->buckets;
-	stock->nbuckets_original = b->first_buckets;
-	stock->log2_nbuckets = stock->log2_nbuckets_optimal =
-		pg_leftmost_one_pos32(b->buckets);
 	stock->totalTuples = b->tuples;
 	stock->la_hash_reported_rows = b->tuples + b->nulls;
-	stock->spaceUsed = stock->spacePeak = b->used + size;
+	stock->spaceUsed = stock->spacePeak = used;
 }
 
 /* ---- tables that are left to stock ----------------------------------- */
-
-/* Give the table the buckets with which stock would have created it. */
-static void
-make_first_buckets(Builder *b)
-{
-	HashJoinTable stock = b->stock;
-
-	pfree(stock->buckets.unshared);
-	stock->buckets.unshared =
-		MemoryContextAllocHuge(stock->batchCxt, b->first_buckets * sizeof(HashJoinTuple));
-	memset(stock->buckets.unshared, 0, b->first_buckets * sizeof(HashJoinTuple));
-	stock->nbuckets = stock->nbuckets_optimal = stock->nbuckets_original =
-		b->first_buckets;
-	stock->log2_nbuckets = stock->log2_nbuckets_optimal =
-		pg_leftmost_one_pos32(b->first_buckets);
-}
 
 /* As MultiExecHash() does for a row. */
 static void
@@ -405,14 +387,13 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 {
 	HashState  *hash = b->table->hash;
 	TupleTableSlot *slot = b->table->node->hj_HashTupleSlot;
-	int			nth = 0;
 
-	make_first_buckets(b);
+	replace_buckets(b, b->first_buckets, false);
 	for (int i = 0; i < b->nregions; i++)
 	{
-		for (int j = 0; j < b->regions[i].nchunks && nth < b->nchunks; j++)
+		for (int j = 0; j < b->regions[i].nchunks; j++)
 		{
-			HashMemoryChunk chunk = b->chunks[nth++];
+			HashMemoryChunk chunk = chunk_of(&b->regions[i], j);
 			char	   *p = HASH_CHUNK_DATA(chunk);
 			char	   *end = p + chunk->used;
 
@@ -490,8 +471,6 @@ create_for_one_row(LaHashTable *table, Size space_allowed)
 static void
 init_builder(Builder *b, LaHashTable *table, int buckets, Size space_allowed)
 {
-	MemoryContext old;
-
 	memset(b, 0, sizeof(*b));
 	b->table = table;
 	b->stock = create_for_one_row(table, space_allowed);
@@ -500,11 +479,8 @@ init_builder(Builder *b, LaHashTable *table, int buckets, Size space_allowed)
 	b->context = AllocSetContextCreate(b->stock->batchCxt,
 									   "pg_lookahead hash join",
 									   ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(b->context);
-	b->chunks_room = b->regions_room = 64;
-	b->chunks = palloc(b->chunks_room * sizeof(HashMemoryChunk));
-	b->regions = palloc(b->regions_room * sizeof(Region));
-	MemoryContextSwitchTo(old);
+	b->regions_room = 64;
+	b->regions = MemoryContextAlloc(b->context, b->regions_room * sizeof(Region));
 }
 
 /*
@@ -526,28 +502,28 @@ take_rows(Builder *b)
 	{
 		TupleTableSlot *slot = ExecProcNode(outerPlanState(hash));
 		uint32		value;
+		bool		stored;
 
 		if (TupIsNull(slot))
 			break;
 		econtext->ecxt_outertuple = slot;
 		if (!la_hash_inner_row(hash, econtext, &value))
 		{
-			if (la_nulls_keep_inner(hash, slot))
+			if (la_hash_keeps_inner_nulls(hash))
+			{
+				la_nulls_keep(b->stock, la_hash_inner_nulls(hash), slot);
 				b->nulls += 1;
+			}
 			continue;
 		}
-		if (!add_row(b, slot, value))
+		stored = add_row(b, slot, value);
+		if (!stored || would_split(b))
 		{
-			leave_to_stock(b, slot, value);
-			return false;
-		}
-		if (would_split(b))
-		{
-			leave_to_stock(b, NULL, 0);
+			leave_to_stock(b, stored ? NULL : slot, value);
 			return false;
 		}
 	}
-	make_buckets(b);
+	make_chains(b);
 	if (hash->ps.instrument)
 		InstrStopNode(hash->ps.instrument, b->tuples + b->nulls);
 	return true;
@@ -589,9 +565,11 @@ la_hashtable_build(LaHashTable *table)
 	return built ? LA_HASH_BUILT : LA_HASH_LEFT_TO_STOCK;
 }
 
-/* Is the only hash clause a comparison of two int4 columns? */
-static void
-find_int4_keys(LaHashTable *table)
+/*
+ * Have keys compared as int4 if the only hash clause compares two int4 columns.
+ */
+void
+la_hashtable_find_keys(LaHashTable *table)
 {
 	HashJoin   *plan = (HashJoin *) table->node->js.ps.plan;
 	OpExpr	   *clause = linitial(plan->hashclauses);
@@ -608,17 +586,4 @@ find_int4_keys(LaHashTable *table)
 		return;
 	table->outer_key = outer->varattno;
 	table->inner_key = inner->varattno;
-}
-
-/*
- * The node will be executed.  *table is zeroed.
- */
-void
-la_hashtable_init(LaHashTable *table, HashJoinState *node, bool shared)
-{
-	table->node = node;
-	table->hash = castNode(HashState, innerPlanState(node));
-	table->shared = shared;
-	if (!shared)
-		find_int4_keys(table);
 }

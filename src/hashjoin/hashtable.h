@@ -92,7 +92,7 @@ la_hashtable_chain(const LaHashTable *table, uint32 hash)
 	return (word & FILTER_BIT(hash)) != 0 ? (HashJoinTuple) (word & POINTER_BITS) : NULL;
 }
 
-extern void la_hashtable_init(LaHashTable *table, HashJoinState *node, bool shared);
+extern void la_hashtable_find_keys(LaHashTable *table);
 extern LaHashBuildResult la_hashtable_build(LaHashTable *table);
 extern Size la_hashtable_cache_size(void);
 

@@ -28,36 +28,15 @@
 #define STATE_FILL_OUTER_NULLS	6
 #define STATE_FILL_INNER_NULLS	7
 
-static void
-keep(HashJoinTable table, Tuplestorestate **store, TupleTableSlot *slot)
+/*
+ * Keep a row in this tuplestore, which is the node's for the row's side.
+ */
+void
+la_nulls_keep(HashJoinTable table, Tuplestorestate **store, TupleTableSlot *slot)
 {
 	if (*store == NULL)
 		*store = la_hash_create_null_store(table);
 	tuplestore_puttupleslot(*store, slot);
-}
-
-/* May any row of the outer side be kept? */
-bool
-la_nulls_may_be_outer(const HashJoinState *node)
-{
-	return la_hash_keeps_outer_nulls(node);
-}
-
-void
-la_nulls_keep_outer(HashJoinState *node, TupleTableSlot *slot)
-{
-	if (la_hash_keeps_outer_nulls(node))
-		keep(node->hj_HashTable, la_hash_outer_nulls(node), slot);
-}
-
-/* Returns whether the row was kept, and is one that EXPLAIN ANALYZE counts. */
-bool
-la_nulls_keep_inner(HashState *hash, TupleTableSlot *slot)
-{
-	if (!la_hash_keeps_inner_nulls(hash))
-		return false;
-	keep(hash->hashtable, la_hash_inner_nulls(hash), slot);
-	return true;
 }
 
 /* Has any row of the inner side been kept? */

@@ -9,9 +9,8 @@
 
 #include "nodes/execnodes.h"
 
-extern bool la_nulls_may_be_outer(const HashJoinState *node);
-extern void la_nulls_keep_outer(HashJoinState *node, TupleTableSlot *slot);
-extern bool la_nulls_keep_inner(HashState *hash, TupleTableSlot *slot);
+extern void la_nulls_keep(HashJoinTable table, Tuplestorestate **store,
+						  TupleTableSlot *slot);
 extern bool la_nulls_are_inner(const HashState *hash);
 extern bool la_nulls_begin(HashJoinState *node);
 

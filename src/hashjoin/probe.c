@@ -106,12 +106,16 @@ join_match(LaProbe *probe)
 	return result_of(node);
 }
 
-/* Inner rows without a match, in the order of the buckets. */
+/* No outer row is left: inner rows without a match, in the order of the buckets. */
 static TupleTableSlot *
-next_unmatched(HashJoinState *node)
+next_unmatched(LaProbe *probe)
 {
+	HashJoinState *node = probe->batches.table.node;
 	ExprContext *econtext = node->js.ps.ps_ExprContext;
 
+	if (!probe->unmatched)
+		ExecPrepHashTableForUnmatched(node);
+	probe->unmatched = true;
 	while (ExecScanHashTableForUnmatched(node, econtext))
 	{
 		TupleTableSlot *slot;
@@ -123,19 +127,6 @@ next_unmatched(HashJoinState *node)
 			return slot;
 	}
 	return NULL;
-}
-
-/* No outer row is left. */
-static TupleTableSlot *
-end_of_outer(LaProbe *probe)
-{
-	HashJoinState *node = probe->batches.table.node;
-
-	if (!la_hash_fills_inner(node))
-		return NULL;
-	ExecPrepHashTableForUnmatched(node);
-	probe->unmatched = true;
-	return next_unmatched(node);
 }
 
 /*
@@ -150,7 +141,7 @@ la_probe_next(LaProbe *probe)
 
 	ResetExprContext(econtext);
 	if (probe->unmatched)
-		return next_unmatched(node);
+		return next_unmatched(probe);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -158,7 +149,7 @@ la_probe_next(LaProbe *probe)
 		{
 			probe->row = la_probebatch_next(&probe->batches);
 			if (probe->row == NULL)
-				return end_of_outer(probe);
+				return la_hash_fills_inner(node) ? next_unmatched(probe) : NULL;
 			econtext->ecxt_outertuple = probe->row->slot;
 			probe->match = NULL;
 			probe->matched = false;

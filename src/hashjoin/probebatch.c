@@ -35,10 +35,11 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
-#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 
 #include "base/compat.h"
@@ -68,36 +69,24 @@ takes_all_rows(const LaProbeBatches *b)
 }
 
 /*
- * Why must the hash values of rows not be computed before their turn?  NULL if they may.
- * In front of a shared table they are computed twice.
+ * Why must rows not be taken, and their hash values computed, before their turn?  NULL if
+ * they may.  (In front of a shared table hash values are computed twice.)
  */
 static const char *
-refuses_keys(const LaProbeBatches *b)
+refuses_rows(const LaProbeBatches *b)
 {
 	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
 	List	   *keys = b->inserts ? ((Hash *) b->table.hash->ps.plan)->hashkeys :
 		plan->hashkeys;
-	const char *refused = la_runahead_refuses_expression(&b->ahead, (Node *) keys);
-
-	if (refused == NULL)
-		refused = la_runahead_refuses_hashing(&b->ahead, plan->hashoperators);
-	return refused;
-}
-
-/* Why must rows not be taken before their turn? */
-static const char *
-refuses_rows(const LaProbeBatches *b)
-{
 	const char *refused;
 
-	if (!b->takes_all)
-	{
-		if (IsolationIsSerializable())
-			return "not all rows may be read, and reading takes predicate locks";
-		if (la_early_reads_may_fail())
-			return "not all rows may be read, and old snapshots expire";
-	}
-	refused = refuses_keys(b);
+	if (!b->takes_all && IsolationIsSerializable())
+		return "not all rows may be read, and reading takes predicate locks";
+	if (!b->takes_all && la_early_reads_may_fail())
+		return "not all rows may be read, and old snapshots expire";
+	refused = la_runahead_refuses_expression(&b->ahead, (Node *) keys);
+	if (refused == NULL)
+		refused = la_runahead_refuses_hashing(&b->ahead, plan->hashoperators);
 	return refused != NULL ? refused : la_runahead_refuses_outer(&b->ahead);
 }
 
@@ -150,8 +139,8 @@ next_outer(LaProbeBatches *b, LaProbeRow *row, bool until_match)
 				return slot;
 			}
 		}
-		else
-			la_nulls_keep_outer(node, slot);
+		else if (la_hash_keeps_outer_nulls(node))
+			la_nulls_keep(node->hj_HashTable, la_hash_outer_nulls(node), slot);
 		skipped++;
 		if (!until_match && skipped >= PROBE_BATCH_ROWS)
 		{
@@ -200,21 +189,18 @@ take_key(const LaProbeBatches *b, LaProbeRow *row, TupleTableSlot *slot)
 }
 
 /*
- * Deferred counts: the rows of the outer child that EXPLAIN ANALYZE has counted, as stock
- * would have them now.
+ * Deferred counts: what EXPLAIN ANALYZE would have counted by now of the outer child's rows
+ * if none had been taken ahead.
  *
- * ExecProcNodeInstr() counts a row when it is taken.  fill() takes that back for its whole
- * batch, and count_rows() adds each row when it is joined, so that a join that is left
- * before its end shows no rows that stock would not have asked for.  An error in between
- * leaves the count too high, in the instrumentation of a query that is not explained.
+ * ExecProcNodeInstr() counts a row when it is taken.  fill() takes back what was counted
+ * for its batch, and count_rows() adds a row when it is joined; so a join that is left
+ * before its end shows no rows that stock would not have asked for.  After an error in fill()
+ * the count remains too high, in the instrumentation of a query that ends unexplained.
  */
 static double
 rows_counted(const LaProbeBatches *b)
 {
-	if (!b->outer->instrument)
-		return 0;
-
-	/* the row that outer_is_empty() took has not been joined either */
+	/* a row that was taken before the table was built has been counted */
 	return b->outer->instrument->tuplecount -
 		(TupIsNull(b->table.node->hj_FirstOuterTupleSlot) ? 0 : 1);
 }
@@ -364,17 +350,16 @@ static void
 fill(LaProbeBatches *b, LaProbeBatch *batch)
 {
 	bool		shared = b->table.shared;
-	double		counted = 0;
+	bool		counts = !shared && b->outer->instrument;
+	double		counted;
 	int			n = 0;
 
 	release_pins(b, batch);
-	if (!shared)
-	{
-		/* as ExecProcNode() does, but before the count is read, which it ends */
-		if (b->outer->chgParam != NULL)
-			ExecReScan(b->outer);
-		counted = rows_counted(b);
-	}
+
+	/* as ExecProcNode() does; it begins a new count */
+	if (!shared && b->outer->chgParam != NULL)
+		ExecReScan(b->outer);
+	counted = counts ? rows_counted(b) : 0;
 	while (n < b->batch_rows && !b->eof)
 	{
 		LaProbeRow *row = &batch->rows[n];
@@ -391,7 +376,7 @@ fill(LaProbeBatches *b, LaProbeBatch *batch)
 		n++;
 	}
 	batch->nrows = n;
-	if (!shared && b->outer->instrument)
+	if (counts)
 		b->outer->instrument->tuplecount = counted;
 	if (!b->inserts)
 		fetch_candidates(b, batch);
@@ -490,35 +475,6 @@ la_probebatch_next(LaProbeBatches *b)
 
 /* ---- which columns are needed? --------------------------------------- */
 
-typedef struct NeededColumns
-{
-	TupleDesc	desc;
-	int			last;			/* of those needed */
-	bool		by_value;		/* all of them */
-	bool		row;			/* the row itself is needed */
-} NeededColumns;
-
-static bool
-note_columns(Node *node, void *context)
-{
-	NeededColumns *needed = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
-	{
-		int			n = ((Var *) node)->varattno;
-
-		if (n <= 0)
-			needed->row = true;
-		else if (!TupleDescAttr(needed->desc, n - 1)->attbyval)
-			needed->by_value = false;
-		needed->last = Max(needed->last, n);
-		return false;
-	}
-	return expression_tree_walker(node, note_columns, context);
-}
-
 /*
  * How many columns of an outer row are needed once its hash value is known, and are all of
  * them by value?  (A column before the last needed one that is not needed is copied, too,
@@ -527,24 +483,31 @@ note_columns(Node *node, void *context)
 static void
 find_needed_columns(LaProbeBatches *b)
 {
-	HashJoinState *node = b->table.node;
-	HashJoin   *plan = (HashJoin *) node->js.ps.plan;
-	NeededColumns needed = {ExecGetResultType(b->outer), 0, true, false};
+	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
+	TupleDesc	desc = ExecGetResultType(b->outer);
+	Bitmapset  *columns = NULL;
+	int			i = -1;
+	int			last = 0;
+	bool		by_value = true;
 
-	note_columns((Node *) plan->join.plan.targetlist, &needed);
-	note_columns((Node *) plan->join.plan.qual, &needed);
-	note_columns((Node *) plan->join.joinqual, &needed);
-	note_columns((Node *) plan->hashclauses, &needed);
-	if (b->table.shared)
-	{
-		/* stock computes the hash value again, and may keep the row */
-		note_columns((Node *) plan->hashkeys, &needed);
-		needed.row |= la_nulls_may_be_outer(node);
-	}
-	if (needed.row)
+	/* stock may keep the row itself */
+	if (b->table.shared && la_hash_keeps_outer_nulls(b->table.node))
 		return;
-	b->ncolumns = needed.last;
-	b->by_value = needed.by_value;
+	pull_varattnos((Node *) plan->join.plan.targetlist, OUTER_VAR, &columns);
+	pull_varattnos((Node *) plan->join.plan.qual, OUTER_VAR, &columns);
+	pull_varattnos((Node *) plan->join.joinqual, OUTER_VAR, &columns);
+	pull_varattnos((Node *) plan->hashclauses, OUTER_VAR, &columns);
+	if (b->table.shared)		/* stock computes the hash value again */
+		pull_varattnos((Node *) plan->hashkeys, OUTER_VAR, &columns);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		last = i + FirstLowInvalidHeapAttributeNumber;
+		if (last <= 0)			/* a system column, or the whole row */
+			return;
+		by_value &= TupleDescAttr(desc, last - 1)->attbyval;
+	}
+	b->ncolumns = last;
+	b->by_value = by_value;
 }
 
 /* ---- beginning and end ----------------------------------------------- */
@@ -555,7 +518,11 @@ find_needed_columns(LaProbeBatches *b)
 void
 la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool inserts)
 {
-	la_hashtable_init(&b->table, node, shared);
+	b->table.node = node;
+	b->table.hash = castNode(HashState, innerPlanState(node));
+	b->table.shared = shared;
+	if (!shared)
+		la_hashtable_find_keys(&b->table);
 	b->inserts = inserts;
 	b->outer = outerPlanState(inserts ? innerPlanState(node) : &node->js.ps);
 	b->ahead.join = &node->js.ps;

@@ -105,31 +105,17 @@ exec_child(PlanState *ps)
 	return row == NULL ? NULL : row->slot;
 }
 
-/* Is the child one that may be run ahead, and is not wrapped yet? */
-static bool
-is_eligible(PlanState *child, bool inserts)
-{
-	/* several SubPlan nodes may have one plan in common */
-	if (!la_takeover_of_output_is_possible(child))
-		return false;
-	switch (nodeTag(child))
-	{
-		case T_SeqScanState:
-		case T_BitmapHeapScanState:
-			return true;
-		case T_HashJoinState:
-			return child->plan->parallel_aware && !inserts;
-		default:
-			return false;
-	}
-}
-
+/* Run the child's rows ahead, if it is one of those that are eligible. */
 static void
 attach_child(HashJoinState *node, PlanState *child, bool inserts)
 {
 	SharedChild *shared;
 
-	if (!is_eligible(child, inserts))
+	/* several SubPlan nodes may have one plan in common */
+	if (!la_takeover_of_output_is_possible(child))
+		return;
+	if (!IsA(child, SeqScanState) && !IsA(child, BitmapHeapScanState) &&
+		(!IsA(child, HashJoinState) || !child->plan->parallel_aware || inserts))
 		return;
 	shared = MemoryContextAllocZero(node->js.ps.state->es_query_cxt, sizeof(SharedChild));
 	la_probebatch_init(&shared->batches, node, true, inserts);
