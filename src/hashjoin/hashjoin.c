@@ -16,6 +16,9 @@
  * Everything that decides about rows is the node's: hash values, hash clauses, join
  * clauses, filters, projection.
  *
+ * The state of each step is embedded in that of the next, so that a look-up follows no
+ * pointers between them: LaHashTable in LaProbeBatches, in LaProbe, in LaHashJoin.
+ *
  * Eligible is a hash join that is not tiny by the planner's estimates.  One that is expected
  * to need several batches is left to stock when it is first executed (hashtable.c).  The
  * table of a Parallel Hash belongs to several processes and remains stock's; look-ups in it
@@ -28,6 +31,7 @@
  */
 #include "postgres.h"
 
+#include "attach/attach.h"
 #include "attach/takeover.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin.h"
@@ -36,7 +40,7 @@
 #include "hashjoin/probe.h"
 #include "hashjoin/shared.h"
 
-/* A join is tiny if the planner expects fewer rows on both sides. */
+/* A join is tiny, and not worth it, if the planner expects fewer rows on both sides. */
 #define TINY_INNER_ROWS	1000
 #define TINY_OUTER_ROWS	10000
 
@@ -68,14 +72,6 @@ on_end(LaTakeover *takeover)
 	la_probebatch_end(&la_takeover_container(LaHashJoin, takeover)->probe.batches);
 }
 
-/* Have ExecHashJoin execute the join from here on. */
-static TupleTableSlot *
-leave_to_stock(LaTakeover *takeover)
-{
-	la_takeover_end(takeover);
-	return takeover->below(takeover->node);
-}
-
 static TupleTableSlot *
 exec_join(PlanState *ps)
 {
@@ -89,22 +85,20 @@ exec_join(PlanState *ps)
 		return takeover->below(ps);
 	if (node->hj_JoinState == STATE_BUILD_HASHTABLE)
 	{
-		la_probebatch_begin(batches);
-		switch (la_hashtable_build(&batches->table))
-		{
-			case LA_HASH_BUILT:
-				break;
-			case LA_HASH_EMPTY:
-				return NULL;
-			case LA_HASH_LEFT_TO_STOCK:
-				return leave_to_stock(takeover);
-		}
-		join->built = node->hj_HashTable;
-	}
+		LaHashBuildResult result;
 
-	/* is this an execution that another extension had the server begin? */
+		la_probebatch_begin(batches);
+		result = la_hashtable_build(&batches->table);
+		if (result == LA_HASH_EMPTY)
+			return NULL;
+		join->built = result == LA_HASH_BUILT ? node->hj_HashTable : NULL;
+	}
 	if (join->built == NULL || join->built != node->hj_HashTable)
-		return leave_to_stock(takeover);
+	{
+		/* left to stock, or begun by the server for another extension */
+		la_takeover_end(takeover);
+		return takeover->below(ps);
+	}
 	if (!batches->prepared)
 		la_probebatch_prepare(batches, true);
 	slot = la_probe_next(&join->probe);
@@ -114,22 +108,16 @@ exec_join(PlanState *ps)
 	return takeover->below(ps);
 }
 
-/* Does the planner expect so few rows that nothing can be won? */
-static bool
-is_tiny(const Plan *plan)
-{
-	return outerPlan(innerPlan(plan))->plan_rows < TINY_INNER_ROWS &&
-		outerPlan(plan)->plan_rows < TINY_OUTER_ROWS;
-}
-
 static bool
 attach_hashjoin(PlanState *ps, bool limited)
 {
 	HashJoinState *node = castNode(HashJoinState, ps);
 	LaHashJoin *join;
 
-	if (!la_enable_hash_join || SIZEOF_VOID_P != 8 ||
-		ps->state->es_epq_active != NULL || (is_tiny(ps->plan) && !la_force))
+	if (!la_enable_hash_join || SIZEOF_VOID_P != 8 || ps->state->es_epq_active != NULL)
+		return false;
+	if (outerPlan(innerPlan(ps->plan))->plan_rows < TINY_INNER_ROWS &&
+		outerPlan(ps->plan)->plan_rows < TINY_OUTER_ROWS && !la_force)
 		return false;
 	if (ps->plan->parallel_aware)
 	{

@@ -19,17 +19,16 @@
  *		by one and in their order, and stock goes on.  Regions are freed as they are emptied.
  *	Wide rows: a row too large for a chunk leaves the table to stock in the same way.  Joins of
  *		such rows spend their time elsewhere.
- *	Filter bits: where no code of the server walks the chains (no inner row is returned for
- *		itself), the upper 16 bits of a bucket's pointer are a filter of hash values.  Most
- *		look-ups without a match read no row.
+ *	Filter bits: the upper 16 bits of a bucket's pointer are a filter of hash values, so most
+ *		look-ups without a match read no row.  Only la_hashtable_chain() may read such a
+ *		bucket: the server's functions that do, ExecScanHashTableForUnmatched() and
+ *		ExecHashTableResetMatchFlags(), are called for joins that need the match flags of
+ *		inner rows, and tables of those have no filter bits.
  *	Huge pages: regions and buckets of HUGE_PAGES_THRESHOLD bytes and more ask for huge
  *		pages, because a look-up in many megabytes waits for the address translation, too.
  *
  * Hash join's own structures are used (HashJoinTable, HashJoinTuple), so rescans, EXPLAIN
- * and the end of the query remain stock's.  With filter bits, HashJoinTable.buckets is only for
- * la_hashtable_chain() to read: ExecScanHashTableForUnmatched() and
- * ExecHashTableResetMatchFlags() would follow its pointers, but are called only for joins that
- * have none, and the end of the query frees memory contexts as a whole.
+ * and the end of the query remain stock's.
  *
  * Source: prefetching with batches, Munro, "Hash joins: hiding memory latency" (2019), seeds;
  * filter bits in pointers: Leis et al., "Morsel-driven parallelism" (2014).
@@ -62,7 +61,7 @@
 #define REGION_MAX_CHUNKS		256
 #define HUGE_PAGE_BYTES			(2 * 1024 * 1024)
 #define HUGE_PAGES_THRESHOLD	(2 * HUGE_PAGE_BYTES)
-#define DEFAULT_CACHE_BYTES		(1024 * 1024)	/* if the system does not tell */
+#define DEFAULT_CACHE_BYTES		(1024 * 1024)	/* if the CPU's is not known */
 
 /* Chunks side by side. */
 typedef struct Region
@@ -75,10 +74,10 @@ typedef struct Region
 typedef struct Builder
 {
 	LaHashTable *table;
-	HashJoinTable stock;		/* what becomes the node's */
+	HashJoinTable stock;		/* the node's, as the server knows it */
 	MemoryContext context;		/* of the regions */
-	int			first_buckets;	/* their number as estimated */
-	int			buckets;		/* ... and as stock would have it now */
+	int			first_buckets;	/* as many as the planner's estimate needs, */
+	int			buckets;		/* ... and as stock would have by now */
 	double		tuples;
 	double		nulls;			/* rows with null keys that are kept */
 	Size		used;			/* bytes of tuples, as stock counts them */
@@ -88,6 +87,7 @@ typedef struct Builder
 	Region	   *regions;
 	int			nregions;
 	int			regions_room;
+	uint64		regions_end;	/* no region has a higher address */
 } Builder;
 
 /* ---- memory ---------------------------------------------------------- */
@@ -99,25 +99,29 @@ ask_for_huge_pages(char *memory, Size size)
 	uintptr_t	begin = TYPEALIGN(HUGE_PAGE_BYTES, (uintptr_t) memory);
 	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE_BYTES, (uintptr_t) memory + size);
 
-	/* without them it works as well */
+	/* an error leaves pages of the usual size */
 	if (la_hash_huge_pages && size >= HUGE_PAGES_THRESHOLD && end > begin)
 		(void) madvise((void *) begin, end - begin, MADV_HUGEPAGE);
 #endif
 }
 
-static void
+static Region *
 add_region(Builder *b)
 {
 	int			room = Min(Max(b->nchunks / 4, 1), REGION_MAX_CHUNKS);
 	char	   *memory = MemoryContextAlloc(b->context, room * CHUNK_BYTES);
 
 	ask_for_huge_pages(memory, room * CHUNK_BYTES);
+	b->regions_end = Max(b->regions_end, (uint64) memory + room * CHUNK_BYTES);
 	if (b->nregions == b->regions_room)
 	{
 		b->regions_room *= 2;
 		b->regions = repalloc_huge(b->regions, b->regions_room * sizeof(Region));
 	}
-	b->regions[b->nregions++] = (Region) {memory, room, 0};
+	b->regions[b->nregions].memory = memory;
+	b->regions[b->nregions].room = room;
+	b->regions[b->nregions].nchunks = 0;
+	return &b->regions[b->nregions++];
 }
 
 static HashMemoryChunk
@@ -129,12 +133,10 @@ chunk_of(const Region *region, int n)
 static void
 add_chunk(Builder *b)
 {
-	Region	   *region;
+	Region	   *region = b->nregions == 0 ? NULL : &b->regions[b->nregions - 1];
 
-	if (b->nregions == 0 ||
-		b->regions[b->nregions - 1].nchunks == b->regions[b->nregions - 1].room)
-		add_region(b);
-	region = &b->regions[b->nregions - 1];
+	if (region == NULL || region->nchunks == region->room)
+		region = add_region(b);
 	b->chunk = chunk_of(region, region->nchunks++);
 	b->chunk->maxlen = HASH_CHUNK_SIZE;
 	b->chunk->used = 0;
@@ -295,24 +297,7 @@ link_all(Builder *b)
 		link_tuple(b->table, l.waiting[n % BUCKET_FETCH_DISTANCE]);
 }
 
-/* Are the upper bits of all pointers to tuples zero? */
-static bool
-pointers_are_short(const Builder *b)
-{
-	for (int i = 0; i < b->nregions; i++)
-	{
-		uint64		end = (uint64) b->regions[i].memory +
-			b->regions[i].room * CHUNK_BYTES;
-
-		if ((end & ~POINTER_BITS) != 0)
-			return false;
-	}
-	return true;
-}
-
-/*
- * The size of the cache that the CPU has for itself (L2).
- */
+/* The size of the cache that the CPU has for itself (L2). */
 Size
 la_hashtable_cache_size(void)
 {
@@ -345,7 +330,7 @@ replace_buckets(Builder *b, int buckets, bool huge_pages)
 	stock->log2_nbuckets = stock->log2_nbuckets_optimal = pg_leftmost_one_pos32(buckets);
 }
 
-/* All rows are there. */
+/* All rows are stored: link them into chains. */
 static void
 make_chains(Builder *b)
 {
@@ -358,7 +343,7 @@ make_chains(Builder *b)
 	table->buckets = stock->buckets.unshared;
 	table->mask = b->buckets - 1;
 	table->filtered = !la_hash_fills_inner(table->node) &&
-		table->node->js.jointype != LA_JOIN_RIGHT_SEMI && pointers_are_short(b);
+		table->node->js.jointype != LA_JOIN_RIGHT_SEMI && b->regions_end <= POINTER_BITS;
 	table->fits_in_cache = used <= la_hashtable_cache_size();
 	link_all(b);
 
@@ -369,18 +354,9 @@ make_chains(Builder *b)
 
 /* ---- tables that are left to stock ----------------------------------- */
 
-/* As MultiExecHash() does for a row. */
-static void
-insert_into_stock(HashJoinTable stock, TupleTableSlot *slot, uint32 hash)
-{
-	ExecHashTableInsert(stock, slot, hash);
-	stock->totalTuples += 1;
-}
-
 /*
- * Same memory limit, and wide rows: insert the rows so far into the table as stock's, then
- * the row that was not stored, if there is one, and have MultiExecHash() take the remaining
- * ones.
+ * Same memory limit, wide rows: insert the rows so far as stock would have done, then the
+ * row that was not stored, if there is one, and have MultiExecHash() take the others.
  */
 static void
 leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
@@ -404,7 +380,8 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 				MinimalTuple minimal = HJTUPLE_MINTUPLE(tuple);
 
 				ExecStoreMinimalTuple(minimal, slot, false);
-				insert_into_stock(b->stock, slot, tuple->hashvalue);
+				ExecHashTableInsert(b->stock, slot, tuple->hashvalue);
+				b->stock->totalTuples += 1;
 				p += MAXALIGN(HJTUPLE_OVERHEAD + minimal->t_len);
 			}
 		}
@@ -412,10 +389,16 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 		pfree(b->regions[i].memory);
 	}
 	if (not_stored != NULL)
-		insert_into_stock(b->stock, not_stored, hash_of_it);
+	{
+		ExecHashTableInsert(b->stock, not_stored, hash_of_it);
+		b->stock->totalTuples += 1;
+	}
 	MemoryContextDelete(b->context);
 
-	/* MultiExecHash() is going to count all rows of the table, but not these */
+	/*
+	 * MultiExecHash() counts all rows of the table, but not those with null
+	 * keys
+	 */
 	if (hash->ps.instrument)
 		InstrStopNode(hash->ps.instrument, b->nulls);
 	(void) MultiExecProcNode((PlanState *) hash);
@@ -424,8 +407,8 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 /* ---- building -------------------------------------------------------- */
 
 /*
- * Find out whether the outer side is empty, where ExecHashJoin() does before it builds
- * the table.  A row that was fetched for that is kept in hj_FirstOuterTupleSlot.
+ * Is the outer side empty?  Asked where ExecHashJoin() does before it builds the table.  The
+ * row that is fetched for it stays in hj_FirstOuterTupleSlot.
  */
 static bool
 outer_is_empty(const LaHashTable *table)
@@ -445,12 +428,12 @@ outer_is_empty(const LaHashTable *table)
 }
 
 /*
- * Create a table without rows and with few buckets, as the final ones are made later.
+ * Create a table with as few buckets as possible, as they will be replaced.
  *
- * ExecHashTableCreate() takes the number of buckets from the plan's estimate of rows.  Plans
- * may be shared with other executions and must not be changed, so the function is given
- * copies of all that it reads for that, with an estimate of one row: the HashState, its Hash
- * and the plan below it.  It keeps no pointer to them, and they end with this function.
+ * ExecHashTableCreate() takes their number from the planner's estimate in the plan, which
+ * other executions may share.  So it gets copies of the HashState, its Hash and the plan
+ * below, with an estimate of one row.  It keeps no pointer to them, and nothing has to be
+ * put back.
  */
 static HashJoinTable
 create_for_one_row(LaHashTable *table, Size space_allowed)
@@ -530,8 +513,7 @@ take_rows(Builder *b)
 }
 
 /*
- * Build the table, or have it built.  What ExecHashJoin() does in the state
- * HJ_BUILD_HASHTABLE.
+ * Build the table, as ExecHashJoin() does in its state HJ_BUILD_HASHTABLE.
  */
 LaHashBuildResult
 la_hashtable_build(LaHashTable *table)

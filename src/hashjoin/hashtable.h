@@ -19,16 +19,13 @@ typedef struct LaHashTable
 {
 	HashJoinState *node;
 	HashState  *hash;
-	uint32		mask;			/* of the hash value's bits that are the
-								 * bucket's number */
-	bool		fits_in_cache;	/* in the CPU's own, so that look-ups do not
-								 * wait */
+	uint32		mask;			/* hash & mask is the bucket's number */
+	bool		fits_in_cache;	/* of the CPU: look-ups do not wait */
 
 	/* built by hashtable.c */
 	HashJoinTuple *buckets;
-	bool		filtered;		/* their pointers have filter bits */
-	AttrNumber	outer_key;		/* attribute numbers of two int4 columns that
-								 * are the only key, or 0 */
+	bool		filtered;		/* pointers in buckets have filter bits */
+	AttrNumber	outer_key;		/* int4 columns that are compared, or 0 */
 	AttrNumber	inner_key;
 
 	/* shared */
@@ -45,10 +42,9 @@ typedef enum LaHashBuildResult
 } LaHashBuildResult;
 
 /*
- * Filter bits: the upper 16 bits of a pointer to a chain form a set of numbers from 0 to
- * 15, one for each row of the chain, taken from its hash value.  The numbers come from the
- * upper bits of a product, as the lower bits of the hash value are the same in all of a
- * chain.
+ * Filter bits: the upper 16 bits of a pointer to a chain are a set of numbers from 0 to 15,
+ * each taken from the hash value of a row of the chain.  The product's upper bits are used,
+ * as the lower bits of the hash value are the same in the whole chain.
  */
 #define FILTER_SHIFT		48
 #define POINTER_BITS		((UINT64CONST(1) << FILTER_SHIFT) - 1)

@@ -94,8 +94,8 @@ join_match(LaProbe *probe)
 	probe->matched = true;
 
 	/*
-	 * In a table with filter bits nobody reads the flag; setting it would be a
-	 * write to memory for nothing.
+	 * In a table with filter bits nobody reads the flag; setting it would be
+	 * a write to memory for nothing.
 	 */
 	if (!probe->batches.table.filtered && !HeapTupleHeaderHasMatch(inner))
 		HeapTupleHeaderSetMatch(inner);
@@ -170,7 +170,7 @@ la_probe_next(LaProbe *probe)
 }
 
 /*
- * Forget where the join has come: it is rescanned, or ends.
+ * Forget the rows: the join is rescanned, or ends.
  */
 void
 la_probe_clear(LaProbe *probe)

@@ -8,8 +8,7 @@
  *					current batch: [ row | row | ... | row ] --> joined one by one
  *
  * A look-up waits for memory twice: for the bucket, and for a row of its chain.  While the
- * rows of one batch are joined, both are fetched into the CPU's cache for the rows of the
- * other.
+ * rows of one batch are joined, both are on their way to the CPU's cache for the next batch.
  *
  * Behaviours
  *	One by one: where outer rows must not be taken early, or the table fits into the cache, none
@@ -50,23 +49,15 @@
 #include "window/issue.h"
 
 /*
- * Filter first: the size of the buckets, in sizes of the CPU's own cache, up to which it pays.
- * A row of values by reference costs more to copy.
+ * Filter first: how large the buckets may be, in sizes of the CPU's own cache.  Copies of
+ * columns by value cost less.
  */
 #define FILTER_FIRST_CACHES_BY_REFERENCE	8
 #define FILTER_FIRST_CACHES_BY_VALUE		2
 
-#define TUPLE_DATA_OFFSET	40	/* a row's data may be in another cache line
-								 * than its hash value */
+#define TUPLE_DATA_OFFSET	40	/* may lie in the next cache line */
 
 /* ---- may rows be taken ahead? ---------------------------------------- */
-
-static bool
-takes_all_rows(const LaProbeBatches *b)
-{
-	return b->inserts ||
-		la_runahead_takes_all(&b->ahead.context, b->table.node->js.ps.state);
-}
 
 /*
  * Why must rows not be taken, and their hash values computed, before their turn?  NULL if
@@ -90,7 +81,7 @@ refuses_rows(const LaProbeBatches *b)
 	return refused != NULL ? refused : la_runahead_refuses_outer(&b->ahead);
 }
 
-/* Judges anew in a rescan only if it may come to another answer. */
+/* In a rescan, the answer is looked for again only if it may be another one. */
 static bool
 may_run_ahead(LaProbeBatches *b)
 {
@@ -308,14 +299,13 @@ make_slots(LaProbeBatches *b)
 		b->both[i / PROBE_BATCH_ROWS].slots[i % PROBE_BATCH_ROWS] =
 			la_alloc_table_slot(&estate->es_tupleTable, ExecGetResultType(b->outer),
 								fixed ? ops : &TTSOpsVirtual);
-	b->have_slots = true;
 	MemoryContextSwitchTo(old);
 }
 
 static void
 clear_slots(LaProbeBatches *b)
 {
-	if (!b->have_slots)
+	if (b->both[0].slots[0] == NULL)
 		return;
 	for (int i = 0; i < 2 * PROBE_BATCH_ROWS; i++)
 		ExecClearTuple(b->both[i / PROBE_BATCH_ROWS].slots[i % PROBE_BATCH_ROWS]);
@@ -356,7 +346,7 @@ fill(LaProbeBatches *b, LaProbeBatch *batch)
 
 	release_pins(b, batch);
 
-	/* as ExecProcNode() does; it begins a new count */
+	/* as ExecProcNode() would; a rescan begins a new count */
 	if (!shared && b->outer->chgParam != NULL)
 		ExecReScan(b->outer);
 	counted = counts ? rows_counted(b) : 0;
@@ -473,7 +463,7 @@ la_probebatch_next(LaProbeBatches *b)
 	return row;
 }
 
-/* ---- which columns are needed? --------------------------------------- */
+/* ---- beginning and end ----------------------------------------------- */
 
 /*
  * How many columns of an outer row are needed once its hash value is known, and are all of
@@ -509,8 +499,6 @@ find_needed_columns(LaProbeBatches *b)
 	b->ncolumns = last;
 	b->by_value = by_value;
 }
-
-/* ---- beginning and end ----------------------------------------------- */
 
 /*
  * The node will be executed.  *b is zeroed, and belongs to the query's memory.
@@ -554,11 +542,12 @@ la_probebatch_prepare(LaProbeBatches *b, bool usable)
 {
 	const LaHashTable *table = &b->table;
 
-	b->takes_all = takes_all_rows(b);
+	b->takes_all = b->inserts ||
+		la_runahead_takes_all(&b->ahead.context, table->node->js.ps.state);
 	b->runs_ahead = usable && (!table->fits_in_cache || la_force) && may_run_ahead(b);
 	if (b->runs_ahead)
 	{
-		if (!b->have_slots)
+		if (b->both[0].slots[0] == NULL)
 			make_slots(b);
 		b->counters.c[LA_SCANS_ARMED]++;
 	}

@@ -31,50 +31,47 @@ typedef struct LaProbeRow
 typedef struct LaProbeBatch
 {
 	LaProbeRow	rows[PROBE_BATCH_ROWS];
-	TupleTableSlot *slots[PROBE_BATCH_ROWS];	/* of these rows' copies */
-	Buffer		pins[PROBE_BATCH_PINS]; /* where copies are references */
+	TupleTableSlot *slots[PROBE_BATCH_ROWS];	/* for copies of them */
+	Buffer		pins[PROBE_BATCH_PINS]; /* of copies by reference */
 	int			nrows;
 	int			npins;
 } LaProbeBatch;
 
 /*
  * The rows of the outer side of a hash join; or, in front of a shared table that is being
- * built, those that are inserted into it.  Only "table" and "counters" are for others to
- * touch.
+ * built, those that are inserted into it.
  */
 typedef struct LaProbeBatches
 {
 	LaHashTable table;
-	LaCounters	counters;
 	bool		prepared;		/* for the present scan of the outer side */
+	bool		runs_ahead;		/* rows are taken ahead */
+	ExecProcNodeMtd exec_outer; /* how, if the table is shared */
+
+	/*
+	 * The rest is for probebatch.c only.  What is known of the join:
+	 */
 	PlanState  *outer;			/* where rows come from */
-	ExecProcNodeMtd exec_outer; /* ... and how, if the table is shared */
-	bool		inserts;		/* rows are inserted, not looked up */
-
-	/* whether rows are taken ahead */
+	bool		inserts;		/* they are inserted, not looked up */
+	bool		by_value;		/* all columns that are needed are */
+	int			ncolumns;		/* as many are needed; -1: the row itself */
 	LaRunAhead	ahead;
+	LaCounters	counters;
+
+	/* The present scan: */
 	bool		takes_all;		/* all rows will be taken, if nothing fails */
-	bool		runs_ahead;
-	bool		judged;			/* it is known whether they may be, */
+	bool		judged;			/* runs_ahead is an answer, */
 	bool		judged_takes_all;	/* ... for this value of takes_all */
-
-	/* how rows are copied */
-	int			ncolumns;		/* of a row that are needed, or -1: the row
-								 * itself is */
-	bool		by_value;		/* all of these columns are */
-	bool		have_slots;
-	LaBudget	budget;			/* of pins */
-
-	/* how far the scan of the outer side has come */
 	bool		filter_first;	/* rows are tested before they are copied */
-	bool		eof;
 	int			batch_rows;		/* to be taken at a time; 0: none ahead */
-	uint32		skipped;		/* rows that cannot match, after the last one
-								 * that can */
+
+	/* Its rows: */
+	bool		eof;
+	uint32		skipped;		/* rows since the last one that can match */
 	int			position;		/* in the current batch */
-	LaProbeBatch *current;		/* being joined, while the other one's
-								 * look-ups are fetched */
+	LaProbeBatch *current;		/* being joined, while the other is fetched */
 	LaProbeBatch both[2];
+	LaBudget	budget;			/* of pins */
 } LaProbeBatches;
 
 extern void la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared,

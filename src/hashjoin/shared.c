@@ -15,13 +15,12 @@
  *
  * Behaviours
  *	Hints only: stock computes the hash value again, and looks the row up, or inserts it.
- *	Pass through: rows are passed on one by one while the table is not a shared one (there were no
+ *	Pass through: no row is taken ahead while the table is not a shared one (there were no
  *		resources for workers), has several batches, or fits into the CPU's own cache.
  *	Lazy wrapping: ExecHashJoinInitializeDSM() and ExecHashJoinInitializeWorker() reset
- *		ExecProcNode of a parallel hash join after ExecutorStart.  If the join is itself the
- *		outer child of another, exec_child() is put in front of it again when the join asks for
- *		its own first outer row.  (The outermost child in such a chain of joins is a scan, whose
- *		function nobody resets, so each join of the chain is reached.)
+ *		ExecProcNode after ExecutorStart.  So a parallel hash join that is the outer child of
+ *		another is wrapped again when one of its own children is first executed; the last
+ *		child of such a chain of joins is a scan, which nobody resets.
  *
  * Eligible are children that no other room executes: sequential and bitmap heap scans, and
  * on the outer side parallel hash joins.  The rules for taking rows ahead are those of
@@ -54,34 +53,29 @@ on_end(LaTakeover *takeover)
 	la_probebatch_end(&la_takeover_container(SharedChild, takeover)->batches);
 }
 
-/*
- * Is there a shared table, in one piece, that is being looked up, or built?
- */
-static bool
-find_table(LaProbeBatches *batches)
-{
-	HashJoinTable stock = batches->table.node->hj_HashTable;
-	Size		size;
-
-	if (stock == NULL || stock->parallel_state == NULL || stock->nbatch != 1 ||
-		stock->curbatch != 0)
-		return false;
-	size = batches->inserts ? stock->nbuckets * sizeof(dsa_pointer_atomic) :
-		stock->batches[0].shared->size;
-	batches->table.fits_in_cache = size <= la_hashtable_cache_size();
-	batches->table.area = stock->area;
-	return true;
-}
-
 static void
 prepare(LaProbeBatches *batches)
 {
 	LaTakeover *above = la_takeover_find(&batches->table.node->js.ps, LA_LAYER_OUTPUT);
+	HashJoinTable stock = batches->table.node->hj_HashTable;
+	bool		usable;
 
 	la_probebatch_begin(batches);
 	if (above != NULL)
 		la_takeover_renew(above);	/* lazy wrapping */
-	la_probebatch_prepare(batches, find_table(batches));
+
+	/* a shared table, in one batch, that is being looked up, or built? */
+	usable = stock != NULL && stock->parallel_state != NULL && stock->nbatch == 1 &&
+		stock->curbatch == 0;
+	if (usable)
+	{
+		Size		size = batches->inserts ? stock->nbuckets * sizeof(dsa_pointer_atomic) :
+			stock->batches[0].shared->size;
+
+		batches->table.area = stock->area;
+		batches->table.fits_in_cache = size <= la_hashtable_cache_size();
+	}
+	la_probebatch_prepare(batches, usable);
 }
 
 static TupleTableSlot *
