@@ -113,22 +113,11 @@
 #if PG_VERSION_NUM >= 180000
 #define LA_HASH_EXPRESSIONS 1
 #define la_hash_table_create(node, hash)	ExecHashTableCreate(hash)
-#define la_hash_inner_row(hash, econtext, value) \
-	la_hash_by_expression((hash)->hash_expr, econtext, value)
-#define la_hash_outer_row(node, econtext, value) \
-	la_hash_by_expression((node)->hj_OuterHash, econtext, value)
 #define LA_JOIN_RIGHT_SEMI	JOIN_RIGHT_SEMI
 #else
 #define la_hash_table_create(node, hash) \
 	ExecHashTableCreate(hash, (node)->hj_HashOperators, (node)->hj_Collations, \
 						(node)->hj_NullOuterTupleSlot != NULL)
-#define la_hash_inner_row(hash, econtext, value) \
-	ExecHashGetHashValue((hash)->hashtable, econtext, (hash)->hashkeys, false, \
-						 (hash)->hashtable->keepNulls, value)
-#define la_hash_outer_row(node, econtext, value) \
-	ExecHashGetHashValue((node)->hj_HashTable, econtext, \
-						 (node)->hj_OuterHashKeys, true, \
-						 (node)->hj_NullInnerTupleSlot != NULL, value)
 #define LA_JOIN_RIGHT_SEMI	((JoinType) -1)
 #endif
 #if PG_VERSION_NUM >= 160000
@@ -381,9 +370,18 @@
  * 1811f1af98fb), and counts the rows of the table under another name.
  */
 #if PG_VERSION_NUM >= 190000
-#define LA_HASH_NULL_STORES 1
+#define la_hash_keeps_outer_nulls(node) ((node)->hj_KeepNullTuples)
+#define la_hash_keeps_inner_nulls(hash) ((hash)->keep_null_tuples)
+#define la_hash_outer_nulls(node)	(&(node)->hj_NullOuterTupleStore)
+#define la_hash_inner_nulls(hash)	(&(hash)->null_tuple_store)
+#define la_hash_create_null_store(table)	ExecHashBuildNullTupleStore(table)
 #define la_hash_reported_rows	reportTuples
 #else
+#define la_hash_keeps_outer_nulls(node) false
+#define la_hash_keeps_inner_nulls(hash) false
+#define la_hash_outer_nulls(node)	((Tuplestorestate **) NULL)
+#define la_hash_inner_nulls(hash)	((Tuplestorestate **) NULL)
+#define la_hash_create_null_store(table)	NULL
 #define la_hash_reported_rows	partialTuples
 #endif
 
@@ -392,10 +390,8 @@
  * 5a79e78501f4).
  */
 #if PG_VERSION_NUM >= 190000
-#define LaNodeInstrumentation	NodeInstrumentation
 #define la_instr_start_time(instrument)	((instrument)->instr.starttime)
 #else
-#define LaNodeInstrumentation	Instrumentation
 #define la_instr_start_time(instrument)	((instrument)->starttime)
 #endif
 

@@ -6,28 +6,29 @@
  *											 |
  *							all rows are there, their number is known
  *											 v
- *		buckets, of their final number <-- row by row, SPREAD rows after its bucket
- *										   was fetched into the CPU's cache
+ *		buckets, of their final number <-- row by row, BUCKET_FETCH_DISTANCE rows after its
+ *										   bucket was fetched into the CPU's cache
  *
  * Behaviours
- *	A. Rows, chunks of 32 kB and the number of buckets are what ExecHashTableInsert would
- *	   have made of the same rows, and rows are linked into their chains in the same
- *	   order.  So rows with equal keys are returned in stock's order, and so are
- *	   inner rows without a match; EXPLAIN's figures are the same.
- *	B. Memory is counted as stock counts it.  Where stock would split the table in
- *	   batches, the rows so far are put into a table of stock's, one by one and in
- *	   their order, and stock goes on: it splits at the same row.  Regions are freed
- *	   as they are emptied.
- *	C. A row too large for a chunk ends it in the same way: such tables are not
- *	   where time goes.
- *	D. Where nobody but us walks the chains (no inner row is returned for itself), the
- *	   upper 16 bits of the bucket's pointer are a filter of hash values: most look-ups
- *	   without a match touch no row.
- *	E. Regions and buckets of HUGE_FROM bytes and more ask for huge pages: a look-up in
- *	   many megabytes waits for the address translation, too.
+ *	Same table: rows, chunks of 32 kB and the number of buckets are what ExecHashTableInsert()
+ *		would have made of the same rows, and rows are linked into their chains in the same
+ *		order.  So rows with equal keys, and inner rows without a match, are returned in
+ *		stock's order, and EXPLAIN's figures are the same.
+ *	Same memory limit: memory is counted as stock counts it.  At the row at which stock would
+ *		split the table in batches, the rows so far are inserted into a table of stock's, one
+ *		by one and in their order, and stock goes on.  Regions are freed as they are emptied.
+ *	Wide rows: a row too large for a chunk leaves the table to stock in the same way.  Joins of
+ *		such rows spend their time elsewhere.
+ *	Filter bits: the upper 16 bits of a bucket's pointer are a filter of hash values, so most
+ *		look-ups without a match read no row.  Only la_hashtable_chain() may read such a
+ *		bucket: the server's functions that do, ExecScanHashTableForUnmatched() and
+ *		ExecHashTableResetMatchFlags(), are called for joins that need the match flags of
+ *		inner rows, and tables of those have no filter bits.
+ *	Huge pages: regions and buckets of HUGE_PAGES_THRESHOLD bytes and more ask for huge
+ *		pages, because a look-up in many megabytes waits for the address translation, too.
  *
- * Hash join's own structures are used (HashJoinTable, HashJoinTuple), so that rescans,
- * EXPLAIN and the end of the query remain stock's.
+ * Hash join's own structures are used (HashJoinTable, HashJoinTuple), so rescans, EXPLAIN
+ * and the end of the query remain stock's.
  *
  * Source: prefetching with batches, Munro, "Hash joins: hiding memory latency" (2019), seeds;
  * filter bits in pointers: Leis et al., "Morsel-driven parallelism" (2014).
@@ -44,44 +45,49 @@
 #include "executor/nodeHash.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin_int.h"
+#include "hashjoin/hashtable.h"
+#include "hashjoin/nulls.h"
 #include "window/issue.h"
 
-#define SPREAD			32		/* rows between fetch and use of a bucket */
-#define CHUNK_BYTES		(HASH_CHUNK_HEADER_SIZE + HASH_CHUNK_SIZE)
-#define MAX_CHUNKS		256		/* of a region */
-#define HUGE_PAGE		(2 * 1024 * 1024)
-#define HUGE_FROM		(2 * HUGE_PAGE)
-#define SMALL_IF_UNKNOWN (1024 * 1024)
+#define BUCKET_FETCH_DISTANCE	32	/* rows between fetch and use of a bucket */
+#define CHUNK_BYTES				(HASH_CHUNK_HEADER_SIZE + HASH_CHUNK_SIZE)
+#define REGION_MAX_CHUNKS		256
+#define HUGE_PAGE_BYTES			(2 * 1024 * 1024)
+#define HUGE_PAGES_THRESHOLD	(2 * HUGE_PAGE_BYTES)
+#define DEFAULT_CACHE_BYTES		(1024 * 1024)	/* if the CPU's is not known */
 
+/* Chunks side by side. */
 typedef struct Region
 {
 	char	   *memory;
-	int			nchunks;		/* that it has room for */
+	int			room;			/* chunks that fit into it */
+	int			nchunks;
 } Region;
 
 typedef struct Builder
 {
-	LaHashJoin *join;
-	HashJoinTable table;
+	LaHashTable *table;
+	HashJoinTable stock;		/* the node's, as the server knows it */
 	MemoryContext context;		/* of the regions */
-	int			first_buckets;	/* as estimated */
-	int			buckets;		/* as stock would have now */
+	int			first_buckets;	/* as many as the planner's estimate needs, */
+	int			buckets;		/* ... and as stock would have by now */
 	double		tuples;
 	double		nulls;			/* rows with null keys that are kept */
 	Size		used;			/* bytes of tuples, as stock counts them */
 
-	HashMemoryChunk *chunks;	/* in the order in which they were begun */
+	HashMemoryChunk chunk;		/* the last one, or NULL */
 	int			nchunks;
-	int			chunks_room;
 	Region	   *regions;
 	int			nregions;
 	int			regions_room;
-	int			left;			/* chunks in the last region */
+	uint64		regions_end;	/* no region has a higher address */
 } Builder;
 
 /* ---- memory ---------------------------------------------------------- */
@@ -90,138 +96,118 @@ static void
 ask_for_huge_pages(char *memory, Size size)
 {
 #ifdef MADV_HUGEPAGE
-	uintptr_t	begin = TYPEALIGN(HUGE_PAGE, (uintptr_t) memory);
-	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE, (uintptr_t) memory + size);
+	uintptr_t	begin = TYPEALIGN(HUGE_PAGE_BYTES, (uintptr_t) memory);
+	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE_BYTES, (uintptr_t) memory + size);
 
-	/* without them it works as well */
-	if (la_hash_huge_pages && size >= HUGE_FROM && end > begin)
+	/* an error leaves pages of the usual size */
+	if (la_hash_huge_pages && size >= HUGE_PAGES_THRESHOLD && end > begin)
 		(void) madvise((void *) begin, end - begin, MADV_HUGEPAGE);
 #endif
 }
 
-static void
+static Region *
 add_region(Builder *b)
 {
-	int			nchunks = Min(Max(b->nchunks / 4, 1), MAX_CHUNKS);
-	char	   *memory = MemoryContextAlloc(b->context, nchunks * CHUNK_BYTES);
+	int			room = Min(Max(b->nchunks / 4, 1), REGION_MAX_CHUNKS);
+	char	   *memory = MemoryContextAlloc(b->context, room * CHUNK_BYTES);
 
-	ask_for_huge_pages(memory, nchunks * CHUNK_BYTES);
+	ask_for_huge_pages(memory, room * CHUNK_BYTES);
+	b->regions_end = Max(b->regions_end, (uint64) memory + room * CHUNK_BYTES);
 	if (b->nregions == b->regions_room)
 	{
 		b->regions_room *= 2;
 		b->regions = repalloc_huge(b->regions, b->regions_room * sizeof(Region));
 	}
 	b->regions[b->nregions].memory = memory;
-	b->regions[b->nregions].nchunks = nchunks;
-	b->nregions++;
-	b->left = nchunks;
+	b->regions[b->nregions].room = room;
+	b->regions[b->nregions].nchunks = 0;
+	return &b->regions[b->nregions++];
 }
 
 static HashMemoryChunk
+chunk_of(const Region *region, int n)
+{
+	return (HashMemoryChunk) (region->memory + n * CHUNK_BYTES);
+}
+
+static void
 add_chunk(Builder *b)
 {
-	Region	   *region;
-	HashMemoryChunk chunk;
+	Region	   *region = b->nregions == 0 ? NULL : &b->regions[b->nregions - 1];
 
-	if (b->left == 0)
-		add_region(b);
-	region = &b->regions[b->nregions - 1];
-	chunk = (HashMemoryChunk)
-		(region->memory + (region->nchunks - b->left) * CHUNK_BYTES);
-	b->left--;
-	chunk->maxlen = HASH_CHUNK_SIZE;
-	chunk->used = 0;
-	chunk->ntuples = 0;
-	chunk->next.unshared = NULL;
-	if (b->nchunks == b->chunks_room)
-	{
-		b->chunks_room *= 2;
-		b->chunks = repalloc_huge(b->chunks,
-								  b->chunks_room * sizeof(HashMemoryChunk));
-	}
-	b->chunks[b->nchunks++] = chunk;
-	return chunk;
+	if (region == NULL || region->nchunks == region->room)
+		region = add_region(b);
+	b->chunk = chunk_of(region, region->nchunks++);
+	b->chunk->maxlen = HASH_CHUNK_SIZE;
+	b->chunk->used = 0;
+	b->chunk->ntuples = 0;
+	b->chunk->next.unshared = NULL;
+	b->nchunks++;
 }
 
 /* ---- the rows -------------------------------------------------------- */
 
 /*
- * Room for a tuple of that length, as dense_alloc() finds it; NULL if it is too large
- * (behaviour C).
+ * Allocate a tuple, where dense_alloc() would.  NULL if it is too large for a chunk (wide
+ * rows).
  */
 static HashJoinTuple
-room_for(Builder *b, Size length)
+alloc_tuple(Builder *b, Size length)
 {
 	Size		size = MAXALIGN(HJTUPLE_OVERHEAD + length);
-	HashMemoryChunk chunk = b->nchunks == 0 ? NULL : b->chunks[b->nchunks - 1];
 	HashJoinTuple tuple;
 
 	if (size > HASH_CHUNK_THRESHOLD)
 		return NULL;
-	if (chunk == NULL || chunk->maxlen - chunk->used < size)
-		chunk = add_chunk(b);
-	tuple = (HashJoinTuple) (HASH_CHUNK_DATA(chunk) + chunk->used);
-	chunk->used += size;
-	chunk->ntuples++;
+	if (b->chunk == NULL || b->chunk->maxlen - b->chunk->used < size)
+		add_chunk(b);
+	tuple = (HashJoinTuple) (HASH_CHUNK_DATA(b->chunk) + b->chunk->used);
+	b->chunk->used += size;
+	b->chunk->ntuples++;
 	return tuple;
 }
 
-static HashJoinTuple
-store_minimal_tuple(Builder *b, TupleTableSlot *slot)
-{
-	bool		should_free;
-	MinimalTuple minimal = ExecFetchSlotMinimalTuple(slot, &should_free);
-	HashJoinTuple tuple = room_for(b, minimal->t_len);
-
-	if (tuple != NULL)
-		memcpy(HJTUPLE_MINTUPLE(tuple), minimal, minimal->t_len);
-	if (should_free)
-		heap_free_minimal_tuple(minimal);
-	return tuple;
-}
-
+/* Store a row as a minimal tuple, which is a heap tuple without the beginning of its header. */
 static HashJoinTuple
 store_tuple(Builder *b, TupleTableSlot *slot)
 {
 	HeapTuple	heap = TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot) ?
 		((HeapTupleTableSlot *) slot)->tuple : NULL;
-	HashJoinTuple tuple;
+	bool		should_free = false;
+	MinimalTuple minimal = heap == NULL ? ExecFetchSlotMinimalTuple(slot, &should_free) :
+		(MinimalTuple) ((char *) heap->t_data + MINIMAL_TUPLE_OFFSET);
+	uint32		length = heap == NULL ? minimal->t_len : heap->t_len - MINIMAL_TUPLE_OFFSET;
+	HashJoinTuple tuple = alloc_tuple(b, length);
 
-	if (heap == NULL)
-		return store_minimal_tuple(b, slot);
-
-	/* a minimal tuple is a heap tuple without the beginning of its header */
-	tuple = room_for(b, heap->t_len - MINIMAL_TUPLE_OFFSET);
 	if (tuple != NULL)
 	{
-		MinimalTuple minimal = HJTUPLE_MINTUPLE(tuple);
-
-		memcpy(minimal, (char *) heap->t_data + MINIMAL_TUPLE_OFFSET,
-			   heap->t_len - MINIMAL_TUPLE_OFFSET);
-		minimal->t_len = heap->t_len - MINIMAL_TUPLE_OFFSET;
+		memcpy(HJTUPLE_MINTUPLE(tuple), minimal, length);
+		HJTUPLE_MINTUPLE(tuple)->t_len = length;
 	}
+	if (should_free)
+		heap_free_minimal_tuple(minimal);
 	return tuple;
 }
 
 /*
- * One more row.  Returns false if it is too large, and was not stored.
+ * Store one more row.  Returns false if it is too large.
  */
 static bool
 add_row(Builder *b, TupleTableSlot *slot, uint32 hash)
 {
-	LaHashJoin *join = b->join;
+	AttrNumber	key = b->table->inner_key;
 	HashJoinTuple tuple = store_tuple(b, slot);
 
 	if (tuple == NULL)
 		return false;
 	tuple->hashvalue = hash;
 	HeapTupleHeaderClearMatch(HJTUPLE_MINTUPLE(tuple));
-	if (join->inner_key != 0)
+	if (key != 0)
 	{
 		bool		isnull;
 
-		/* one that is null never is looked up, and never compared */
-		key_of(tuple) = DatumGetInt32(slot_getattr(slot, join->inner_key, &isnull));
+		/* rows with null keys are not stored in such tables */
+		*la_hashtable_key(tuple) = DatumGetInt32(slot_getattr(slot, key, &isnull));
 	}
 
 	if (b->tuples > b->buckets && b->buckets <= INT_MAX / 2 &&
@@ -232,33 +218,34 @@ add_row(Builder *b, TupleTableSlot *slot, uint32 hash)
 	return true;
 }
 
-/* Behaviour B. */
+/* Would stock split the table now (same memory limit)? */
 static bool
 would_split(const Builder *b)
 {
-	return b->used + b->buckets * sizeof(HashJoinTuple) > b->table->spaceAllowed;
+	return b->used + b->buckets * sizeof(HashJoinTuple) > b->stock->spaceAllowed;
 }
 
 /* ---- the buckets ----------------------------------------------------- */
 
-typedef struct Spreader
+/* Tuples on their way into the chains: the last ones wait for their buckets. */
+typedef struct Linker
 {
-	LaHashJoin *join;
-	HashJoinTuple waiting[SPREAD];
-	uint64		n;
-} Spreader;
+	LaHashTable *table;
+	HashJoinTuple waiting[BUCKET_FETCH_DISTANCE];
+	uint64		n;				/* tuples so far */
+} Linker;
 
 static inline void
-link_tuple(LaHashJoin *join, HashJoinTuple tuple)
+link_tuple(LaHashTable *table, HashJoinTuple tuple)
 {
-	HashJoinTuple *bucket = &join->buckets[tuple->hashvalue & join->mask];
+	HashJoinTuple *bucket = &table->buckets[tuple->hashvalue & table->mask];
 	uint64		word = (uint64) *bucket;
 
-	if (join->filtered)
+	if (table->filtered)
 	{
 		tuple->next.unshared = (HashJoinTuple) (word & POINTER_BITS);
 		*bucket = (HashJoinTuple) ((uint64) tuple | (word & ~POINTER_BITS) |
-								   filter_bit(tuple->hashvalue));
+								   FILTER_BIT(tuple->hashvalue));
 	}
 	else
 	{
@@ -268,7 +255,7 @@ link_tuple(LaHashJoin *join, HashJoinTuple tuple)
 }
 
 static void
-spread_chunk(Spreader *s, HashMemoryChunk chunk)
+link_chunk(Linker *l, HashMemoryChunk chunk)
 {
 	char	   *p = HASH_CHUNK_DATA(chunk);
 	char	   *end = p + chunk->used;
@@ -277,54 +264,42 @@ spread_chunk(Spreader *s, HashMemoryChunk chunk)
 	while (p < end)
 	{
 		HashJoinTuple tuple = (HashJoinTuple) p;
-		HashJoinTuple *waiting = &s->waiting[s->n % SPREAD];
+		HashJoinTuple *waiting = &l->waiting[l->n % BUCKET_FETCH_DISTANCE];
 
-		if (s->n >= SPREAD)
-			link_tuple(s->join, *waiting);
+		if (l->n >= BUCKET_FETCH_DISTANCE)
+			link_tuple(l->table, *waiting);
 		*waiting = tuple;
-		s->n++;
-		la_prefetch(&s->join->buckets[tuple->hashvalue & s->join->mask]);
+		l->n++;
+		la_prefetch(&l->table->buckets[tuple->hashvalue & l->table->mask]);
 		p += MAXALIGN(HJTUPLE_OVERHEAD + HJTUPLE_MINTUPLE(tuple)->t_len);
 	}
 }
 
 /*
- * Behaviour A: a table that has kept its number of buckets has each row in front of
- * those before it; one that has got more of them was linked anew, the newest chunk
- * first.
+ * Same table: in one that has kept its number of buckets, each row stands before its
+ * predecessors; one that has got more buckets was linked anew, from its newest chunk to its
+ * oldest.
  */
 static void
-spread(Builder *b)
+link_all(Builder *b)
 {
-	Spreader	s = {.join = b->join};
+	Linker		l = {.table = b->table};
 	bool		anew = b->buckets != b->first_buckets;
 
-	for (int i = 0; i < b->nchunks; i++)
-		spread_chunk(&s, b->chunks[anew ? b->nchunks - 1 - i : i]);
-	for (uint64 n = s.n > SPREAD ? s.n - SPREAD : 0; n < s.n; n++)
-		link_tuple(b->join, s.waiting[n % SPREAD]);
-}
-
-/* Can the upper bits of pointers be used? */
-static bool
-pointers_are_short(const Builder *b)
-{
 	for (int i = 0; i < b->nregions; i++)
 	{
-		uint64		end = (uint64) b->regions[i].memory +
-			b->regions[i].nchunks * CHUNK_BYTES;
+		Region	   *region = &b->regions[anew ? b->nregions - 1 - i : i];
 
-		if ((end & ~POINTER_BITS) != 0)
-			return false;
+		for (int j = 0; j < region->nchunks; j++)
+			link_chunk(&l, chunk_of(region, anew ? region->nchunks - 1 - j : j));
 	}
-	return true;
+	for (uint64 n = l.n > BUCKET_FETCH_DISTANCE ? l.n - BUCKET_FETCH_DISTANCE : 0; n < l.n; n++)
+		link_tuple(b->table, l.waiting[n % BUCKET_FETCH_DISTANCE]);
 }
 
-/*
- * Bytes of the CPU's own cache; look-ups in as much do not wait.
- */
+/* The size of the cache that the CPU has for itself (L2). */
 Size
-la_hash_cache_size(void)
+la_hashtable_cache_size(void)
 {
 	static long size = 0;
 
@@ -332,73 +307,69 @@ la_hash_cache_size(void)
 	if (size == 0)
 		size = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
-	return size > 0 ? size : SMALL_IF_UNKNOWN;
+	return size > 0 ? size : DEFAULT_CACHE_BYTES;
 }
 
+/*
+ * Replace the buckets with which the table was created by empty ones: as many as stock
+ * would have created at first, or as many as it needs in the end.
+ */
 static void
-make_buckets(Builder *b)
+replace_buckets(Builder *b, int buckets, bool huge_pages)
 {
-	LaHashJoin *join = b->join;
-	HashJoinTable table = b->table;
-	Size		size = b->buckets * sizeof(HashJoinTuple);
+	HashJoinTable stock = b->stock;
+	Size		size = buckets * sizeof(HashJoinTuple);
 
-	join->buckets = MemoryContextAllocHuge(table->batchCxt, size);
-	ask_for_huge_pages((char *) join->buckets, size);
-	memset(join->buckets, 0, size);
-	join->mask = b->buckets - 1;
-	join->filtered = !fill_inner(join->node) &&
-		join->node->js.jointype != LA_JOIN_RIGHT_SEMI && pointers_are_short(b);
-	join->small = b->used + size <= la_hash_cache_size();
-	spread(b);
+	pfree(stock->buckets.unshared);
+	stock->buckets.unshared = MemoryContextAllocHuge(stock->batchCxt, size);
+	if (huge_pages)
+		ask_for_huge_pages((char *) stock->buckets.unshared, size);
+	memset(stock->buckets.unshared, 0, size);
+	stock->nbuckets = stock->nbuckets_optimal = buckets;
+	stock->nbuckets_original = b->first_buckets;
+	stock->log2_nbuckets = stock->log2_nbuckets_optimal = pg_leftmost_one_pos32(buckets);
+}
 
-	pfree(table->buckets.unshared);
-	table->buckets.unshared = join->buckets;
-	table->nbuckets = table->nbuckets_optimal = b->buckets;
-	table->nbuckets_original = b->first_buckets;
-	table->log2_nbuckets = table->log2_nbuckets_optimal =
-		pg_leftmost_one_pos32(b->buckets);
-	table->totalTuples = b->tuples;
-	table->la_hash_reported_rows = b->tuples + b->nulls;
-	table->spaceUsed = table->spacePeak = b->used + size;
+/* All rows are stored: link them into chains. */
+static void
+make_chains(Builder *b)
+{
+	LaHashTable *table = b->table;
+	HashJoinTable stock = b->stock;
+	Size		used;
+
+	replace_buckets(b, b->buckets, true);
+	used = b->used + b->buckets * sizeof(HashJoinTuple);
+	table->buckets = stock->buckets.unshared;
+	table->mask = b->buckets - 1;
+	table->filtered = !la_hash_fills_inner(table->node) &&
+		table->node->js.jointype != LA_JOIN_RIGHT_SEMI && b->regions_end <= POINTER_BITS;
+	table->fits_in_cache = used <= la_hashtable_cache_size();
+	link_all(b);
+
+	stock->totalTuples = b->tuples;
+	stock->la_hash_reported_rows = b->tuples + b->nulls;
+	stock->spaceUsed = stock->spacePeak = used;
 }
 
 /* ---- tables that are left to stock ----------------------------------- */
 
-/* The table gets the buckets that stock would have given it at first. */
-static void
-make_first_buckets(Builder *b)
-{
-	HashJoinTable table = b->table;
-
-	pfree(table->buckets.unshared);
-	table->buckets.unshared =
-		MemoryContextAllocHuge(table->batchCxt, b->first_buckets * sizeof(HashJoinTuple));
-	memset(table->buckets.unshared, 0, b->first_buckets * sizeof(HashJoinTuple));
-	table->nbuckets = table->nbuckets_optimal = table->nbuckets_original =
-		b->first_buckets;
-	table->log2_nbuckets = table->log2_nbuckets_optimal =
-		pg_leftmost_one_pos32(b->first_buckets);
-}
-
 /*
- * Behaviours B and C: the table becomes stock's; it gets the rows, and those that are
- * still to come.  pending is the row that was not stored, if there is one.
+ * Same memory limit, wide rows: insert the rows so far as stock would have done, then the
+ * row that was not stored, if there is one, and have MultiExecHash() take the others.
  */
 static void
-hand_over(Builder *b, TupleTableSlot *pending, uint32 pending_hash)
+leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 {
-	LaHashJoin *join = b->join;
-	HashState  *hash = join->hash;
-	TupleTableSlot *slot = join->node->hj_HashTupleSlot;
-	HashJoinTable table = b->table;
-	int			nth = 0;
+	HashState  *hash = b->table->hash;
+	TupleTableSlot *slot = b->table->node->hj_HashTupleSlot;
 
-	make_first_buckets(b);
+	replace_buckets(b, b->first_buckets, false);
 	for (int i = 0; i < b->nregions; i++)
 	{
-		for (int j = 0; j < b->regions[i].nchunks && nth < b->nchunks; j++)
+		for (int j = 0; j < b->regions[i].nchunks; j++)
 		{
-			HashMemoryChunk chunk = b->chunks[nth++];
+			HashMemoryChunk chunk = chunk_of(&b->regions[i], j);
 			char	   *p = HASH_CHUNK_DATA(chunk);
 			char	   *end = p + chunk->used;
 
@@ -409,96 +380,102 @@ hand_over(Builder *b, TupleTableSlot *pending, uint32 pending_hash)
 				MinimalTuple minimal = HJTUPLE_MINTUPLE(tuple);
 
 				ExecStoreMinimalTuple(minimal, slot, false);
-				ExecHashTableInsert(table, slot, tuple->hashvalue);
-				table->totalTuples += 1;
+				ExecHashTableInsert(b->stock, slot, tuple->hashvalue);
+				b->stock->totalTuples += 1;
 				p += MAXALIGN(HJTUPLE_OVERHEAD + minimal->t_len);
 			}
 		}
 		ExecClearTuple(slot);
 		pfree(b->regions[i].memory);
 	}
-	if (pending != NULL)
+	if (not_stored != NULL)
 	{
-		ExecHashTableInsert(table, pending, pending_hash);
-		table->totalTuples += 1;
+		ExecHashTableInsert(b->stock, not_stored, hash_of_it);
+		b->stock->totalTuples += 1;
 	}
 	MemoryContextDelete(b->context);
 
-	/* it counts all rows of the table when it is done */
+	/*
+	 * MultiExecHash() counts all rows of the table, but not those with null
+	 * keys
+	 */
 	if (hash->ps.instrument)
 		InstrStopNode(hash->ps.instrument, b->nulls);
 	(void) MultiExecProcNode((PlanState *) hash);
 }
 
-/* What ExecHashJoin does before it builds the table: is the outer side empty? */
+/* ---- building -------------------------------------------------------- */
+
+/*
+ * Is the outer side empty?  Asked where ExecHashJoin() does before it builds the table.  The
+ * row that is fetched for it stays in hj_FirstOuterTupleSlot.
+ */
 static bool
-outer_is_empty(LaHashJoin *join)
+outer_is_empty(const LaHashTable *table)
 {
-	HashJoinState *node = join->node;
+	HashJoinState *node = table->node;
+	PlanState  *outer = outerPlanState(node);
 
 	node->hj_FirstOuterTupleSlot = NULL;
-	if (fill_inner(node) ||
-		(!fill_outer(node) &&
-		 (join->outer->plan->startup_cost >= join->hash->ps.plan->total_cost ||
+	if (la_hash_fills_inner(node) ||
+		(!la_hash_fills_outer(node) &&
+		 (outer->plan->startup_cost >= table->hash->ps.plan->total_cost ||
 		  node->hj_OuterNotEmpty)))
 		return false;
-	node->hj_FirstOuterTupleSlot = ExecProcNode(join->outer);
+	node->hj_FirstOuterTupleSlot = ExecProcNode(outer);
 	node->hj_OuterNotEmpty = !TupIsNull(node->hj_FirstOuterTupleSlot);
 	return !node->hj_OuterNotEmpty;
 }
 
 /*
- * A table without rows, that has not been given room for those expected.  The server takes
- * their number from the plan, which others may share, so it gets to see copies of what it
- * reads: the Hash node and its state, above a node of which one row is expected.
+ * Create a table with as few buckets as possible, as they will be replaced.
+ *
+ * ExecHashTableCreate() takes their number from the planner's estimate in the plan, which
+ * other executions may share.  So it gets copies of the HashState, its Hash and the plan
+ * below, with an estimate of one row.  It keeps no pointer to them, and nothing has to be
+ * put back.
  */
 static HashJoinTable
-create_empty(LaHashJoin *join, Size space_allowed)
+create_for_one_row(LaHashTable *table, Size space_allowed)
 {
-	HashState	state = *join->hash;
+	HashState	state = *table->hash;
 	Hash		hash = *(Hash *) state.ps.plan;
 	Plan		input = *outerPlan(&hash);
-	HashJoinTable table;
+	HashJoinTable stock;
 
 	input.plan_rows = 1;
 	outerPlan(&hash) = &input;
 	state.ps.plan = (Plan *) &hash;
-	table = la_hash_table_create(join->node, &state);
-	table->spaceAllowed = space_allowed;
-	return table;
+	stock = la_hash_table_create(table->node, &state);
+	stock->spaceAllowed = space_allowed;
+	return stock;
 }
 
 static void
-init_builder(Builder *b, LaHashJoin *join, int buckets, Size space_allowed)
+init_builder(Builder *b, LaHashTable *table, int buckets, Size space_allowed)
 {
-	MemoryContext old;
-
 	memset(b, 0, sizeof(*b));
-	b->join = join;
-	b->table = create_empty(join, space_allowed);
-	join->node->hj_HashTable = join->hash->hashtable = b->table;
+	b->table = table;
+	b->stock = create_for_one_row(table, space_allowed);
+	table->node->hj_HashTable = table->hash->hashtable = b->stock;
 	b->first_buckets = b->buckets = buckets;
-	b->context = AllocSetContextCreate(b->table->batchCxt,
+	b->context = AllocSetContextCreate(b->stock->batchCxt,
 									   "pg_lookahead hash join",
 									   ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(b->context);
-	b->chunks_room = b->regions_room = 64;
-	b->chunks = palloc(b->chunks_room * sizeof(HashMemoryChunk));
-	b->regions = palloc(b->regions_room * sizeof(Region));
-	MemoryContextSwitchTo(old);
+	b->regions_room = 64;
+	b->regions = MemoryContextAlloc(b->context, b->regions_room * sizeof(Region));
 }
 
 /*
- * Take all inner rows.  Returns false if the table has become stock's.
+ * Take all inner rows, as MultiExecProcNode() and MultiExecHash() do.  Returns false if the
+ * table has been left to stock.
  */
 static bool
 take_rows(Builder *b)
 {
-	LaHashJoin *join = b->join;
-	HashState  *hash = join->hash;
+	HashState  *hash = b->table->hash;
 	ExprContext *econtext = hash->ps.ps_ExprContext;
 
-	/* as MultiExecProcNode and MultiExecHash */
 	CHECK_FOR_INTERRUPTS();
 	if (hash->ps.chgParam != NULL)
 		ExecReScan(&hash->ps);
@@ -508,64 +485,87 @@ take_rows(Builder *b)
 	{
 		TupleTableSlot *slot = ExecProcNode(outerPlanState(hash));
 		uint32		value;
+		bool		stored;
 
 		if (TupIsNull(slot))
 			break;
 		econtext->ecxt_outertuple = slot;
 		if (!la_hash_inner_row(hash, econtext, &value))
 		{
-			if (la_nulls_keep_inner(join, slot))
+			if (la_hash_keeps_inner_nulls(hash))
+			{
+				la_nulls_keep(b->stock, la_hash_inner_nulls(hash), slot);
 				b->nulls += 1;
+			}
 			continue;
 		}
-		if (!add_row(b, slot, value))
+		stored = add_row(b, slot, value);
+		if (!stored || would_split(b))
 		{
-			hand_over(b, slot, value);
-			return false;
-		}
-		if (would_split(b))
-		{
-			hand_over(b, NULL, 0);
+			leave_to_stock(b, stored ? NULL : slot, value);
 			return false;
 		}
 	}
-	make_buckets(b);
+	make_chains(b);
 	if (hash->ps.instrument)
 		InstrStopNode(hash->ps.instrument, b->tuples + b->nulls);
 	return true;
 }
 
 /*
- * Build the table, or have it built.
+ * Build the table, as ExecHashJoin() does in its state HJ_BUILD_HASHTABLE.
  */
 LaHashBuildResult
-la_hash_build(LaHashJoin *join)
+la_hashtable_build(LaHashTable *table)
 {
-	HashJoinState *node = join->node;
-	Hash	   *plan = (Hash *) join->hash->ps.plan;
+	HashJoinState *node = table->node;
+	Hash	   *plan = (Hash *) table->hash->ps.plan;
 	Plan	   *input = outerPlan(plan);
 	Size		space_allowed;
 	int			buckets;
 	int			batches;
 	int			skew;
 	Builder		b;
-	bool		own;
+	bool		built;
 
 	ExecChooseHashTableSize(input->plan_rows, input->plan_width,
 							OidIsValid(plan->skewTable), false, 0,
 							&space_allowed, &buckets, &batches, &skew);
 	if (batches > 1)
 		return LA_HASH_LEFT_TO_STOCK;
-	if (outer_is_empty(join))
+	if (outer_is_empty(table))
 		return LA_HASH_EMPTY;
 
-	init_builder(&b, join, buckets, space_allowed);
-	own = take_rows(&b);
-	if (node->hj_HashTable->totalTuples == 0 && !fill_outer(node) &&
-		!la_nulls_are_inner(join))
+	init_builder(&b, table, buckets, space_allowed);
+	built = take_rows(&b);
+	if (node->hj_HashTable->totalTuples == 0 && !la_hash_fills_outer(node) &&
+		!la_nulls_are_inner(table->hash))
 		return LA_HASH_EMPTY;
 	node->hj_HashTable->nbatch_outstart = node->hj_HashTable->nbatch;
 	node->hj_OuterNotEmpty = false;
-	node->hj_JoinState = STATE_PROBE;
-	return own ? LA_HASH_BUILT : LA_HASH_LEFT_TO_STOCK;
+	node->hj_JoinState = STATE_NEED_NEW_OUTER;
+	return built ? LA_HASH_BUILT : LA_HASH_LEFT_TO_STOCK;
+}
+
+/*
+ * Have keys compared as int4 if the only hash clause compares two int4 columns.
+ */
+void
+la_hashtable_find_keys(LaHashTable *table)
+{
+	HashJoin   *plan = (HashJoin *) table->node->js.ps.plan;
+	OpExpr	   *clause = linitial(plan->hashclauses);
+	Var		   *outer,
+			   *inner;
+
+	if (list_length(plan->hashclauses) != 1 || !IsA(clause, OpExpr) ||
+		get_opcode(clause->opno) != F_INT4EQ || la_hash_fills_inner(table->node))
+		return;
+	outer = linitial(clause->args);
+	inner = lsecond(clause->args);
+	if (!IsA(outer, Var) || outer->varno != OUTER_VAR || outer->varattno <= 0 ||
+		!IsA(inner, Var) || inner->varno != INNER_VAR || inner->varattno <= 0)
+		return;
+	table->outer_key = outer->varattno;
+	table->inner_key = inner->varattno;
 }

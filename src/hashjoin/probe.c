@@ -1,12 +1,19 @@
 /*
  * probe.c
- *	  Outer rows joined with the rows of our table.
+ *	  Outer rows joined with the rows of a table that hashtable.c has built.
  *
- * Behaviours
- *	A. What follows the look-up (probebatch.c) is ExecHashJoinImpl() for one batch, state by
- *	   state, with the node's own compiled hash clauses, join clauses, filter and
- *	   projection.
- *	B. Keys that are both int4 columns are compared here.
+ * What follows a look-up (probebatch.c) is what ExecHashJoinImpl() does with a table of one
+ * batch, with the node's own compiled hash clauses, join clauses, filter and projection:
+ *
+ *		next outer row --> next match in its chain --> join clauses --> filter, projection
+ *			 ^					  |		  ^								  |
+ *			 |					  v none  +-------------------------------+
+ *			 +--- with nulls, if it had no match and is wanted
+ *			 |
+ *			 v none
+ *		inner rows without a match, if they are wanted
+ *
+ * Keys that are int4 columns on both sides are compared here instead of by the hash clause.
  *
  * src/hashjoin/probe.c
  */
@@ -19,33 +26,35 @@
 #include "miscadmin.h"
 
 #include "hashjoin/hashjoin_int.h"
+#include "hashjoin/probe.h"
 
 /*
  * The next row of the chain that satisfies the hash clauses, as in
  * ExecScanHashBucket().
  */
 static bool
-next_match(LaHashJoin *join)
+next_match(LaProbe *probe)
 {
-	HashJoinState *node = join->node;
+	const LaHashTable *table = &probe->batches.table;
+	HashJoinState *node = table->node;
 	ExprContext *econtext = node->js.ps.ps_ExprContext;
-	const Probe *p = join->probe;
-	HashJoinTuple tuple = join->match == NULL ? p->candidate :
-		join->match->next.unshared;
+	const LaProbeRow *row = probe->row;
+	HashJoinTuple tuple = probe->match == NULL ? row->candidate :
+		probe->match->next.unshared;
 
 	for (; tuple != NULL; tuple = tuple->next.unshared)
 	{
-		if (tuple->hashvalue != p->hash ||
-			(join->outer_key != 0 && key_of(tuple) != p->key))
+		if (tuple->hashvalue != row->hash ||
+			(table->outer_key != 0 && *la_hashtable_key(tuple) != row->key))
 			continue;
 		econtext->ecxt_innertuple =
 			ExecStoreMinimalTuple(HJTUPLE_MINTUPLE(tuple),
 								  node->hj_HashTupleSlot, false);
-		if (join->outer_key != 0)
+		if (table->outer_key != 0)
 			ResetExprContext(econtext);
 		else if (!ExecQualAndReset(node->hashclauses, econtext))
 			continue;
-		join->match = tuple;
+		probe->match = tuple;
 		return true;
 	}
 	return false;
@@ -64,14 +73,14 @@ result_of(HashJoinState *node)
 }
 
 /*
- * One more match of the row that is being joined.  Returns the result's row, if that
- * makes one.
+ * One more match of the row that is being joined.  Returns a row of the result, if the
+ * match makes one.
  */
 static TupleTableSlot *
-join_match(LaHashJoin *join)
+join_match(LaProbe *probe)
 {
-	HashJoinState *node = join->node;
-	MinimalTuple inner = HJTUPLE_MINTUPLE(join->match);
+	HashJoinState *node = probe->batches.table.node;
+	MinimalTuple inner = HJTUPLE_MINTUPLE(probe->match);
 	JoinType	type = node->js.jointype;
 
 	if (type == LA_JOIN_RIGHT_SEMI && HeapTupleHeaderHasMatch(inner))
@@ -82,24 +91,31 @@ join_match(LaHashJoin *join)
 		InstrCountFiltered1(node, 1);
 		return NULL;
 	}
-	join->matched = true;
-	/* where nobody asks, it would be a write to memory for nothing */
-	if (!join->filtered && !HeapTupleHeaderHasMatch(inner))
+	probe->matched = true;
+
+	/*
+	 * In a table with filter bits nobody reads the flag; setting it would be
+	 * a write to memory for nothing.
+	 */
+	if (!probe->batches.table.filtered && !HeapTupleHeaderHasMatch(inner))
 		HeapTupleHeaderSetMatch(inner);
 	if (type == JOIN_ANTI || node->js.single_match)
-		join->probe = NULL;
+		probe->row = NULL;
 	if (type == JOIN_ANTI || type == LA_JOIN_RIGHT_ANTI)
 		return NULL;
 	return result_of(node);
 }
 
-/* Inner rows without a match, in the order of the buckets. */
+/* No outer row is left: inner rows without a match, in the order of the buckets. */
 static TupleTableSlot *
-next_unmatched(LaHashJoin *join)
+next_unmatched(LaProbe *probe)
 {
-	HashJoinState *node = join->node;
+	HashJoinState *node = probe->batches.table.node;
 	ExprContext *econtext = node->js.ps.ps_ExprContext;
 
+	if (!probe->unmatched)
+		ExecPrepHashTableForUnmatched(node);
+	probe->unmatched = true;
 	while (ExecScanHashTableForUnmatched(node, econtext))
 	{
 		TupleTableSlot *slot;
@@ -110,53 +126,40 @@ next_unmatched(LaHashJoin *join)
 		if (slot != NULL)
 			return slot;
 	}
-	return la_nulls_next(join);
-}
-
-/* No outer row is left. */
-static TupleTableSlot *
-end_of_outer(LaHashJoin *join)
-{
-	if (!fill_inner(join->node))
-		return la_nulls_next(join);
-	ExecPrepHashTableForUnmatched(join->node);
-	join->unmatched = true;
-	return next_unmatched(join);
+	return NULL;
 }
 
 /*
- * The join's next row.
+ * The join's next row; NULL if there is none, but for rows with null keys (nulls.c).
  */
 TupleTableSlot *
-la_probe_next(LaHashJoin *join)
+la_probe_next(LaProbe *probe)
 {
-	HashJoinState *node = join->node;
+	HashJoinState *node = probe->batches.table.node;
 	ExprContext *econtext = node->js.ps.ps_ExprContext;
 	TupleTableSlot *slot;
 
 	ResetExprContext(econtext);
-	if (join->nulls)
-		return la_nulls_next(join);
-	if (join->unmatched)
-		return next_unmatched(join);
+	if (probe->unmatched)
+		return next_unmatched(probe);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (join->probe == NULL)
+		if (probe->row == NULL)
 		{
-			join->probe = la_probebatch_next(join);
-			if (join->probe == NULL)
-				return end_of_outer(join);
-			econtext->ecxt_outertuple = join->probe->slot;
-			join->match = NULL;
-			join->matched = false;
+			probe->row = la_probebatch_next(&probe->batches);
+			if (probe->row == NULL)
+				return la_hash_fills_inner(node) ? next_unmatched(probe) : NULL;
+			econtext->ecxt_outertuple = probe->row->slot;
+			probe->match = NULL;
+			probe->matched = false;
 		}
-		if (next_match(join))
-			slot = join_match(join);
+		if (next_match(probe))
+			slot = join_match(probe);
 		else
 		{
-			join->probe = NULL;
-			if (join->matched || !fill_outer(node))
+			probe->row = NULL;
+			if (probe->matched || !la_hash_fills_outer(node))
 				continue;
 			econtext->ecxt_innertuple = node->hj_NullInnerTupleSlot;
 			slot = result_of(node);
@@ -167,13 +170,13 @@ la_probe_next(LaHashJoin *join)
 }
 
 /*
- * Forget where the join has come: it is rescanned, or ends.
+ * Forget the rows: the join is rescanned, or ends.
  */
 void
-la_probe_clear(LaHashJoin *join)
+la_probe_clear(LaProbe *probe)
 {
-	la_probebatch_clear(join);
-	join->unmatched = join->nulls = false;
-	join->probe = NULL;
-	join->match = NULL;
+	la_probebatch_clear(&probe->batches);
+	probe->unmatched = false;
+	probe->row = NULL;
+	probe->match = NULL;
 }

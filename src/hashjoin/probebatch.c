@@ -2,32 +2,31 @@
  * probebatch.c
  *	  Outer rows, taken ahead, and what their look-ups are going to read.
  *
- *	outer child --> probes[1]: [ row | row | ... | row ]   buckets fetched, then the
- *					  |                                    first row of each chain
- *					  v  change places
- *					probes[0]: [ row | row | ... | row ] --> joined one by one
+ *	outer child --> other batch:   [ row | row | ... | row ]   buckets fetched, then the first
+ *						 |									   row of each chain
+ *						 v	they change places
+ *					current batch: [ row | row | ... | row ] --> joined one by one
  *
- * What a look-up waits for is memory: the bucket, then a row of its chain.  While the
- * rows of one batch are joined, both are on their way to the CPU's cache for the next
- * batch.
+ * A look-up waits for memory twice: for the bucket, and for a row of its chain.  While the
+ * rows of one batch are joined, both are on their way to the CPU's cache for the next batch.
  *
  * Behaviours
- *	A. Where outer rows must not be taken early, or the table is small, none are: a row is
- *	   looked up and joined, while it is in the outer child's slot.
- *	B. Rows of a batch are copied into slots of the outer child's own kind: the columns
- *	   that are needed, if these are all by value, or lie in one of the MAX_PINS buffers
- *	   that the batch keeps pinned, as long as the budget allows; otherwise the row.
- *	C. Where not all rows may be taken, batches begin with one row, and double; the first
- *	   one is joined before another is taken.
- *	D. EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when it
- *	   is taken.
- *	E. Where outer rows without a match are of no use, and the buckets are few enough to
- *	   be in a cache of the CPU, they are asked at once, by their filter bits, and
- *	   rows that cannot match are not copied.
- *	F. The table is ours (hashtable.c), or a shared one (shared.c): then rows that cannot match
- *	   are handed on, too, and counted by the node's own instrumentation.  While a shared
- *	   table is built, the "outer rows" are those of the Hash, of which only buckets are
- *	   fetched.
+ *	One by one: where outer rows must not be taken early, or the table fits into the cache, none
+ *		is taken ahead.  A row is looked up and joined while it is in the outer child's slot.
+ *	Copies: rows of a batch are copied into slots of the outer child's own kind.  What is copied
+ *		is the columns that are needed, if all of them are by value, or if the row lies in one
+ *		of the PROBE_BATCH_PINS buffers that the batch keeps pinned, as far as the budget
+ *		allows; otherwise the row.
+ *	Slow start: where not all rows may be taken, batches begin with one row, and double; the
+ *		first one is joined before another is taken.
+ *	Deferred counts: EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when
+ *		it is taken.
+ *	Filter first: where outer rows without a match are of no use, and the buckets are few
+ *		enough to be in a cache of the CPU, filter bits are tested as soon as a row is taken,
+ *		and rows that cannot match are not copied.
+ *	Shared tables: in front of a parallel hash join (shared.c), rows that cannot match are
+ *		returned, too, and counted by the instrumentation of the outer child itself.  Rows
+ *		that are to be inserted into a shared table have only their buckets fetched.
  *
  * Source: two buffers, Munro, "Hash joins: hiding memory latency" (2019), seeds.
  *
@@ -35,188 +34,249 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
-#include "executor/nodeHash.h"
+#include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 
+#include "base/compat.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin_int.h"
+#include "hashjoin/nulls.h"
+#include "hashjoin/probebatch.h"
 #include "window/issue.h"
 
-/* Behaviour E: sizes of the CPU's own cache; copying values costs less. */
-#define OF_REFERENCES	8
-#define OF_VALUES		2
+/*
+ * Filter first: how large the buckets may be, in sizes of the CPU's own cache.  Copies of
+ * columns by value cost less.
+ */
+#define FILTER_FIRST_CACHES_BY_REFERENCE	8
+#define FILTER_FIRST_CACHES_BY_VALUE		2
 
-#define INTO_TUPLE		40		/* a row's data begin, and may end in another
-								 * cache line */
+#define TUPLE_DATA_OFFSET	40	/* may lie in the next cache line */
 
-/* ---- the table ------------------------------------------------------- */
-
-static inline const void *
-bucket_of(const LaHashJoin *join, uint32 hash)
-{
-	if (join->shared)
-		return &join->shared_buckets[hash & join->mask];
-	return &join->buckets[hash & join->mask];
-}
-
-static inline HashJoinTuple
-candidate_of(const LaHashJoin *join, uint32 hash)
-{
-	uint64		word;
-
-	if (join->shared)
-		return la_hash_shared_tuple(join, hash);
-	word = (uint64) join->buckets[hash & join->mask];
-	if (!join->filtered)
-		return (HashJoinTuple) word;
-	return (word & filter_bit(hash)) != 0 ? (HashJoinTuple) (word & POINTER_BITS) : NULL;
-}
-
-/* ---- rows ------------------------------------------------------------ */
+/* ---- may rows be taken ahead? ---------------------------------------- */
 
 /*
- * The next outer row that could match, and how many could not before it; NULL if there is
- * none, or if so many could not that who is not patient gives up for now.
+ * Why must rows not be taken, and their hash values computed, before their turn?  NULL if
+ * they may.  (In front of a shared table hash values are computed twice.)
+ */
+static const char *
+refuses_rows(const LaProbeBatches *b)
+{
+	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
+	List	   *keys = b->inserts ? ((Hash *) b->table.hash->ps.plan)->hashkeys :
+		plan->hashkeys;
+	const char *refused;
+
+	if (!b->takes_all && IsolationIsSerializable())
+		return "not all rows may be read, and reading takes predicate locks";
+	if (!b->takes_all && la_early_reads_may_fail())
+		return "not all rows may be read, and old snapshots expire";
+	refused = la_runahead_refuses_expression(&b->ahead, (Node *) keys);
+	if (refused == NULL)
+		refused = la_runahead_refuses_hashing(&b->ahead, plan->hashoperators);
+	return refused != NULL ? refused : la_runahead_refuses_outer(&b->ahead);
+}
+
+/* In a rescan, the answer is looked for again only if it may be another one. */
+static bool
+may_run_ahead(LaProbeBatches *b)
+{
+	const char *refused;
+
+	if (b->judged && b->judged_takes_all == b->takes_all)
+		return b->runs_ahead;
+	refused = refuses_rows(b);
+	if (refused != NULL && !b->judged)
+		la_stats_refuse(b->table.node->js.ps.state, LA_KIND_HASH_JOIN, InvalidOid,
+						InvalidOid, refused);
+	b->judged = true;
+	b->judged_takes_all = b->takes_all;
+	return refused == NULL;
+}
+
+/* ---- taking rows ----------------------------------------------------- */
+
+/*
+ * The next outer row that can match, and how many before it cannot.  NULL at the end of the
+ * outer side or, unless "until_match", when PROBE_BATCH_ROWS rows in succession cannot.
  */
 static TupleTableSlot *
-next_outer(LaHashJoin *join, Probe *p, bool patient)
+next_outer(LaProbeBatches *b, LaProbeRow *row, bool until_match)
 {
-	HashJoinState *node = join->node;
+	HashJoinState *node = b->table.node;
 	ExprContext *econtext = node->js.ps.ps_ExprContext;
 	TupleTableSlot *slot = node->hj_FirstOuterTupleSlot;
-	uint32		skipped = join->skipped;
+	uint32		skipped = b->skipped;
 
 	if (!TupIsNull(slot))
 		node->hj_FirstOuterTupleSlot = NULL;
 	else
-		slot = ExecProcNode(join->outer);
-	for (; !TupIsNull(slot); slot = ExecProcNode(join->outer))
+		slot = ExecProcNode(b->outer);
+	for (; !TupIsNull(slot); slot = ExecProcNode(b->outer))
 	{
 		econtext->ecxt_outertuple = slot;
-		if (la_hash_outer_row(node, econtext, &p->hash))
+		if (la_hash_outer_row(node, econtext, &row->hash))
 		{
 			node->hj_OuterNotEmpty = true;
-			if (!join->test_first || candidate_of(join, p->hash) != NULL)
+			if (!b->filter_first || la_hashtable_chain(&b->table, row->hash) != NULL)
 			{
-				p->wanted = true;
-				p->skipped = skipped;
-				join->skipped = 0;
+				row->can_match = true;
+				row->skipped = skipped;
+				b->skipped = 0;
 				return slot;
 			}
 		}
-		else
-			la_nulls_keep_outer(join, slot);
+		else if (la_hash_keeps_outer_nulls(node))
+			la_nulls_keep(node->hj_HashTable, la_hash_outer_nulls(node), slot);
 		skipped++;
-		if (!patient && skipped >= BATCH)
+		if (!until_match && skipped >= PROBE_BATCH_ROWS)
 		{
-			join->skipped = skipped;
+			b->skipped = skipped;
 			return NULL;
 		}
 	}
-	join->eof = true;
-	join->skipped = skipped;
+	b->eof = true;
+	b->skipped = skipped;
 	return NULL;
 }
 
-/* Behaviour F: the next row, whatever it is. */
+/* Shared tables: the next row, whether it can match or not. */
 static TupleTableSlot *
-next_shared(LaHashJoin *join, Probe *p)
+next_for_stock(LaProbeBatches *b, LaProbeRow *row)
 {
-	HashJoinState *node = join->node;
-	ExprContext *econtext = join->building ? join->hash->ps.ps_ExprContext :
+	HashJoinState *node = b->table.node;
+	HashState  *hash = b->table.hash;
+	ExprContext *econtext = b->inserts ? hash->ps.ps_ExprContext :
 		node->js.ps.ps_ExprContext;
-	TupleTableSlot *slot = join->takeover.below(join->outer);
+	TupleTableSlot *slot = b->exec_outer(b->outer);
 
 	if (TupIsNull(slot))
 	{
-		join->eof = true;
+		b->eof = true;
 		return NULL;
 	}
 	econtext->ecxt_outertuple = slot;
-	p->wanted = join->building ? la_hash_inner_row(join->hash, econtext, &p->hash) :
-		la_hash_outer_row(node, econtext, &p->hash);
-	p->skipped = 0;
+	row->can_match = b->inserts ? la_hash_inner_row(hash, econtext, &row->hash) :
+		la_hash_outer_row(node, econtext, &row->hash);
+	row->skipped = 0;
 	return slot;
 }
 
-/* Behaviour D. */
-static void
-count_rows(LaHashJoin *join, double n)
+/* Take the row's key, where it is compared as int4; a null matches nothing. */
+static inline void
+take_key(const LaProbeBatches *b, LaProbeRow *row, TupleTableSlot *slot)
 {
-	if (join->outer->instrument && !join->shared)
-		join->outer->instrument->tuplecount += n;
+	bool		isnull;
+
+	if (b->table.outer_key == 0)
+		return;
+	row->key = DatumGetInt32(slot_getattr(slot, b->table.outer_key, &isnull));
+	if (isnull)
+		row->can_match = false;
 }
 
 /*
- * A reference to a row in a buffer; the columns that were found already need not be found
- * again.
+ * Deferred counts: what EXPLAIN ANALYZE would have counted by now of the outer child's rows
+ * if none had been taken ahead.
+ *
+ * ExecProcNodeInstr() counts a row when it is taken.  fill() takes back what was counted
+ * for its batch, and count_rows() adds a row when it is joined; so a join that is left
+ * before its end shows no rows that stock would not have asked for.  After an error in fill()
+ * the count remains too high, in the instrumentation of a query that ends unexplained.
  */
-static void
-copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
+static double
+rows_counted(const LaProbeBatches *b)
 {
-	int			n = from->tts_nvalid;
-
-	memcpy(to->tts_values, from->tts_values, n * sizeof(Datum));
-	memcpy(to->tts_isnull, from->tts_isnull, n * sizeof(bool));
-	to->tts_nvalid = n;
-	to->tts_flags |= from->tts_flags & la_slot_position_flags;
-	((HeapTupleTableSlot *) to)->off = ((HeapTupleTableSlot *) from)->off;
+	/* a row that was taken before the table was built has been counted */
+	return b->outer->instrument->tuplecount -
+		(TupIsNull(b->table.node->hj_FirstOuterTupleSlot) ? 0 : 1);
 }
+
+static void
+count_rows(LaProbeBatches *b, double n)
+{
+	if (b->outer->instrument && !b->table.shared)
+		b->outer->instrument->tuplecount += n;
+}
+
+/* ---- copies ---------------------------------------------------------- */
 
 /*
  * Is the row in a buffer that the batch keeps pinned?  One pin is enough for all rows in
  * it.
  */
 static bool
-share_pin(LaHashJoin *join, int which, TupleTableSlot *slot)
+share_pin(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *slot)
 {
-	Buffer	   *pins = join->pins[which];
-	int			n = join->npins[which];
+	int			n = batch->npins;
 	Buffer		buffer = TTS_IS_BUFFERTUPLE(slot) ?
 		((BufferHeapTupleTableSlot *) slot)->buffer : InvalidBuffer;
 
 	if (!BufferIsValid(buffer))
 		return false;
-	if (n > 0 && pins[n - 1] == buffer)
+	if (n > 0 && batch->pins[n - 1] == buffer)
 		return true;
-	if (n == MAX_PINS || !la_budget_has_pin(BufferIsLocal(buffer)))
+	if (n == PROBE_BATCH_PINS || !la_budget_has_pin(BufferIsLocal(buffer)))
 		return false;
 	IncrBufferRefCount(buffer);
-	la_budget_take_pin(&join->budget, BufferIsLocal(buffer));
-	pins[n] = buffer;
-	join->npins[which] = n + 1;
+	la_budget_take_pin(&b->budget, BufferIsLocal(buffer));
+	batch->pins[n] = buffer;
+	batch->npins = n + 1;
 	return true;
 }
 
 static void
-release_pins(LaHashJoin *join, int which)
+release_pins(LaProbeBatches *b, LaProbeBatch *batch)
 {
-	while (join->npins[which] > 0)
+	while (batch->npins > 0)
 	{
-		Buffer		buffer = join->pins[which][--join->npins[which]];
+		Buffer		buffer = batch->pins[--batch->npins];
 
-		la_budget_return_pin(&join->budget, BufferIsLocal(buffer));
+		la_budget_return_pin(&b->budget, BufferIsLocal(buffer));
 		ReleaseBuffer(buffer);
 	}
 }
 
-/* Behaviour B. */
+/*
+ * Copy n columns, and no row: a slot of any kind is then read like a virtual one, as long
+ * as no later column is asked for.  ExecClearTuple() ends that.
+ */
 static void
-copy_row(LaHashJoin *join, int which, TupleTableSlot *to, TupleTableSlot *from)
+copy_columns(TupleTableSlot *to, TupleTableSlot *from, int n)
 {
-	int			n = join->attributes;
-	bool		stays = (n >= 0 && join->by_value) || share_pin(join, which, from);
+	memcpy(to->tts_values, from->tts_values, n * sizeof(Datum));
+	memcpy(to->tts_isnull, from->tts_isnull, n * sizeof(bool));
+	to->tts_nvalid = n;
+}
+
+/*
+ * The slot has got a reference to the row.  Save it from finding the columns again that the
+ * outer child's slot has found already.
+ */
+static void
+copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
+{
+	copy_columns(to, from, from->tts_nvalid);
+	to->tts_flags |= from->tts_flags & la_slot_position_flags;
+	((HeapTupleTableSlot *) to)->off = ((HeapTupleTableSlot *) from)->off;
+}
+
+static void
+copy_row(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *to, TupleTableSlot *from)
+{
+	int			n = b->ncolumns;
+	bool		stays = (n >= 0 && b->by_value) || share_pin(b, batch, from);
 
 	if (!TTS_EMPTY(to))
 		ExecClearTuple(to);
 	if (n >= 0 && stays)
 	{
 		slot_getsomeattrs(from, n);
-		memcpy(to->tts_values, from->tts_values, n * sizeof(Datum));
-		memcpy(to->tts_isnull, from->tts_isnull, n * sizeof(bool));
-		to->tts_nvalid = n;
+		copy_columns(to, from, n);
 		to->tts_flags &= ~TTS_FLAG_EMPTY;
 		return;
 	}
@@ -227,225 +287,298 @@ copy_row(LaHashJoin *join, int which, TupleTableSlot *to, TupleTableSlot *from)
 		copy_found_columns(to, from);
 }
 
-/* The row's key, where it is compared here; false if it is null, which matches nothing. */
-static bool
-take_key(const LaHashJoin *join, Probe *p, TupleTableSlot *slot)
+static void
+make_slots(LaProbeBatches *b)
 {
-	bool		isnull;
+	EState	   *estate = b->table.node->js.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	bool		fixed;
+	const TupleTableSlotOps *ops = ExecGetResultSlotOps(b->outer, &fixed);
 
-	p->key = DatumGetInt32(slot_getattr(slot, join->outer_key, &isnull));
-	return !isnull;
+	for (int i = 0; i < 2 * PROBE_BATCH_ROWS; i++)
+		b->both[i / PROBE_BATCH_ROWS].slots[i % PROBE_BATCH_ROWS] =
+			la_alloc_table_slot(&estate->es_tupleTable, ExecGetResultType(b->outer),
+								fixed ? ops : &TTSOpsVirtual);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+clear_slots(LaProbeBatches *b)
+{
+	if (b->both[0].slots[0] == NULL)
+		return;
+	for (int i = 0; i < 2 * PROBE_BATCH_ROWS; i++)
+		ExecClearTuple(b->both[i / PROBE_BATCH_ROWS].slots[i % PROBE_BATCH_ROWS]);
+	release_pins(b, &b->both[0]);
+	release_pins(b, &b->both[1]);
 }
 
 /* ---- batches --------------------------------------------------------- */
 
-static void
-clear_slots(LaHashJoin *join)
+static inline void
+fetch_tuple(HashJoinTuple tuple)
 {
-	if (!join->have_slots)
-		return;
-	for (int i = 0; i < 2 * BATCH; i++)
-		ExecClearTuple(join->slots[i / BATCH][i % BATCH]);
-	release_pins(join, 0);
-	release_pins(join, 1);
+	la_prefetch(tuple);
+	la_prefetch((char *) tuple + TUPLE_DATA_OFFSET);
+}
+
+/* Read the buckets, which have arrived by now, and fetch the first row of each chain. */
+static void
+fetch_candidates(LaProbeBatches *b, LaProbeBatch *batch)
+{
+	for (int i = 0; i < batch->nrows; i++)
+	{
+		LaProbeRow *row = &batch->rows[i];
+
+		row->candidate = row->can_match ? la_hashtable_chain(&b->table, row->hash) : NULL;
+		if (row->candidate != NULL)
+			fetch_tuple(row->candidate);
+	}
 }
 
 static void
-fill(LaHashJoin *join, int which)
+fill(LaProbeBatches *b, LaProbeBatch *batch)
 {
-	Probe	   *probes = join->probes[which];
-	LaNodeInstrumentation *instrument = join->shared ? NULL : join->outer->instrument;
+	bool		shared = b->table.shared;
+	bool		counts = !shared && b->outer->instrument;
 	double		counted;
 	int			n = 0;
 
-	release_pins(join, which);
+	release_pins(b, batch);
 
-	/* a rescan that is still to be done ends a loop, and begins a count */
-	if (!join->shared && join->outer->chgParam != NULL)
-		ExecReScan(join->outer);
-	counted = instrument ? instrument->tuplecount : 0;
-
-	/* the row that told whether there is any has been counted */
-	if (!join->shared && !TupIsNull(join->node->hj_FirstOuterTupleSlot))
-		counted -= 1;
-	while (n < join->batch && !join->eof)
+	/* as ExecProcNode() would; a rescan begins a new count */
+	if (!shared && b->outer->chgParam != NULL)
+		ExecReScan(b->outer);
+	counted = counts ? rows_counted(b) : 0;
+	while (n < b->batch_rows && !b->eof)
 	{
-		Probe	   *p = &probes[n];
-		TupleTableSlot *slot = join->shared ? next_shared(join, p) :
-			next_outer(join, p, n == 0 || join->takes_all);
+		LaProbeRow *row = &batch->rows[n];
+		TupleTableSlot *slot = shared ? next_for_stock(b, row) :
+			next_outer(b, row, n == 0 || b->takes_all);
 
 		if (slot == NULL)
 			break;
-		if (join->outer_key != 0 && !take_key(join, p, slot))
-			p->wanted = false;
-		if (p->wanted)
-			la_prefetch(bucket_of(join, p->hash));
-		p->slot = join->slots[which][n];
-		copy_row(join, which, p->slot, slot);
+		take_key(b, row, slot);
+		if (row->can_match)
+			la_prefetch(la_hashtable_bucket(&b->table, row->hash));
+		row->slot = batch->slots[n];
+		copy_row(b, batch, row->slot, slot);
 		n++;
 	}
-	join->count[which] = n;
-	if (instrument)
-		instrument->tuplecount = counted;
-	if (join->building)
-		return;
-	for (int i = 0; i < n; i++)
-	{
-		Probe	   *p = &probes[i];
-
-		p->candidate = p->wanted ? candidate_of(join, p->hash) : NULL;
-		if (p->candidate == NULL)
-			continue;
-		la_prefetch(p->candidate);
-		la_prefetch((char *) p->candidate + INTO_TUPLE);
-	}
-}
-
-/* Behaviour A. */
-static Probe *
-next_single(LaHashJoin *join)
-{
-	Probe	   *p = &join->probes[0][0];
-
-	p->slot = join->eof ? NULL : next_outer(join, p, true);
-	if (p->slot == NULL)
-		return NULL;
-	if (join->outer_key != 0 && !take_key(join, p, p->slot))
-		p->wanted = false;
-	p->candidate = p->wanted ? candidate_of(join, p->hash) : NULL;
-	return p;
-}
-
-/* No row is left. */
-static void
-end_of_rows(LaHashJoin *join)
-{
-	count_rows(join, join->skipped);
-	join->skipped = 0;
-	clear_slots(join);
+	batch->nrows = n;
+	if (counts)
+		b->outer->instrument->tuplecount = counted;
+	if (!b->inserts)
+		fetch_candidates(b, batch);
 }
 
 /*
- * The first row of each chain has arrived.  Where it is not the one that is looked
- * for, or not the only one, the next is wanted.
+ * The first row of each chain has arrived.  Where it is not the one that is looked for, or
+ * not the only one, the next is wanted.
  */
 static void
-look_further(LaHashJoin *join, int which)
+fetch_further(LaProbeBatches *b, LaProbeBatch *batch)
 {
-	for (int i = 0; i < join->count[which]; i++)
+	for (int i = 0; i < batch->nrows; i++)
 	{
-		Probe	   *p = &join->probes[which][i];
+		LaProbeRow *row = &batch->rows[i];
 		HashJoinTuple next;
 
-		if (p->candidate == NULL)
+		if (row->candidate == NULL)
 			continue;
-		next = p->candidate->next.unshared;
-		if (p->candidate->hashvalue != p->hash)
-			p->candidate = next;
-		else if (join->node->js.single_match)
+		next = row->candidate->next.unshared;
+		if (row->candidate->hashvalue != row->hash)
+			row->candidate = next;
+		else if (b->table.node->js.single_match)
 			continue;
 		if (next != NULL)
-		{
-			la_prefetch(next);
-			la_prefetch((char *) next + INTO_TUPLE);
-		}
+			fetch_tuple(next);
 	}
 }
 
-/* The batch is joined: the other one, if there is one, takes its place. */
-static bool
-change_batches(LaHashJoin *join)
+/* One by one: the row stays in the outer child's slot. */
+static LaProbeRow *
+next_single(LaProbeBatches *b)
 {
-	int			other = 1 - join->current;
-	bool		first = join->count[join->current] == 0;
+	LaProbeRow *row = &b->current->rows[0];
 
-	/* at the beginning there is none to be joined meanwhile */
-	if (join->count[other] == 0)
-		fill(join, other);
-	join->count[join->current] = 0;
-	join->position = 0;
-	if (join->count[other] == 0)
+	row->slot = b->eof ? NULL : next_outer(b, row, true);
+	if (row->slot == NULL)
+		return NULL;
+	take_key(b, row, row->slot);
+	row->candidate = row->can_match ? la_hashtable_chain(&b->table, row->hash) : NULL;
+	return row;
+}
+
+/*
+ * All rows of the current batch have been joined: the other one, if it has rows, takes its
+ * place.
+ */
+static bool
+change_batches(LaProbeBatches *b)
+{
+	LaProbeBatch *done = b->current;
+	LaProbeBatch *next = done == &b->both[0] ? &b->both[1] : &b->both[0];
+	bool		first = done->nrows == 0;
+
+	/* at the beginning there was none to be joined meanwhile */
+	if (next->nrows == 0)
+		fill(b, next);
+	done->nrows = 0;
+	b->position = 0;
+	if (next->nrows == 0)
 	{
-		end_of_rows(join);
+		count_rows(b, b->skipped);
+		b->skipped = 0;
+		clear_slots(b);
 		return false;
 	}
 
-	/* one row may be all that is wanted */
-	if (!first || join->takes_all)
+	/* slow start: one row may be all that is wanted */
+	if (!first || b->takes_all)
 	{
-		join->batch = Min(2 * join->batch, BATCH);
-		fill(join, join->current);
+		b->batch_rows = Min(2 * b->batch_rows, PROBE_BATCH_ROWS);
+		fill(b, done);
 	}
-	if (!join->shared)
-		look_further(join, other);
-	join->current = other;
+	if (!b->table.shared)
+		fetch_further(b, next);
+	b->current = next;
 	return true;
 }
 
 /*
- * The next row to be joined, or NULL.
+ * The next row to be joined; NULL at the end of the outer side.
  */
-Probe *
-la_probebatch_next(LaHashJoin *join)
+LaProbeRow *
+la_probebatch_next(LaProbeBatches *b)
 {
-	Probe	   *p;
+	LaProbeRow *row;
 
-	if (join->batch == 0)
-		return next_single(join);
-	if (join->position == join->count[join->current] && !change_batches(join))
+	if (b->batch_rows == 0)
+		return next_single(b);
+	if (b->position == b->current->nrows && !change_batches(b))
 		return NULL;
-	p = &join->probes[join->current][join->position++];
-	count_rows(join, 1.0 + p->skipped);
-	return p;
+	row = &b->current->rows[b->position++];
+	count_rows(b, 1.0 + row->skipped);
+	return row;
 }
 
 /* ---- beginning and end ----------------------------------------------- */
 
+/*
+ * How many columns of an outer row are needed once its hash value is known, and are all of
+ * them by value?  (A column before the last needed one that is not needed is copied, too,
+ * and never looked at.)
+ */
 static void
-make_slots(LaHashJoin *join)
+find_needed_columns(LaProbeBatches *b)
 {
-	EState	   *estate = join->node->js.ps.state;
-	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	bool		fixed;
-	const TupleTableSlotOps *ops = ExecGetResultSlotOps(join->outer, &fixed);
+	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
+	TupleDesc	desc = ExecGetResultType(b->outer);
+	Bitmapset  *columns = NULL;
+	int			i = -1;
+	int			last = 0;
+	bool		by_value = true;
 
-	for (int i = 0; i < 2 * BATCH; i++)
-		join->slots[i / BATCH][i % BATCH] =
-			la_alloc_table_slot(&estate->es_tupleTable,
-								ExecGetResultType(join->outer),
-								fixed ? ops : &TTSOpsVirtual);
-	join->have_slots = true;
-	MemoryContextSwitchTo(old);
+	/* stock may keep the row itself */
+	if (b->table.shared && la_hash_keeps_outer_nulls(b->table.node))
+		return;
+	pull_varattnos((Node *) plan->join.plan.targetlist, OUTER_VAR, &columns);
+	pull_varattnos((Node *) plan->join.plan.qual, OUTER_VAR, &columns);
+	pull_varattnos((Node *) plan->join.joinqual, OUTER_VAR, &columns);
+	pull_varattnos((Node *) plan->hashclauses, OUTER_VAR, &columns);
+	if (b->table.shared)		/* stock computes the hash value again */
+		pull_varattnos((Node *) plan->hashkeys, OUTER_VAR, &columns);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		last = i + FirstLowInvalidHeapAttributeNumber;
+		if (last <= 0)			/* a system column, or the whole row */
+			return;
+		by_value &= TupleDescAttr(desc, last - 1)->attbyval;
+	}
+	b->ncolumns = last;
+	b->by_value = by_value;
 }
 
 /*
- * The table is there, and outer rows are going to be looked up.
+ * The node will be executed.  *b is zeroed, and belongs to the query's memory.
  */
 void
-la_probebatch_prepare(LaHashJoin *join)
+la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool inserts)
 {
-	bool		ahead = join->early;
+	b->table.node = node;
+	b->table.hash = castNode(HashState, innerPlanState(node));
+	b->table.shared = shared;
+	if (!shared)
+		la_hashtable_find_keys(&b->table);
+	b->inserts = inserts;
+	b->outer = outerPlanState(inserts ? innerPlanState(node) : &node->js.ps);
+	b->ahead.join = &node->js.ps;
+	b->ahead.outer = b->outer;
+	b->current = &b->both[0];
+	b->ncolumns = -1;
+	if (!inserts)
+		find_needed_columns(b);
+}
 
-	if (ahead && !join->have_slots)
-		make_slots(join);
-	join->takes_all = la_hash_takes_all(join);
-	join->test_first = !join->shared && join->filtered && !fill_outer(join->node) &&
-		((Size) join->mask + 1) * sizeof(HashJoinTuple) <=
-		la_hash_cache_size() * (join->by_value ? OF_VALUES : OF_REFERENCES);
-	join->batch = !ahead ? 0 : join->takes_all ? BATCH : 1;
-	if (ahead)
-		join->counters.c[LA_SCANS_ARMED]++;
+/*
+ * An execution of the join begins with its table.
+ */
+void
+la_probebatch_begin(LaProbeBatches *b)
+{
+	la_attach_context(&b->table.node->js.ps, &b->ahead.context);
+	if (!b->inserts)
+		b->counters.c[LA_SCANS_ATTACHED]++;
+	b->prepared = false;
+}
+
+/*
+ * A scan of the outer side begins: the table is there, or if not "usable", cannot be
+ * looked up ahead.  Only now it is known how many rows are wanted.
+ */
+void
+la_probebatch_prepare(LaProbeBatches *b, bool usable)
+{
+	const LaHashTable *table = &b->table;
+
+	b->takes_all = b->inserts ||
+		la_runahead_takes_all(&b->ahead.context, table->node->js.ps.state);
+	b->runs_ahead = usable && (!table->fits_in_cache || la_force) && may_run_ahead(b);
+	if (b->runs_ahead)
+	{
+		if (b->both[0].slots[0] == NULL)
+			make_slots(b);
+		b->counters.c[LA_SCANS_ARMED]++;
+	}
+	b->batch_rows = !b->runs_ahead ? 0 : b->takes_all ? PROBE_BATCH_ROWS : 1;
+	b->filter_first = table->filtered && !la_hash_fills_outer(table->node) &&
+		((Size) table->mask + 1) * sizeof(HashJoinTuple) <= la_hashtable_cache_size() *
+		(b->by_value ? FILTER_FIRST_CACHES_BY_VALUE : FILTER_FIRST_CACHES_BY_REFERENCE);
+	b->prepared = true;
 }
 
 /*
  * Forget the rows: the join is rescanned, or ends.
  */
 void
-la_probebatch_clear(LaHashJoin *join)
+la_probebatch_clear(LaProbeBatches *b)
 {
-	clear_slots(join);
-	join->count[0] = join->count[1] = 0;
-	join->current = join->position = 0;
-	join->skipped = 0;
-	join->eof = false;
+	clear_slots(b);
+	b->both[0].nrows = b->both[1].nrows = 0;
+	b->current = &b->both[0];
+	b->position = 0;
+	b->skipped = 0;
+	b->eof = b->prepared = false;
+}
+
+/*
+ * The join's memory goes.
+ */
+void
+la_probebatch_end(LaProbeBatches *b)
+{
+	la_budget_end(&b->budget);
+	if (b->counters.c[LA_SCANS_ATTACHED] > 0)
+		la_stats_publish(LA_KIND_HASH_JOIN, InvalidOid, InvalidOid, &b->counters);
 }

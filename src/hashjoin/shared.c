@@ -2,10 +2,10 @@
  * shared.c
  *	  Parallel Hash: a shared table, fetched ahead.
  *
- * A table that several processes build together stays stock's, and so does the join.
- * What can be done beside it: between the join and its outer child, and between the Hash
- * and its child, rows are taken ahead in batches (probebatch.c), their hash values computed,
- * and what the join is going to read is fetched into the CPU's cache.
+ * A table that several processes build together stays stock's, and so does the join.  Between
+ * the join and its outer child, and between the Hash and its child, rows are taken ahead in
+ * batches (probebatch.c), their hash values are computed, and what stock is going to read of
+ * the table is fetched into the CPU's cache:
  *
  *		ExecParallelHashJoin (stock) --> exec_child --> outer child
  *				|							 |
@@ -14,14 +14,13 @@
  *		MultiExecHash (stock) ---------> exec_child --> child of the Hash
  *
  * Behaviours
- *	A. Nothing is decided here: stock computes the hash value again, and looks the row
- *	   up, or inserts it.
- *	B. Rows are passed on as they come while the table is not a shared one (no worker could
- *	   be had), has several batches, or fits into the CPU's own cache.
- *	C. ExecHashJoinInitializeDSM() and ExecHashJoinInitializeWorker() reset the function of
- *	   a parallel hash join after ExecutorStart.  An outer child that is such a join gets
- *	   its exec_child once more when the first row is asked for at the bottom of the chain
- *	   of such joins, whose outer child is a scan.
+ *	Hints only: stock computes the hash value again, and looks the row up, or inserts it.
+ *	Pass through: no row is taken ahead while the table is not a shared one (there were no
+ *		resources for workers), has several batches, or fits into the CPU's own cache.
+ *	Lazy wrapping: ExecHashJoinInitializeDSM() and ExecHashJoinInitializeWorker() reset
+ *		ExecProcNode after ExecutorStart.  So a parallel hash join that is the outer child of
+ *		another is wrapped again when one of its own children is first executed; the last
+ *		child of such a chain of joins is a scan, which nobody resets.
  *
  * Eligible are children that no other room executes: sequential and bitmap heap scans, and
  * on the outer side parallel hash joins.  The rules for taking rows ahead are those of
@@ -31,97 +30,101 @@
  */
 #include "postgres.h"
 
-#include "executor/executor.h"
-#include "utils/dsa.h"
+#include "attach/takeover.h"
+#include "hashjoin/probebatch.h"
+#include "hashjoin/shared.h"
 
-#include "base/guc.h"
-#include "hashjoin/hashjoin_int.h"
-
-/* The first row that the table holds for this hash value, or one like it; or NULL. */
-HashJoinTuple
-la_hash_shared_tuple(const LaHashJoin *join, uint32 hash)
+/* A child of a parallel hash join, or of its Hash. */
+typedef struct SharedChild
 {
-	dsa_pointer pointer =
-		dsa_pointer_atomic_read(&join->shared_buckets[hash & join->mask]);
+	LaTakeover	takeover;
+	LaProbeBatches batches;
+} SharedChild;
 
-	return DsaPointerIsValid(pointer) ?
-		dsa_get_address(join->node->hj_HashTable->area, pointer) : NULL;
-}
-
-/*
- * Is there a shared table, in one piece, that is being looked up, or built?  Behaviour B.
- */
-static bool
-find_table(LaHashJoin *join)
+static void
+on_rescan(LaTakeover *takeover)
 {
-	HashJoinTable table = join->node->hj_HashTable;
-
-	if (table == NULL || table->parallel_state == NULL || table->nbatch != 1 ||
-		table->curbatch != 0)
-		return false;
-	join->small = (join->building ? table->nbuckets * sizeof(dsa_pointer_atomic) :
-				   table->batches[0].shared->size) <= la_hash_cache_size();
-	return true;
+	la_probebatch_clear(&la_takeover_container(SharedChild, takeover)->batches);
 }
 
 static void
-prepare(LaHashJoin *join)
+on_end(LaTakeover *takeover)
 {
-	LaTakeover *above = la_takeover_find(&join->node->js.ps, LA_LAYER_OUTPUT);
+	la_probebatch_end(&la_takeover_container(SharedChild, takeover)->batches);
+}
 
-	la_attach_context(&join->node->js.ps, &join->ahead.context);
+static void
+prepare(LaProbeBatches *batches)
+{
+	LaTakeover *above = la_takeover_find(&batches->table.node->js.ps, LA_LAYER_OUTPUT);
+	HashJoinTable stock = batches->table.node->hj_HashTable;
+	bool		usable;
+
+	la_probebatch_begin(batches);
 	if (above != NULL)
-		la_takeover_renew(above);	/* behaviour C */
-	if (!join->building)
-		join->counters.c[LA_SCANS_ATTACHED]++;
-	join->early = find_table(join) && (!join->small || la_force) &&
-		la_hash_may_be_early(join);
-	la_probebatch_prepare(join);
-	join->prepared = true;
+		la_takeover_renew(above);	/* lazy wrapping */
+
+	/* a shared table, in one batch, that is being looked up, or built? */
+	usable = stock != NULL && stock->parallel_state != NULL && stock->nbatch == 1 &&
+		stock->curbatch == 0;
+	if (usable)
+	{
+		Size		size = batches->inserts ? stock->nbuckets * sizeof(dsa_pointer_atomic) :
+			stock->batches[0].shared->size;
+
+		batches->table.area = stock->area;
+		batches->table.fits_in_cache = size <= la_hashtable_cache_size();
+	}
+	la_probebatch_prepare(batches, usable);
 }
 
 static TupleTableSlot *
 exec_child(PlanState *ps)
 {
 	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_OUTPUT);
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
-	HashJoinTable table = join->node->hj_HashTable;
-	Probe	   *p;
+	LaProbeBatches *batches = &la_takeover_container(SharedChild, takeover)->batches;
+	HashJoinTable stock = batches->table.node->hj_HashTable;
+	LaProbeRow *row;
 
-	if (!join->prepared)
-		prepare(join);
-	if (join->batch == 0)
+	if (!batches->prepared)
+		prepare(batches);
+	if (!batches->runs_ahead)
 		return takeover->below(ps);
 
 	/* a table that is being built may get more buckets */
-	join->shared_buckets = table->buckets.shared;
-	join->mask = table->nbuckets - 1;
-	p = la_probebatch_next(join);
-	return p == NULL ? NULL : p->slot;
+	batches->table.shared_buckets = stock->buckets.shared;
+	batches->table.mask = stock->nbuckets - 1;
+	batches->exec_outer = takeover->below;
+	row = la_probebatch_next(batches);
+	return row == NULL ? NULL : row->slot;
+}
+
+/* Run the child's rows ahead, if it is one of those that are eligible. */
+static void
+attach_child(HashJoinState *node, PlanState *child, bool inserts)
+{
+	SharedChild *shared;
+
+	/* several SubPlan nodes may have one plan in common */
+	if (!la_takeover_of_output_is_possible(child))
+		return;
+	if (!IsA(child, SeqScanState) && !IsA(child, BitmapHeapScanState) &&
+		(!IsA(child, HashJoinState) || !child->plan->parallel_aware || inserts))
+		return;
+	shared = MemoryContextAllocZero(node->js.ps.state->es_query_cxt, sizeof(SharedChild));
+	la_probebatch_init(&shared->batches, node, true, inserts);
+	shared->takeover.on_rescan = on_rescan;
+	shared->takeover.on_end = on_end;
+	shared->takeover.listens_to = child->ps_ExprContext;
+	la_takeover_begin(&shared->takeover, child, LA_LAYER_OUTPUT, exec_child);
 }
 
 /*
- * The join will be executed by several processes: its outer child, or that of its Hash.
+ * The join will be executed by several processes.
  */
 void
-la_hash_attach_shared(LaHashJoin *join)
+la_shared_attach(HashJoinState *node)
 {
-	/* several SubPlan nodes may have one plan in common */
-	if (!la_takeover_of_output_is_possible(join->outer))
-		return;
-	switch (nodeTag(join->outer))
-	{
-		case T_SeqScanState:
-		case T_BitmapHeapScanState:
-			break;
-		case T_HashJoinState:
-			if (join->outer->plan->parallel_aware && !join->building)
-				break;
-			return;
-		default:
-			return;
-	}
-	join->shared = true;
-	join->takeover.listens_to = join->outer->ps_ExprContext;
-	la_takeover_begin(&join->takeover, join->outer, LA_LAYER_OUTPUT, exec_child);
+	attach_child(node, outerPlanState(node), false);
+	attach_child(node, outerPlanState(innerPlanState(node)), true);
 }
