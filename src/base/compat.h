@@ -390,8 +390,10 @@
  * 5a79e78501f4).
  */
 #if PG_VERSION_NUM >= 190000
+#define LaNodeInstrumentation	NodeInstrumentation
 #define la_instr_start_time(instrument)	((instrument)->instr.starttime)
 #else
+#define LaNodeInstrumentation	Instrumentation
 #define la_instr_start_time(instrument)	((instrument)->starttime)
 #endif
 
