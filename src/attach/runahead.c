@@ -52,7 +52,7 @@
 #include "attach/node_effects.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 
 /* ---- the statement, without its outer side ---------------------------------- */
 
@@ -351,7 +351,7 @@ walk_outer(PlanState *ps, OuterWalk walk)
 
 	if (ps == NULL)
 		return;
-	if (!la_takeover_is_unwrapped(ps))
+	if (!la_interpose_is_unwrapped(ps))
 		la_effects_add(walk.early, LA_HAS_EFFECTS, "another extension executes a node");
 	e = nothing_of_node(walk.early);
 	la_node_effects(ps, walk.first && walk.has_row, &e);

@@ -48,9 +48,9 @@ static LaNodeKind hashjoins;
 
 /* The join is rescanned, or the query ends. */
 static void
-on_rescan(LaTakeover *takeover)
+on_rescan(LaInterposer *interposer)
 {
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
+	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 
 	la_probe_clear(join);
 	join->prepared = false;
@@ -58,9 +58,9 @@ on_rescan(LaTakeover *takeover)
 
 /* The join's memory goes. */
 static void
-on_end(LaTakeover *takeover)
+on_end(LaInterposer *interposer)
 {
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
+	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 
 	la_budget_end(&join->budget);
 	if (join->counters.c[LA_SCANS_ATTACHED] > 0)
@@ -141,11 +141,11 @@ prepare(LaHashJoin *join)
 static TupleTableSlot *
 exec_join(PlanState *ps)
 {
-	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_NODE);
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
+	LaInterposer *interposer = la_interpose_of(ps, LA_LAYER_NODE);
+	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 
-	if (takeover->ended)
-		return takeover->below(ps);
+	if (interposer->ended)
+		return interposer->below(ps);
 	if (join->node->hj_JoinState == STATE_BUILD)
 	{
 		join->counters.c[LA_SCANS_ATTACHED]++;
@@ -157,8 +157,8 @@ exec_join(PlanState *ps)
 			case LA_HASH_EMPTY:
 				return NULL;
 			case LA_HASH_LEFT_TO_STOCK:
-				la_takeover_end(takeover);
-				return takeover->below(ps);
+				la_interpose_end(interposer);
+				return interposer->below(ps);
 		}
 		join->prepared = false;
 		join->table = join->node->hj_HashTable;
@@ -166,8 +166,8 @@ exec_join(PlanState *ps)
 	if (join->table == NULL || join->table != join->node->hj_HashTable)
 	{
 		/* another extension had the server begin this execution */
-		la_takeover_end(takeover);
-		return takeover->below(ps);
+		la_interpose_end(interposer);
+		return interposer->below(ps);
 	}
 	if (!join->prepared)
 		prepare(join);
@@ -265,8 +265,8 @@ create_join(HashJoinState *node, PlanState *outer)
 	join->ahead.join = &node->js.ps;
 	join->ahead.outer = outer;
 	join->attributes = -1;
-	join->takeover.on_rescan = on_rescan;
-	join->takeover.on_end = on_end;
+	join->interposer.on_rescan = on_rescan;
+	join->interposer.on_end = on_end;
 	return join;
 }
 
@@ -304,13 +304,13 @@ attach_hashjoin(PlanState *ps, bool limited)
 		attach_shared(node);
 		return true;
 	}
-	if (!la_takeover_is_possible(ps, &hashjoins))
+	if (!la_interpose_is_possible(ps, &hashjoins))
 		return false;
 	join = create_join(node, outerPlanState(ps));
 	find_needed_columns(join);
 	find_keys(join);
-	join->takeover.listens_to = ps->ps_ExprContext;
-	la_takeover_begin(&join->takeover, ps, LA_LAYER_NODE, exec_join);
+	join->interposer.listens_to = ps->ps_ExprContext;
+	la_interpose_begin(&join->interposer, ps, LA_LAYER_NODE, exec_join);
 	return true;
 }
 

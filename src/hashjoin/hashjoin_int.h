@@ -13,7 +13,7 @@
 #include "storage/buf.h"
 
 #include "attach/runahead.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/budget.h"
 #include "base/compat.h"
 #include "base/stats.h"
@@ -34,7 +34,7 @@ typedef struct Probe
 
 typedef struct LaHashJoin
 {
-	LaTakeover	takeover;
+	LaInterposer	interposer;
 	HashJoinState *node;
 	HashState  *hash;
 	PlanState  *outer;

@@ -86,7 +86,7 @@ la_nulls_next(LaHashJoin *join)
 			return NULL;
 		join->nulls = true;
 	}
-	return join->takeover.below(&node->js.ps);
+	return join->interposer.below(&node->js.ps);
 }
 
 #else

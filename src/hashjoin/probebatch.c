@@ -127,7 +127,7 @@ next_shared(LaHashJoin *join, Probe *p)
 	HashJoinState *node = join->node;
 	ExprContext *econtext = join->building ? join->hash->ps.ps_ExprContext :
 		node->js.ps.ps_ExprContext;
-	TupleTableSlot *slot = join->takeover.below(join->outer);
+	TupleTableSlot *slot = join->interposer.below(join->outer);
 
 	if (TupIsNull(slot))
 	{

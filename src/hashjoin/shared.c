@@ -67,11 +67,11 @@ find_table(LaHashJoin *join)
 static void
 prepare(LaHashJoin *join)
 {
-	LaTakeover *above = la_takeover_find(&join->node->js.ps, LA_LAYER_OUTPUT);
+	LaInterposer *above = la_interpose_find(&join->node->js.ps, LA_LAYER_OUTPUT);
 
 	la_attach_context(&join->node->js.ps, &join->ahead.context);
 	if (above != NULL)
-		la_takeover_renew(above);	/* behaviour C */
+		la_interpose_renew(above);	/* behaviour C */
 	if (!join->building)
 		join->counters.c[LA_SCANS_ATTACHED]++;
 	join->early = find_table(join) && (!join->small || la_force) &&
@@ -83,15 +83,15 @@ prepare(LaHashJoin *join)
 static TupleTableSlot *
 exec_child(PlanState *ps)
 {
-	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_OUTPUT);
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
+	LaInterposer *interposer = la_interpose_of(ps, LA_LAYER_OUTPUT);
+	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 	HashJoinTable table = join->node->hj_HashTable;
 	Probe	   *p;
 
 	if (!join->prepared)
 		prepare(join);
 	if (join->batch == 0)
-		return takeover->below(ps);
+		return interposer->below(ps);
 
 	/* a table that is being built may get more buckets */
 	join->shared_buckets = table->buckets.shared;
@@ -107,7 +107,7 @@ void
 la_hash_attach_shared(LaHashJoin *join)
 {
 	/* several SubPlan nodes may have one plan in common */
-	if (!la_takeover_of_output_is_possible(join->outer))
+	if (!la_interpose_output_is_possible(join->outer))
 		return;
 	switch (nodeTag(join->outer))
 	{
@@ -122,6 +122,6 @@ la_hash_attach_shared(LaHashJoin *join)
 			return;
 	}
 	join->shared = true;
-	join->takeover.listens_to = join->outer->ps_ExprContext;
-	la_takeover_begin(&join->takeover, join->outer, LA_LAYER_OUTPUT, exec_child);
+	join->interposer.listens_to = join->outer->ps_ExprContext;
+	la_interpose_begin(&join->interposer, join->outer, LA_LAYER_OUTPUT, exec_child);
 }

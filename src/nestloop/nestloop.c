@@ -6,7 +6,7 @@
  * The join stays stock: it takes outer rows one by one, passes their values to the
  * inner index scan, rescans it, and joins.  attach/ shows us each NestLoopState after
  * ExecutorStart; we put a function of our own between the join and its outer child, as
- * the output layer of that child (attach/takeover.c):
+ * the output layer of that child (attach/interpose_node.c):
  *
  *		parent --> ExecNestLoop (stock) --> inner index scan (stock)
  *						|
@@ -56,7 +56,7 @@
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -80,7 +80,7 @@
 /* A join of which nothing is known yet, and then what is known of it. */
 typedef struct Candidate
 {
-	LaTakeover	takeover;		/* of the outer child's output */
+	LaInterposer	interposer;		/* of the outer child's output */
 	NestLoopState *node;
 	int			patience;		/* outer rows until it is looked at */
 	int64		handed;			/* outer rows since the start or a rescan */
@@ -92,9 +92,9 @@ static LaNodeKind nestloops;
 
 /* The join is rescanned, or the query ends. */
 static void
-on_rescan(LaTakeover *takeover)
+on_rescan(LaInterposer *interposer)
 {
-	Candidate  *c = la_takeover_container(Candidate, takeover);
+	Candidate  *c = la_interpose_container(Candidate, interposer);
 	LaNestLoop *join = c->join;
 
 	c->handed = 0;
@@ -122,9 +122,9 @@ counters_of(const LaNestLoop *join)
 
 /* The join's memory goes. */
 static void
-on_end(LaTakeover *takeover)
+on_end(LaInterposer *interposer)
 {
-	LaNestLoop *join = la_takeover_container(Candidate, takeover)->join;
+	LaNestLoop *join = la_interpose_container(Candidate, interposer)->join;
 	LaCounters	counters;
 
 	if (join == NULL)
@@ -468,7 +468,7 @@ make_join(Candidate *c)
 
 	join->node = c->node;
 	join->outer = outerPlanState(c->node);
-	join->takeover = &c->takeover;
+	join->interposer = &c->interposer;
 	join->estate = estate;
 	join->context = estate->es_query_cxt;
 	join->ahead.join = &c->node->js.ps;
@@ -492,7 +492,7 @@ make_join(Candidate *c)
 static TupleTableSlot *
 pass_row(Candidate *c)
 {
-	TupleTableSlot *slot = c->takeover.below(c->takeover.node);
+	TupleTableSlot *slot = c->interposer.below(c->interposer.node);
 
 	c->patience--;
 	c->handed++;
@@ -513,13 +513,13 @@ is_worth_a_look(const Candidate *c)
 static TupleTableSlot *
 exec_queue(PlanState *outer)
 {
-	Candidate  *c = la_takeover_container(Candidate,
-										  la_takeover_of(outer, LA_LAYER_OUTPUT));
+	Candidate  *c = la_interpose_container(Candidate,
+										  la_interpose_of(outer, LA_LAYER_OUTPUT));
 	LaNestLoop *join = c->join;
 	TupleTableSlot *slot;
 
-	if (c->takeover.ended)
-		return c->takeover.below(outer);
+	if (c->interposer.ended)
+		return c->interposer.below(outer);
 	if (join == NULL)
 	{
 		if (!is_worth_a_look(c))
@@ -528,8 +528,8 @@ exec_queue(PlanState *outer)
 	}
 	if (join == NULL || join->given_up)
 	{
-		la_takeover_end(&c->takeover);
-		return c->takeover.below(outer);
+		la_interpose_end(&c->interposer);
+		return c->interposer.below(outer);
 	}
 
 	slot = next_row(join);
@@ -574,8 +574,8 @@ attach_nestloop(PlanState *ps, bool limited)
 
 	if (!la_enable_nestloop || ((NestLoop *) ps->plan)->nestParams == NIL ||
 		!is_candidate(innerPlanState(ps)) ||
-		!la_takeover_is_possible(ps, &nestloops) ||
-		!la_takeover_of_output_is_possible(outer) ||
+		!la_interpose_is_possible(ps, &nestloops) ||
+		!la_interpose_output_is_possible(outer) ||
 		estate->es_epq_active != NULL ||
 		la_early_reads_may_fail() ||
 		la_am_is_excluded(BTREE_AM_OID))
@@ -584,10 +584,10 @@ attach_nestloop(PlanState *ps, bool limited)
 	c = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Candidate));
 	c->node = castNode(NestLoopState, ps);
 	c->patience = patience_with(outer);
-	c->takeover.listens_to = ps->ps_ExprContext;
-	c->takeover.on_rescan = on_rescan;
-	c->takeover.on_end = on_end;
-	la_takeover_begin(&c->takeover, outer, LA_LAYER_OUTPUT, exec_queue);
+	c->interposer.listens_to = ps->ps_ExprContext;
+	c->interposer.on_rescan = on_rescan;
+	c->interposer.on_end = on_end;
+	la_interpose_begin(&c->interposer, outer, LA_LAYER_OUTPUT, exec_queue);
 	return true;
 }
 
@@ -595,15 +595,15 @@ static const LaCounters *
 explain_source(PlanState *ps)
 {
 	static LaCounters counters;
-	LaTakeover *takeover;
+	LaInterposer *interposer;
 	LaNestLoop *join;
 
 	if (!IsA(ps, NestLoopState))
 		return NULL;
-	takeover = la_takeover_find(outerPlanState(ps), LA_LAYER_OUTPUT);
-	if (takeover == NULL || takeover->function != exec_queue)
+	interposer = la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
+	if (interposer == NULL || interposer->function != exec_queue)
 		return NULL;
-	join = la_takeover_container(Candidate, takeover)->join;
+	join = la_interpose_container(Candidate, interposer)->join;
 	if (join == NULL)
 		return NULL;
 	counters = counters_of(join);

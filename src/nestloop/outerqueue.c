@@ -15,7 +15,7 @@
  *	   the copies have taken the memory that the budget allows, none are pulled.  A
  *	   copy lives until the next row is handed over, as long as the outer child's
  *	   own slot would.
- *	H. Rows are pulled below the outer child's instrumentation (attach/takeover.c), so
+ *	H. Rows are pulled below the outer child's instrumentation (attach/interpose_node.c), so
  *	   EXPLAIN ANALYZE counts a row of the outer child when it is handed over.  (Nodes
  *	   below the outer child have counted it by then.)
  *

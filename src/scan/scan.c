@@ -53,7 +53,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
@@ -217,7 +217,7 @@ static TupleTableSlot *
 first_execution(PlanState *ps, ExecProcNodeMtd self, const LaNodeKind *kind,
 				attach_function attach)
 {
-	la_takeover_remove(ps, self, kind->stock);
+	la_interpose_remove(ps, self, kind->stock);
 	attach(ps, false);
 	return kind->stock(ps);
 }
@@ -234,7 +234,7 @@ deferred_execution(PlanState *ps, ExecProcNodeMtd self, const LaNodeKind *kind,
 	slot = kind->stock(ps);
 	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
 	{
-		la_takeover_remove(ps, self, kind->stock);
+		la_interpose_remove(ps, self, kind->stock);
 		attach(ps, true);
 	}
 	return slot;
@@ -285,7 +285,7 @@ may_attach(PlanState *ps, Relation index, ScanKey keys, int nkeys, LaNodeKind *k
 		(btree && !la_force && at_most_one_row(index, keys, nkeys)))
 		return false;
 	*deferred &= btree && !la_force && la_attach_delay > 0 && ps->qual == NULL;
-	return la_takeover_is_possible(ps, kind);
+	return la_interpose_is_possible(ps, kind);
 }
 
 static bool
@@ -297,7 +297,7 @@ attach_index_scan(PlanState *ps, bool limited)
 	if (!may_attach(ps, node->iss_RelationDesc, node->iss_ScanKeys,
 					node->iss_NumScanKeys, &index_scans, &deferred))
 		return false;
-	la_takeover_put(ps, deferred ? deferred_index_scan : first_index_scan);
+	la_interpose_put(ps, deferred ? deferred_index_scan : first_index_scan);
 	return true;
 }
 
@@ -310,7 +310,7 @@ attach_index_only_scan(PlanState *ps, bool limited)
 	if (!may_attach(ps, node->ioss_RelationDesc, node->ioss_ScanKeys,
 					node->ioss_NumScanKeys, &index_only_scans, &deferred))
 		return false;
-	la_takeover_put(ps, deferred ? deferred_index_only_scan : first_index_only_scan);
+	la_interpose_put(ps, deferred ? deferred_index_only_scan : first_index_only_scan);
 	return true;
 }
 
@@ -318,9 +318,9 @@ attach_index_only_scan(PlanState *ps, bool limited)
 static bool
 is_stock_or_ours(PlanState *ps)
 {
-	return la_takeover_is_executed_by(ps, first_index_scan) ||
-		la_takeover_is_executed_by(ps, deferred_index_scan) ||
-		la_takeover_is_possible(ps, &index_scans);
+	return la_interpose_is_executed_by(ps, first_index_scan) ||
+		la_interpose_is_executed_by(ps, deferred_index_scan) ||
+		la_interpose_is_possible(ps, &index_scans);
 }
 
 /*

@@ -8,7 +8,7 @@
  *	1. INSERT, UPDATE and MERGE open the indexes of a table, or partition, for the first row
  *	   that they put there, which btinsert() inserts.  That they have is seen when they ask
  *	   their plan for the next row, by a function between ModifyTable and the plan
- *	   (attach/takeover.c).  Not for statements that the planner expects to have one row
+ *	   (attach/interpose_node.c).  Not for statements that the planner expects to have one row
  *	   only, nor for more than MAX_RELATIONS tables.
  *	2. COPY FROM: before it, while the table, or its partitions, if they are not more than
  *	   MAX_RELATIONS, are locked for a moment.  What is locked by others right now is left
@@ -41,7 +41,7 @@
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guc.h"
@@ -52,7 +52,7 @@
 /* A running statement. */
 typedef struct Inserting
 {
-	LaTakeover	takeover;		/* of the output of the plan below it */
+	LaInterposer	interposer;		/* of the output of the plan below it */
 	ModifyTableState *modify_table;
 	bool		all_open;		/* its tables' indexes; partitions may come */
 	int			seen;			/* partitions */
@@ -107,8 +107,8 @@ patch_indexes(ResultRelInfo *relation)
 static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
-	Inserting  *s = la_takeover_container(Inserting,
-										  la_takeover_of(ps, LA_LAYER_OUTPUT));
+	Inserting  *s = la_interpose_container(Inserting,
+										  la_interpose_of(ps, LA_LAYER_OUTPUT));
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
 	if (!s->all_open)
@@ -119,11 +119,11 @@ exec_plan(PlanState *ps)
 	}
 	for (; s->seen < list_length(partitions); s->seen++)
 		patch_indexes(list_nth(partitions, s->seen));
-	return s->takeover.below(ps);
+	return s->interposer.below(ps);
 }
 
 static void
-no_event(LaTakeover *takeover)
+no_event(LaInterposer *interposer)
 {
 }
 
@@ -137,12 +137,12 @@ attach_modify_table(PlanState *ps, bool limited)
 	if (!la_enable_btree_insert || plan->operation == CMD_DELETE ||
 		(outerPlan(plan)->plan_rows <= 1 && !la_force) ||
 		mt->mt_nrels > MAX_RELATIONS ||
-		!la_takeover_of_output_is_possible(outerPlanState(ps)))
+		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
 	s->modify_table = mt;
-	s->takeover.on_rescan = s->takeover.on_end = no_event;
-	la_takeover_begin(&s->takeover, outerPlanState(ps), LA_LAYER_OUTPUT, exec_plan);
+	s->interposer.on_rescan = s->interposer.on_end = no_event;
+	la_interpose_begin(&s->interposer, outerPlanState(ps), LA_LAYER_OUTPUT, exec_plan);
 	return false;
 }
 
