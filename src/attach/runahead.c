@@ -101,21 +101,20 @@ walk_rest(PlanState *ps, void *arg)
 static bool
 is_calm(const EState *estate)
 {
-	bool	   *known;
-	bool	   *calm = la_statement_calm(estate, &known);
+	LaStatement *s = la_statement_of(estate);
 
-	if (calm == NULL)
+	if (s == NULL)
 		return false;
-	if (!*known)
+	if (!s->calm_known)
 	{
 		LaEffects	effects = {0};
 		RestWalk	state = {.effects = &effects};
 
-		(void) walk_rest(la_statement_top(estate), &state);
-		*calm = (effects.flags & LA_HAS_EFFECTS) == 0;
-		*known = true;
+		(void) walk_rest(s->top, &state);
+		s->calm = (effects.flags & LA_HAS_EFFECTS) == 0;
+		s->calm_known = true;
 	}
-	return *calm;
+	return s->calm;
 }
 
 static bool
@@ -135,12 +134,12 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 {
 	const EState *estate = ahead->outer->state;
 	const LaRun *run = la_statement_run(estate);
+	const LaStatement *s = la_statement_of(estate);
 	LaEffects	rest = {0};
 	RestWalk	state = {.effects = &rest};
 
 	if (IsParallelWorker() || !la_runahead_takes_all(&ahead->context, estate) ||
-		(ahead->context.demand != LA_DEMAND_ALL && !run->rows_stay) ||
-		la_statement_top(estate) == NULL)
+		(ahead->context.demand != LA_DEMAND_ALL && !run->rows_stay) || s == NULL)
 		return false;
 	if (is_key)
 	{
@@ -152,7 +151,7 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 		state.without = ahead->outer;
 	if (IsA(ahead->join, HashJoinState))
 		state.before = innerPlanState(ahead->join);
-	(void) walk_rest(la_statement_top(estate), &state);
+	(void) walk_rest(s->top, &state);
 	return (rest.flags & (LA_HAS_EFFECTS | LA_MAY_FAIL)) == 0;
 }
 
@@ -188,13 +187,13 @@ search_param(PlanState *ps, void *arg)
 static void
 note_param(LaEffects *effects, int param, void *arg)
 {
-	PlanState  *top = la_statement_top(arg);
+	const LaStatement *s = la_statement_of(arg);
 	ParamSearch search = {.param = param};
 	RestWalk	state = {.effects = effects};
 
-	if (top == NULL)
+	if (s == NULL)
 		la_effects_add(effects, LA_HAS_EFFECTS, "the statement is not known");
-	else if (search_param(top, &search))
+	else if (search_param(s->top, &search))
 	{
 		(void) walk_rest(search.found, &state);
 		la_effects_add(effects, LA_MAY_FAIL, NULL);
@@ -391,10 +390,10 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
  * Will all outer rows of the join be taken, if nothing fails?
  */
 bool
-la_runahead_takes_all(const LaAttachContext *context, const EState *estate)
+la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 {
 	return context->limit == NULL && !context->skippable &&
-		la_attach_is_all(context->demand, estate);
+		la_demand_is_all(context->demand, estate);
 }
 
 /*

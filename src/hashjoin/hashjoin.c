@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "attach/attach.h"
 #include "base/explain.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin.h"
@@ -149,7 +150,7 @@ exec_join(PlanState *ps)
 	if (join->node->hj_JoinState == STATE_BUILD)
 	{
 		join->counters.c[LA_SCANS_ATTACHED]++;
-		la_attach_context(ps, &join->ahead.context);
+		la_demand_context(ps, &join->ahead.context);
 		switch (la_hash_build(join))
 		{
 			case LA_HASH_BUILT:

@@ -69,7 +69,7 @@ prepare(LaHashJoin *join)
 {
 	LaInterposer *above = la_interpose_find(&join->node->js.ps, LA_LAYER_OUTPUT);
 
-	la_attach_context(&join->node->js.ps, &join->ahead.context);
+	la_demand_context(&join->node->js.ps, &join->ahead.context);
 	if (above != NULL)
 		la_interpose_renew(above);	/* behaviour C */
 	if (!join->building)

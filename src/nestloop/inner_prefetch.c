@@ -50,6 +50,7 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#include "attach/attach.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "nestloop/inner_prefetch.h"
@@ -544,7 +545,7 @@ offer(LaNestLoop *join, const Row *row)
 	if (row->inner == NO_INNER || inner->feeds || !has_begun(inner) ||
 		!la_innerprefetch_may_reuse(inner))
 		return;
-	inner->feeds = la_attach_feed(inner->scan, &feed);
+	inner->feeds = la_attach_tidsource(inner->scan, &feed);
 	inner->offers++;
 }
 

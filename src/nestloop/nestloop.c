@@ -474,7 +474,7 @@ make_join(Candidate *c)
 	join->ahead.join = &c->node->js.ps;
 	join->ahead.outer = join->outer;
 	join->ahead.inner = innerPlanState(c->node);
-	la_attach_context(&c->node->js.ps, &join->ahead.context);
+	la_demand_context(&c->node->js.ps, &join->ahead.context);
 	if (!init_inner(join))
 	{
 		pfree(join);

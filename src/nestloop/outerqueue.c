@@ -63,7 +63,7 @@ may_pull(LaNestLoop *join)
 	if (queued > join->handed)
 		return false;
 	limit = join->ahead.context.limit;
-	wanted = la_attach_rows_wanted(limit);
+	wanted = la_demand_rows_wanted(limit);
 	return wanted == PG_INT64_MAX || limit->position <= 0 ||
 		queued <= 1 + (double) wanted * join->handed / limit->position;
 }

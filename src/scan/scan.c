@@ -53,6 +53,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "attach/demand.h"
 #include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
@@ -136,12 +137,12 @@ eligible(PlanState *ps, Relation heap, Relation index)
 static void
 install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
 {
-	LaAttachContext context;
+	LaDemandContext context;
 	LaScan	   *ls;
 
-	la_attach_context(ps, &context);
+	la_demand_context(ps, &context);
 	ls = la_shim_install(scan, kind, context.limit,
-						 la_attach_is_all(context.demand, ps->state),
+						 la_demand_is_all(context.demand, ps->state),
 						 ps->state->es_query_cxt);
 	if (missed)
 		la_policy_on_pass(&ls->policy, true);
@@ -377,6 +378,6 @@ la_scan_init(void)
 {
 	la_attach_register(T_IndexScanState, attach_index_scan);
 	la_attach_register(T_IndexOnlyScanState, attach_index_only_scan);
-	la_attach_register_feeder(feed_index_scan);
+	la_attach_register_tidsource(feed_index_scan);
 	la_explain_register(explain_source);
 }
