@@ -17,15 +17,15 @@
  */
 #include "postgres.h"
 
-#include "tcop/utility.h"
+#include "nodes/parsenodes.h"
 
 #include "base/reset.h"
+#include "base/utility.h"
 
 #define MAX_REGISTERED 4
 
 static la_reset_function registered[MAX_REGISTERED];
 static int	nregistered = 0;
-static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 
 static bool
 resets_session(const Node *statement)
@@ -37,22 +37,8 @@ resets_session(const Node *statement)
 }
 
 static void
-reset_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
-					 ProcessUtilityContext context, ParamListInfo params,
-					 QueryEnvironment *environment, DestReceiver *receiver,
-					 QueryCompletion *completion)
+reset_session(void)
 {
-	/* the statement may not outlive its execution */
-	bool		resets = resets_session(pstmt->utilityStmt);
-
-	if (prev_ProcessUtility)
-		prev_ProcessUtility(pstmt, query, read_only, context, params,
-							environment, receiver, completion);
-	else
-		standard_ProcessUtility(pstmt, query, read_only, context, params,
-								environment, receiver, completion);
-	if (!resets)
-		return;
 	for (int i = 0; i < nregistered; i++)
 		registered[i] ();
 }
@@ -68,6 +54,5 @@ la_reset_register(la_reset_function function)
 void
 la_reset_init(void)
 {
-	prev_ProcessUtility = ProcessUtility_hook;
-	ProcessUtility_hook = reset_ProcessUtility;
+	la_utility_register(resets_session, reset_session);
 }
