@@ -10,16 +10,15 @@
 #include "nodes/execnodes.h"
 
 /*
- * A scan's row addresses, from a room that has found them before the scan did.
+ * Row addresses of a scan that another room has found before the scan looks for them.
  */
 typedef struct LaTidSource
 {
 	void	   *arg;
 
 	/*
-	 * The scan starts over: its row addresses, all of them, in the order of
-	 * the index; they stay where they are until it starts over again.  False:
-	 * not known this time, the scan must look for itself.
+	 * The scan starts over: returns all its row addresses, in the order of the index, which
+	 * stay valid until it starts over again; or false if they are not known this time.
 	 */
 	bool		(*begin) (void *arg, ItemPointer *tids, int *ntids);
 } LaTidSource;

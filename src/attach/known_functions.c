@@ -2,9 +2,9 @@
  * known_functions.c
  *	  Functions of the server of which more is known than pg_proc says.
  *
- * A function is listed here when its source has been read, in all supported versions.
- * Running out of memory, interrupts and damaged data do not count as errors: they have
- * nothing to do with the order of evaluation.
+ * The source of each function listed here has been read, in all supported versions.  Running
+ * out of memory, interrupts and damaged data do not count as errors: they do not depend on
+ * the order of evaluation.
  *
  * src/attach/known_functions.c
  */
@@ -15,9 +15,9 @@
 #include "attach/known_functions.h"
 
 /*
- * The time at which the transaction or the statement began, and what is fixed for the
- * whole session.  What depends on a setting, such as the time zone, is not here:
- * set_config() changes it in the middle of a statement.
+ * The start of the transaction or the statement, and what is fixed for the whole session.
+ * Not what depends on a setting, such as the time zone: set_config() may change it in the
+ * middle of a statement.
  */
 bool
 la_function_is_fixed(Oid function)

@@ -10,15 +10,14 @@
 #include "attach/demand.h"
 
 /*
- * A join whose outer side is to be run ahead.  All functions return NULL if what they are
- * asked about may be done early, or else the reason why not, a constant.
+ * A join whose outer side is to be run ahead.  The functions la_runahead_refuses_...() return
+ * NULL if what they are asked about may be done early, or else a constant that says why not.
  */
 typedef struct LaRunAhead
 {
 	PlanState  *join;
 	PlanState  *outer;			/* its outer side */
-	PlanState  *inner;			/* scans whose keys are evaluated early, or
-								 * NULL */
+	PlanState  *inner;			/* whose keys are evaluated early, or NULL */
 	LaDemandContext context;	/* of the join */
 } LaRunAhead;
 

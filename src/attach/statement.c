@@ -25,6 +25,7 @@
 
 /* Newest first. */
 static LaStatement *statements = NULL;
+static uint64 last_number = 0;
 
 /* After a nested error this is stale; the outer query is treated as unknown. */
 static LaRun current_run = {0};
@@ -32,12 +33,9 @@ static LaRun current_run = {0};
 static void
 forget(void *arg)
 {
-	LaStatement *s = arg;
 	LaStatement **p = &statements;
 
-	if (current_run.estate == s->estate)
-		current_run.estate = NULL;
-	while (*p != NULL && *p != s)
+	while (*p != NULL && *p != (LaStatement *) arg)
 		p = &(*p)->next;
 	if (*p != NULL)
 		*p = (*p)->next;
@@ -52,6 +50,7 @@ la_statement_begin(QueryDesc *queryDesc)
 	EState	   *estate = queryDesc->estate;
 	LaStatement *s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaStatement));
 
+	s->number = ++last_number;
 	s->estate = estate;
 	s->top = queryDesc->planstate;
 	s->callback.func = forget;
@@ -88,8 +87,7 @@ are_plain(const TupleDesc desc)
 }
 
 /*
- * Where rows go decides whether somebody can see when they come, and whether functions
- * of their types are called meanwhile.
+ * Can the receiver see when rows come, and does it call functions of their types?
  */
 static void
 look_at_destination(LaRun *run, const QueryDesc *queryDesc)
@@ -115,17 +113,18 @@ look_at_destination(LaRun *run, const QueryDesc *queryDesc)
 }
 
 /*
- * ExecutorRun() begins.  Returns what was known of the one around it.
+ * ExecutorRun() begins.  Returns what to give to la_statement_leave_run() at its end.
  */
 LaRun
 la_statement_enter_run(const QueryDesc *queryDesc, uint64 count)
 {
 	LaRun		outer = current_run;
+	LaStatement *s = count == 0 ? la_statement_of(queryDesc->estate) : NULL;
 
 	memset(&current_run, 0, sizeof(current_run));
-	if (count == 0 && la_statement_of(queryDesc->estate) != NULL)
+	if (s != NULL)
 	{
-		current_run.estate = queryDesc->estate;
+		current_run.statement = s->number;
 		current_run.to_end = true;
 		look_at_destination(&current_run, queryDesc);
 	}
@@ -145,6 +144,7 @@ const LaRun *
 la_statement_run(const EState *estate)
 {
 	static const LaRun nothing = {0};
+	const LaStatement *s = la_statement_of(estate);
 
-	return current_run.estate == estate ? &current_run : &nothing;
+	return s != NULL && s->number == current_run.statement ? &current_run : &nothing;
 }

@@ -13,7 +13,7 @@
 /* How the executor runs a statement. */
 typedef struct LaRun
 {
-	const EState *estate;
+	uint64		statement;		/* its number; 0: none, or not known */
 	bool		to_end;			/* all rows are returned by this call */
 	bool		rows_stay;		/* ... to nobody who could see when they came */
 	bool		no_code;		/* ... and no function is called for them */
@@ -21,6 +21,7 @@ typedef struct LaRun
 
 typedef struct LaStatement
 {
+	uint64		number;			/* never used again, unlike addresses */
 	EState	   *estate;
 	PlanState  *top;			/* the topmost node */
 	struct LaNodeDemands *demands;	/* demand.c; NULL: not made yet */
