@@ -17,8 +17,9 @@ typedef struct LaTidSource
 	void	   *arg;
 
 	/*
-	 * The scan starts over: returns all its row addresses, in the order of the index, which
-	 * stay valid until it starts over again; or false if they are not known this time.
+	 * The scan starts over: returns all its row addresses, in the order of
+	 * the index, which stay valid until it starts over again; or false if
+	 * they are not known this time.
 	 */
 	bool		(*begin) (void *arg, ItemPointer *tids, int *ntids);
 } LaTidSource;

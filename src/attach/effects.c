@@ -501,7 +501,10 @@ note_domain(LaEffects *e, Oid type)
 static void
 note_conversion(LaEffects *e, Oid from, Oid to)
 {
-	/* output functions of plain types do not fail, nor does text's input function */
+	/*
+	 * output functions of plain types do not fail, nor does text's input
+	 * function
+	 */
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
 		la_effects_add(e, LA_MAY_FAIL, NULL);

@@ -71,7 +71,8 @@ typedef struct RestWalk
 	PlanState  *without;		/* with all below it */
 	PlanState  *before;			/* the same, as it ends before the second call */
 	PlanState  *without_keys;	/* the keys of this join */
-	PlanState  *without_start;	/* what this and all below evaluate at their start */
+	PlanState  *without_start;	/* what this and all below evaluate at their
+								 * start */
 	bool		below_start;	/* the walk is there */
 } RestWalk;
 
@@ -224,8 +225,8 @@ no_effects(const LaRunAhead *ahead)
 typedef struct OuterWalk
 {
 	LaEffects  *early;
-	bool		first;			/* the node's first call is part of that of the
-								 * outer side, and it is not rescanned */
+	bool		first;			/* the node's first call is part of that of
+								 * the outer side, and it is not rescanned */
 	bool		has_row;		/* and it has returned a row in that call */
 } OuterWalk;
 

@@ -34,7 +34,7 @@ typedef struct Probe
 
 typedef struct LaHashJoin
 {
-	LaInterposer	interposer;
+	LaInterposer interposer;
 	HashJoinState *node;
 	HashState  *hash;
 	PlanState  *outer;

@@ -80,7 +80,7 @@
 /* A join of which nothing is known yet, and then what is known of it. */
 typedef struct Candidate
 {
-	LaInterposer	interposer;		/* of the outer child's output */
+	LaInterposer interposer;	/* of the outer child's output */
 	NestLoopState *node;
 	int			patience;		/* outer rows until it is looked at */
 	int64		handed;			/* outer rows since the start or a rescan */
@@ -514,7 +514,7 @@ static TupleTableSlot *
 exec_queue(PlanState *outer)
 {
 	Candidate  *c = la_interpose_container(Candidate,
-										  la_interpose_of(outer, LA_LAYER_OUTPUT));
+										   la_interpose_of(outer, LA_LAYER_OUTPUT));
 	LaNestLoop *join = c->join;
 	TupleTableSlot *slot;
 

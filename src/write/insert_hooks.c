@@ -51,7 +51,7 @@
 /* A running statement. */
 typedef struct Inserting
 {
-	LaInterposer	interposer;		/* of the output of the plan below it */
+	LaInterposer interposer;	/* of the output of the plan below it */
 	ModifyTableState *modify_table;
 	bool		all_open;		/* its tables' indexes; partitions may come */
 	int			seen;			/* partitions */
@@ -88,7 +88,7 @@ static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
 	Inserting  *s = la_interpose_container(Inserting,
-										  la_interpose_of(ps, LA_LAYER_OUTPUT));
+										   la_interpose_of(ps, LA_LAYER_OUTPUT));
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
 	if (!s->all_open)
