@@ -19,7 +19,6 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/minor.h"
-#include "base/reset.h"
 #include "base/stats.h"
 #include "base/utility.h"
 #include "hashjoin/hashjoin.h"
@@ -58,7 +57,6 @@ _PG_init(void)
 	la_guc_init();
 	la_am_init();
 	la_utility_init();
-	la_reset_init();
 	la_stats_init();
 	la_history_init();
 	la_explain_init();

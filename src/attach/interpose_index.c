@@ -7,22 +7,21 @@
  * points to.  The entry has a copy of its own, which lives as long as the entry; where the
  * server shares one routine among all indexes of the access method (19), it gets one here.
  *
- *		what				who				from				until
- *		ambuild				indexbuild/		its build is about	its build begins
- *											to begin
- *		aminsert, and		write/			a statement of many the statement closes the
- *		aminsertcleanup						rows has opened it	index (17), or the next row
- *																comes with the setting off
+ *		what				who				from					until
+ *		ambuild				indexbuild/		its build is next		its build begins
+ *		aminsert, and		write/			a statement of many		the statement closes it
+ *		aminsertcleanup						rows has opened it		(17), or a row comes with
+ *																	the setting off
  *
- * At the latest it ends with the transaction, or with the failure of the subtransaction,
- * in which a function was exchanged: both are callbacks here.
+ * At the latest they are put back when the transaction ends in which they were exchanged, or
+ * the subtransaction fails.
  *
  * Invariants
  *	- Only nbtree's own functions are exchanged, and put back only where ours still are.
- *	- The entry may be dropped or built anew at any time while nobody has the index open.
- *	  The routine goes with the entry's rd_indexcxt, and a callback of that context forgets
- *	  what is known of it here; so nothing points to a routine that is gone.
- *	- Nothing is opened, locked or looked up in a catalog: it works while a transaction fails.
+ *	- While nobody has the index open, the entry may be dropped or built anew.  The routine
+ *	  goes with the entry's rd_indexcxt, and a callback of that context forgets what is
+ *	  known of it here; so nothing points to a routine that is gone.
+ *	- To put back opens, locks and looks up nothing: it works while a transaction fails.
  *
  * src/attach/interpose_index.c
  */
@@ -69,12 +68,24 @@ put_back(Routine *r)
 	dlist_delete(&r->node);
 }
 
-/* Of this subtransaction and those within it, which all have begun after it. */
 static void
-put_back_since(SubTransactionId subid)
+on_transaction(XactEvent event, void *arg)
 {
 	dlist_mutable_iter iter;
 
+	dlist_foreach_modify(iter, &exchanged)
+		put_back(dlist_container(Routine, node, iter.cur));
+}
+
+/* Subtransactions within the one that fails have begun after it. */
+static void
+on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent,
+				  void *arg)
+{
+	dlist_mutable_iter iter;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
 	dlist_foreach_modify(iter, &exchanged)
 	{
 		Routine    *r = dlist_container(Routine, node, iter.cur);
@@ -84,28 +95,13 @@ put_back_since(SubTransactionId subid)
 	}
 }
 
-static void
-on_transaction(XactEvent event, void *arg)
-{
-	put_back_since(InvalidSubTransactionId);
-}
-
-static void
-on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent,
-				  void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		put_back_since(subid);
-}
-
 /* The relcache entry goes, and its routine with it. */
 static void
 on_memory(void *arg)
 {
 	Routine    *r = arg;
 
-	if (r->build != NULL || r->insert != NULL)
-		dlist_delete(&r->node);
+	put_back(r);
 	(void) hash_search(routines, &r->routine, HASH_REMOVE, NULL);
 }
 

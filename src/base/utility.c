@@ -1,14 +1,24 @@
 /*
  * utility.c
- *	  What rooms do before and after utility statements: one hook for all of them.
+ *	  What is done before and after utility statements: one hook for all rooms.
  *
  *		before() of each --> the next hook, or the server --> after() of those that
- *													|		  asked for it
- *													+-------> an error: none
+ *														|	  asked for it
+ *														+---> an error: none
  *
  * Statements nest: what is to be done after one is kept on the stack, so an error leaves
  * nothing behind here.  The statement may not outlive its execution, hence after() is not
  * given it.
+ *
+ * What a session keeps of the statements of one client (the figures of the last one, what
+ * was learnt of indexes) is not for the next one to which a connection pooler hands it.  It
+ * is forgotten after
+ *
+ *		DISCARD ALL		which poolers send, and which is meant to forget everything;
+ *		RESET ALL		which they send where DISCARD ALL cannot be used: in a transaction,
+ *						or to keep prepared statements.
+ *
+ * The other forms of DISCARD are about things of the server.
  *
  * src/base/utility.c
  */
@@ -27,6 +37,18 @@ static struct
 }			registered[MAX_REGISTERED];
 static int	nregistered = 0;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+/*
+ * For registration as "before": is the session going to be another client's?
+ */
+bool
+la_utility_resets_session(const Node *statement)
+{
+	if (IsA(statement, DiscardStmt))
+		return ((const DiscardStmt *) statement)->target == DISCARD_ALL;
+	return IsA(statement, VariableSetStmt) &&
+		((const VariableSetStmt *) statement)->kind == VAR_RESET_ALL;
+}
 
 static void
 utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,

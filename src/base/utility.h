@@ -1,6 +1,6 @@
 /*
  * utility.h
- *	  What rooms do before and after utility statements.
+ *	  What is done before and after utility statements.
  *
  * src/base/utility.h
  */
@@ -13,6 +13,7 @@
 typedef bool (*la_utility_before) (const Node *statement);
 typedef void (*la_utility_after) (void);
 
+extern bool la_utility_resets_session(const Node *statement);
 extern void la_utility_register(la_utility_before before, la_utility_after after);
 extern void la_utility_init(void);
 
