@@ -22,8 +22,8 @@
  *		write/, the plan below		output	ExecutorStart	end of the query
  *			ModifyTable
  *
- * The room that has put its function in front takes it out, by la_interpose_remove() or
- * la_interpose_end().  What is not taken out goes with the node.
+ * The room that has put its function in front takes it out, by la_interpose_replace()
+ * or la_interpose_end().  What is not taken out goes with the node.
  *
  * Rules
  *	Stock only
@@ -163,9 +163,11 @@ la_interpose_find(PlanState *node, LaLayer layer)
 	return entry == NULL ? NULL : entry->layers[layer];
 }
 
-/* The function below the output layer. */
-static ExecProcNodeMtd
-executing_function(PlanState *node)
+/*
+ * The function in the node layer, ours or not.
+ */
+ExecProcNodeMtd
+la_interpose_executing(PlanState *node)
 {
 	LaInterposer *output = la_interpose_find(node, LA_LAYER_OUTPUT);
 
@@ -189,20 +191,11 @@ exchange(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
 bool
 la_interpose_is_possible(PlanState *node, LaNodeKind *kind)
 {
-	ExecProcNodeMtd function = executing_function(node);
+	ExecProcNodeMtd function = la_interpose_executing(node);
 
 	if (kind->stock == NULL && owner_of(function) == OWNER_SERVER)
 		kind->stock = function;
 	return function == kind->stock;
-}
-
-/*
- * Is this function in the node layer?
- */
-bool
-la_interpose_is_executed_by(PlanState *node, ExecProcNodeMtd function)
-{
-	return executing_function(node) == function;
 }
 
 /*
@@ -216,31 +209,18 @@ la_interpose_output_is_possible(PlanState *node)
 }
 
 /*
- * Put a function into the node layer that keeps nothing for the node.
+ * Exchange the function in the node layer, if it still is "old".  By itself this is for
+ * functions that keep nothing for the node.
  */
 void
-la_interpose_put(PlanState *node, ExecProcNodeMtd function)
+la_interpose_replace(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
 {
 	LaInterposer *output = la_interpose_find(node, LA_LAYER_OUTPUT);
 
-	if (output != NULL)
-		output->below = function;
+	if (output != NULL && output->below == old)
+		output->below = new;
 	else
-		exchange(node, node->ExecProcNodeReal, function);
-}
-
-/*
- * Take it out, if it is still there.
- */
-void
-la_interpose_remove(PlanState *node, ExecProcNodeMtd function, ExecProcNodeMtd next)
-{
-	LaInterposer *output = la_interpose_find(node, LA_LAYER_OUTPUT);
-
-	if (output != NULL && output->below == function)
-		output->below = next;
-	else
-		exchange(node, function, next);
+		exchange(node, old, new);
 }
 
 static void
@@ -288,12 +268,12 @@ la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 	i->node = node;
 	i->layer = layer;
 	i->function = function;
-	i->below = layer == LA_LAYER_NODE ? executing_function(node) : node->ExecProcNodeReal;
+	i->below = layer == LA_LAYER_NODE ? la_interpose_executing(node) : node->ExecProcNodeReal;
 	i->callback.func = on_memory;
 	i->callback.arg = i;
 	MemoryContextRegisterResetCallback(node->state->es_query_cxt, &i->callback);
 	if (layer == LA_LAYER_NODE)
-		la_interpose_put(node, function);
+		la_interpose_replace(node, i->below, function);
 	else
 		exchange(node, i->below, function);
 	entry->layers[layer] = i;
@@ -341,7 +321,7 @@ la_interpose_end(LaInterposer *i)
 	if (!i->ended)
 	{
 		if (i->layer == LA_LAYER_NODE)
-			la_interpose_remove(i->node, i->function, i->below);
+			la_interpose_replace(i->node, i->function, i->below);
 		else
 			exchange(i->node, i->function, i->below);
 	}

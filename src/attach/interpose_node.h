@@ -45,11 +45,10 @@ typedef struct LaInterposer
 
 extern bool la_interpose_is_unwrapped(const PlanState *node);
 extern bool la_interpose_is_possible(PlanState *node, LaNodeKind *kind);
-extern bool la_interpose_is_executed_by(PlanState *node, ExecProcNodeMtd function);
 extern bool la_interpose_output_is_possible(PlanState *node);
-extern void la_interpose_put(PlanState *node, ExecProcNodeMtd function);
-extern void la_interpose_remove(PlanState *node, ExecProcNodeMtd function,
-								ExecProcNodeMtd next);
+extern ExecProcNodeMtd la_interpose_executing(PlanState *node);
+extern void la_interpose_replace(PlanState *node, ExecProcNodeMtd old,
+								 ExecProcNodeMtd new);
 extern void la_interpose_begin(LaInterposer *interposer, PlanState *node,
 							   LaLayer layer, ExecProcNodeMtd function);
 extern LaInterposer *la_interpose_find(PlanState *node, LaLayer layer);

@@ -61,10 +61,14 @@
  * Do the keys fix all columns of a unique index?
  */
 static bool
-at_most_one_row(Relation index, ScanKey keys, int nkeys)
+at_most_one_row(PlanState *ps, Relation index)
 {
-	uint32		fixed = 0;
+	ScanKey		keys = IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_ScanKeys :
+		((IndexOnlyScanState *) ps)->ioss_ScanKeys;
+	int			nkeys = IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_NumScanKeys :
+		((IndexOnlyScanState *) ps)->ioss_NumScanKeys;
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
+	uint32		fixed = 0;
 
 	if (!index->rd_index->indisunique)
 		return false;
@@ -211,7 +215,7 @@ attach(PlanState *ps, bool missed)
 static void
 replace(PlanState *ps, ExecProcNodeMtd self, bool missed)
 {
-	la_interpose_remove(ps, self, kind_of(ps)->stock);
+	la_interpose_replace(ps, self, kind_of(ps)->stock);
 	attach(ps, missed);
 }
 
@@ -251,17 +255,6 @@ deferred_execution(PlanState *ps)
 }
 
 static bool
-looks_up_one_row(PlanState *ps, Relation index)
-{
-	if (IsA(ps, IndexScanState))
-		return at_most_one_row(index, ((IndexScanState *) ps)->iss_ScanKeys,
-							   ((IndexScanState *) ps)->iss_NumScanKeys);
-	return at_most_one_row(index, ((IndexOnlyScanState *) ps)->ioss_ScanKeys,
-						   ((IndexOnlyScanState *) ps)->ioss_NumScanKeys);
-}
-
-/* limited: it must not be deferred, since the Limit may end it at the first of many dead rows. */
-static bool
 attach_scan(PlanState *ps, bool limited)
 {
 	Relation	index = index_of(ps);
@@ -270,10 +263,11 @@ attach_scan(PlanState *ps, bool limited)
 		ps->qual == NULL;
 
 	if (!la_enable_index_scan ||
-		(btree && !la_force && looks_up_one_row(ps, index)) ||
+		(btree && !la_force && at_most_one_row(ps, index)) ||
 		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
-	la_interpose_put(ps, deferred ? deferred_execution : first_execution);
+	la_interpose_replace(ps, kind_of(ps)->stock,
+						 deferred ? deferred_execution : first_execution);
 	return true;
 }
 
@@ -281,8 +275,9 @@ attach_scan(PlanState *ps, bool limited)
 static bool
 is_stock_or_ours(PlanState *ps)
 {
-	return la_interpose_is_executed_by(ps, first_execution) ||
-		la_interpose_is_executed_by(ps, deferred_execution) ||
+	ExecProcNodeMtd function = la_interpose_executing(ps);
+
+	return function == first_execution || function == deferred_execution ||
 		la_interpose_is_possible(ps, kind_of(ps));
 }
 
