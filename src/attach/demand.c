@@ -6,7 +6,7 @@
  * of them will be taken.  A Sort, a Hash or a plain or hashed Agg reads its child to the end;
  * most other nodes do to their child what is done to them; semi, anti and merge joins leave
  * the inner side early, and so on (demand_on()).  The topmost node is read to its end if the
- * statement is: by an ExecutorRun() without a row count, which a cursor has.
+ * statement is: by an ExecutorRun() without a row count (FETCH passes one).
  *
  * A short statement is mostly a chain of nodes, which is walked down anew for each
  * question.  Otherwise the first question has all nodes walked once, and what is wanted of
