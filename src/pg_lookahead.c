@@ -19,14 +19,14 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/minor.h"
-#include "base/reset.h"
 #include "base/stats.h"
-#include "indexbuild/build.h"
-#include "write/insert.h"
+#include "base/utility.h"
 #include "hashjoin/hashjoin.h"
+#include "indexbuild/build_hooks.h"
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"
 #include "window/history.h"
+#include "write/insert_hooks.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "0.2.0");
@@ -56,7 +56,7 @@ _PG_init(void)
 
 	la_guc_init();
 	la_am_init();
-	la_reset_init();
+	la_utility_init();
 	la_stats_init();
 	la_history_init();
 	la_explain_init();

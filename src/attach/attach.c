@@ -2,24 +2,20 @@
  * attach.c
  *	  After ExecutorStart, offer every node of the plan to the room for it.
  *
- * A room registers a function for a node tag; the function is called once for
- * each such node of each query, before the first row is asked for.  The walk
- * reaches InitPlans, SubPlans, members of Append, and, since a parallel worker
- * starts its own executor, the worker's copy of the plan.
- *
- * Not reached, on purpose:
+ * A room registers a function for a node tag, which is called once for each such node of each
+ * query, before the first row is asked for.  The walk reaches InitPlans, SubPlans, members
+ * of Append, and, since a parallel worker starts its own executor, the worker's copy of the
+ * plan.  Not reached, on purpose:
  *	- EXPLAIN without ANALYZE, which never runs the nodes;
- *	- EvalPlanQual, whose private PlanState tree does not pass through
- *	  ExecutorStart;
- *	- nodes of a snapshot that is not an MVCC snapshot: rooms rely on rows that
- *	  were removed from an index being invisible to the query.
+ *	- EvalPlanQual, whose private PlanState tree does not pass through ExecutorStart;
+ *	- queries whose snapshot is not an MVCC snapshot: rooms rely on rows that were removed
+ *	  from an index being invisible to the query.
  *
- * The walk must cost nothing that can be measured in a statement of one row, so rooms do
- * little when they are offered a node.  What a node's parents make of it, they ask when
- * the node is executed (la_attach_context(), statement.c).
+ * The walk's cost must not be measurable in a statement of one row, so rooms do little when
+ * they are offered a node.  What the nodes above will want of it, they ask when the node is
+ * executed (la_demand_context(), demand.c).
  *
- * Invariant: the hook only hands out pointers.  With pg_lookahead.enable off it
- * does not even walk.
+ * Invariant: the walk changes nothing itself.  With pg_lookahead.enable off there is none.
  *
  * src/attach/attach.c
  */
@@ -43,7 +39,7 @@ static struct
 	la_attach_function function;
 }			registered[MAX_REGISTERED];
 static int	nregistered = 0;
-static la_feed_function feeder = NULL;
+static la_tidsource_function tidsource_function = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
@@ -70,60 +66,31 @@ la_attach_is_registered(NodeTag tag)
 }
 
 /*
- * Rooms do not know each other: one that owns index scans offers to feed them, and
- * one that knows row addresses asks for it.
+ * Rooms do not know each other.  The one that owns index scans registers a function by
+ * which the one that knows row addresses before a scan does can offer them.
  */
 void
-la_attach_register_feeder(la_feed_function function)
+la_attach_register_tidsource(la_tidsource_function function)
 {
-	feeder = function;
+	tidsource_function = function;
 }
 
 bool
-la_attach_feed(PlanState *scan, const LaTidSource *feed)
+la_attach_tidsource(PlanState *scan, const LaTidSource *source)
 {
-	return feeder != NULL && feeder(scan, feed);
-}
-
-/*
- * What the nodes above this one will want of it.
- */
-void
-la_attach_context(PlanState *ps, LaAttachContext *context)
-{
-	(void) la_statement_context(ps, context);
-}
-
-bool
-la_attach_is_all(LaDemand demand, const EState *estate)
-{
-	return demand == LA_DEMAND_ALL ||
-		(demand == LA_DEMAND_RUN && la_statement_run(estate)->to_end);
-}
-
-/*
- * How many rows may the Limit still take after the current one?
- */
-int64
-la_attach_rows_wanted(const LimitState *limit)
-{
-	if (limit == NULL || limit->noCount ||
-		limit->limitOption != LIMIT_OPTION_COUNT ||
-		limit->count > PG_INT32_MAX || limit->offset > PG_INT32_MAX)
-		return PG_INT64_MAX;
-	return Max(limit->offset + limit->count - limit->position - 1, 0);
+	return tidsource_function != NULL && tidsource_function(scan, source);
 }
 
 typedef struct AttachWalk
 {
 	bool		interested;		/* a room is */
-	bool		limited;		/* the parent passes on what a Limit takes */
+	bool		limited;		/* a Limit counts the rows of the node */
 } AttachWalk;
 
 /*
- * Are an outer and an inner child all that the server's walker could find?  It need not
- * be asked then, which would be most of what a statement of one row pays for the walk.
- * (The server has checked the depth of the stack when it started these nodes.)
+ * Are an outer and an inner child all that planstate_tree_walker() could find?  Then it is
+ * not called, which would be most of the walk's cost in a statement of one row.  (The server
+ * has checked the depth of the stack when it started these nodes.)
  */
 static bool
 has_at_most_two_children(const PlanState *ps, NodeTag tag)

@@ -3,37 +3,40 @@
  *	  What could be noticed if an expression were evaluated at another time.
  *
  * Looking ahead evaluates expressions earlier than the server would, and sometimes for
- * rows to which the server would never come.  This file says what an expression does
- * besides returning a value, as a set of flags; runahead.c decides what is allowed.
+ * rows that the server would never reach.  This file says what an expression does besides
+ * returning a value, as a set of flags; runahead.c decides what is allowed.  It is an
+ * allow-list: a kind of expression, or of function, that is not known here has effects.
  *
- * Everything is an allow-list.  A kind of expression, or of function, that is not known
- * here has effects.
- *
- *	A. A function is trusted to be nothing but a function if it is written in C (languages
- *	   "internal" and "c") and runs with the caller's rights and settings.  The body of a
- *	   function in another language may do anything, whatever its declaration promises the
- *	   planner: an IMMUTABLE function in PL/pgSQL can raise a notice or set a parameter.
- *	   SQL functions that the planner has inlined are not seen here, their bodies are.
- *	B. Volatile functions have effects.  Stable ones read state that something else in the
- *	   statement may change, such as a setting, except those listed, whose value is fixed
- *	   for the whole statement.
- *	C. Functions may fail unless they are leakproof, which promises that they raise no error
- *	   that depends on their arguments, or listed, or called with a constant that excludes
- *	   it: integer division by 10, LIKE with a pattern without escapes.
- *	D. A polymorphic function calls functions of the types that it is given: comparison
- *	   functions, input and output functions, constraints of domains.  It is trusted for the
- *	   server's own types, enums, and arrays and rows of these only.
- *	E. Volatile at one remove counts: support functions of aggregates, constraints of
- *	   domains, functions behind operators, comparison and hash functions of their operator
- *	   classes, support functions of indexes.
- *	F. Of the clauses of a filter that a row has passed, all have been evaluated, and with
- *	   them those of their arguments that do not depend on the row.  So these cannot fail
- *	   later in the same scan, and a Param among them has its value: see
- *	   la_effects_of_filter().
+ *	Trusted functions
+ *		A function is trusted to do nothing but compute if it is written in C (languages
+ *		"internal" and "c") and runs with the caller's rights and settings.  The body of a
+ *		function in another language may do anything, whatever volatility it declares: an
+ *		IMMUTABLE function in PL/pgSQL can raise a notice or set a parameter.  SQL functions
+ *		that the planner has inlined are not seen here; their bodies are.
+ *	Volatility
+ *		Volatile functions have effects.  Stable ones read state that something else in the
+ *		statement may change, such as a setting, except those listed in known_functions.c,
+ *		whose value is fixed for the whole statement.
+ *	Failure
+ *		A function may fail unless it is leakproof, which promises that it raises no error
+ *		that depends on its arguments, or is listed, or is called with a constant that rules
+ *		out its errors: integer division by 10, LIKE with a pattern without escapes.
+ *	Plain types
+ *		A polymorphic function calls functions of the types that it is given: comparison
+ *		functions, input and output functions, constraints of domains.  It is trusted for
+ *		the server's own types, enums, and arrays and rows of only these.
+ *	Indirect calls
+ *		What is called on behalf of an expression counts as well: support functions of
+ *		aggregates, constraints of domains, functions behind operators, comparison and hash
+ *		functions of their operator classes, support functions of indexes.
+ *	Passed filters
+ *		Of the clauses of a filter that a row has passed, all have been evaluated, and with
+ *		them those of their arguments that do not depend on the row.  So these cannot fail
+ *		later in the same scan, and a Param among them has its value.
  *
  * Security barriers and row-level security need nothing of their own: filters are
- * evaluated by the plan's own nodes, in their order, also when they run ahead; and what is
- * evaluated in addition, such as the keys of an inner scan, is trusted in the sense of A.
+ * evaluated by the plan's own nodes, in their order, also when these run ahead; and the
+ * functions in what is evaluated in addition, such as the keys of an inner scan, are trusted.
  *
  * src/attach/effects.c
  */
@@ -90,7 +93,7 @@ columns_are_plain(Oid type)
 }
 
 /*
- * Behaviour D: is everything that a polymorphic function may call for this type the
+ * "Plain types": is everything that a polymorphic function may call for this type the
  * server's own?
  */
 bool
@@ -135,10 +138,7 @@ is_polymorphic(Form_pg_proc proc)
 
 /* ---- functions ------------------------------------------------------------ */
 
-/*
- * A function that is called with values of these types; the last may be that of its
- * result.
- */
+/* A function called with values of these types; the last may be that of its result. */
 static void
 note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 {
@@ -180,8 +180,8 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 }
 
 /*
- * A comparison or hash function, or another support function of an operator class.  Those
- * of the server raise no errors, though few are declared leakproof.
+ * A comparison, hash or other support function of an operator class.  Those of the server
+ * raise no errors, though few are declared leakproof.
  */
 static void
 note_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
@@ -195,7 +195,7 @@ note_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 }
 
 /*
- * The same with values of that type.
+ * The same, called with values of one type.
  */
 void
 la_effects_of_support(LaEffects *e, Oid function, Oid type)
@@ -253,9 +253,7 @@ is_simple_division(Oid function, const Const *divisor)
 	return value != 0 && value != -1;
 }
 
-/*
- * A call that cannot fail because of the constant that it is given.
- */
+/* Does the constant second argument rule out errors? */
 static bool
 is_errorfree_by_constant(Oid function, Oid collation, List *args)
 {
@@ -288,7 +286,7 @@ note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 
 /* ---- operators, and what stands behind them ------------------------------- */
 
-/* Comparison functions of the btree operator families in which the operator is. */
+/* Comparison functions of the btree operator families that contain the operator. */
 static void
 note_ordering(LaEffects *e, Oid operator, int ntypes, const Oid *types)
 {
@@ -325,10 +323,7 @@ la_effects_of_operator(LaEffects *e, Oid operator)
 	}
 	ReleaseSysCache(tuple);
 
-	/*
-	 * of a polymorphic one, the nodes do not tell the types that it is used
-	 * for
-	 */
+	/* nodes do not say which types a polymorphic one is used for */
 	op_input_types(operator, &types[0], &types[1]);
 	note_call(e, get_opcode(operator), 2, types);
 	note_ordering(e, operator, 2, types);
@@ -362,8 +357,7 @@ la_effects_of_hashing(LaEffects *e, Oid operator)
 }
 
 /*
- * The support functions of an index of the server's own access methods, which searching
- * it may call.
+ * The support functions that a search of an index may call.
  */
 void
 la_effects_of_index(LaEffects *e, Relation index)
@@ -508,8 +502,8 @@ static void
 note_conversion(LaEffects *e, Oid from, Oid to)
 {
 	/*
-	 * output functions of plain types do not fail, nor does the input
-	 * function of text
+	 * output functions of plain types do not fail, nor does text's input
+	 * function
 	 */
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
@@ -672,7 +666,7 @@ la_effects_of_expression(LaEffects *e, Node *expression)
 	(void) note_node(expression, e);
 }
 
-/* ---- filters, behaviour F ------------------------------------------------- */
+/* ---- "passed filters" ----------------------------------------------------- */
 
 static bool
 depends_on_row(Node *node, void *context)
@@ -697,7 +691,7 @@ depends_on_row(Node *node, void *context)
 	}
 }
 
-/* All arguments of this node are evaluated whenever the node is; these are they. */
+/* The arguments of a node that evaluates all of them whenever it is evaluated itself. */
 static List *
 certain_arguments(Node *node)
 {
@@ -743,7 +737,7 @@ note_certain(LaEffects *e, Node *node)
 }
 
 /*
- * Of the filter of a node that has returned a row and was not rescanned since.
+ * Of the filter of a node that has returned a row and has not been rescanned since.
  */
 void
 la_effects_of_filter(LaEffects *e, List *clauses)

@@ -10,27 +10,21 @@
 #include "nodes/execnodes.h"
 
 /*
- * A set of these.  The first one includes "not known": whatever is not on one of the
- * lists of effects.c.
+ * Flags.  The first one includes what effects.c does not know.
  */
-#define LA_HAS_EFFECTS		0x01	/* or a value that changes by itself */
-#define LA_READS_STATE		0x02	/* which others in the statement may
-									 * change */
+#define LA_HAS_EFFECTS		0x01	/* or is volatile */
+#define LA_READS_STATE		0x02	/* that the statement may change */
 #define LA_READS_VERSION	0x04	/* xmin, xmax, cmin or cmax of a row */
 #define LA_MAY_FAIL			0x08
-#define LA_HAS_SUBPLAN		0x10	/* whose own plan was not looked at */
+#define LA_HAS_SUBPLAN		0x10	/* whose plan is not looked at here */
 
 typedef struct LaEffects
 {
 	int			flags;
 	const char *reason;			/* for LA_HAS_EFFECTS; a constant */
-	List	   *evaluated;		/* expressions that have been, and are left
-								 * out */
+	List	   *evaluated;		/* expressions that do not count */
 
-	/*
-	 * Of the statement's InitPlans: what evaluating this Param for the first
-	 * time may do.  NULL: nothing.
-	 */
+	/* Adds what evaluating this Param for the first time may do; or NULL. */
 	void		(*note_param) (struct LaEffects *effects, int param, void *arg);
 	void	   *arg;
 } LaEffects;

@@ -2,9 +2,9 @@
  * known_functions.c
  *	  Functions of the server of which more is known than pg_proc says.
  *
- * A function is listed here when its source has been read, in all supported versions.
- * Running out of memory, interrupts and damaged data do not count as errors: they have
- * nothing to do with the order of evaluation.
+ * The source of each function listed here has been read, in all supported versions.  Running
+ * out of memory, interrupts and damaged data do not count as errors: they do not depend on
+ * the order of evaluation.
  *
  * src/attach/known_functions.c
  */
@@ -14,142 +14,77 @@
 
 #include "attach/known_functions.h"
 
+#define contains(list, function)	is_in(list, lengthof(list), function)
+
 /*
- * The time at which the transaction or the statement began, and what is fixed for the
- * whole session.  What depends on a setting, such as the time zone, is not here:
- * set_config() changes it in the middle of a statement.
+ * The start of the transaction or the statement, and what is fixed for the whole session.
+ * Not what depends on a setting, such as the time zone: set_config() may change it in the
+ * middle of a statement.
  */
+static const Oid fixed[] = {
+	F_NOW, F_TRANSACTION_TIMESTAMP, F_STATEMENT_TIMESTAMP,
+	F_CURRENT_DATABASE, F_PG_BACKEND_PID, F_PG_POSTMASTER_START_TIME, F_VERSION
+};
+
+static const Oid errorfree[] = {
+	/* comparisons, and other functions in filters and join clauses */
+	F_NUMERIC_EQ, F_NUMERIC_NE, F_NUMERIC_LT, F_NUMERIC_LE, F_NUMERIC_GT, F_NUMERIC_GE,
+	F_NUMERIC_CMP, F_ENUM_EQ, F_ENUM_NE,
+	F_JSONB_OBJECT_FIELD, F_JSONB_OBJECT_FIELD_TEXT, F_JSONB_ARRAY_ELEMENT,
+	F_JSONB_ARRAY_ELEMENT_TEXT, F_JSONB_CONTAINS, F_JSONB_CONTAINED, F_JSONB_EXISTS,
+	F_LENGTH_TEXT, F_OCTET_LENGTH_TEXT, F_TEXT_BPCHAR, F_TEXTCAT,
+	F_GENERATE_SERIES_INT4_INT4, F_GENERATE_SERIES_INT8_INT8, F_UNNEST_ANYARRAY,
+
+	/*
+	 * transition and final functions of aggregates, whose counts do not
+	 * overflow
+	 */
+	F_INT8INC, F_INT8INC_ANY, F_INT2_SUM, F_INT4_SUM,
+	F_INT2LARGER, F_INT2SMALLER, F_INT4LARGER, F_INT4SMALLER, F_INT8LARGER, F_INT8SMALLER,
+	F_NUMERIC_LARGER, F_NUMERIC_SMALLER, F_DATE_LARGER, F_DATE_SMALLER,
+	F_TIMESTAMP_LARGER, F_TIMESTAMP_SMALLER, F_TIMESTAMPTZ_LARGER, F_TIMESTAMPTZ_SMALLER,
+	F_ARRAY_AGG_TRANSFN, F_ARRAY_AGG_FINALFN, F_BOOLAND_STATEFUNC, F_BOOLOR_STATEFUNC
+};
+
+static const Oid like[] = {F_TEXTLIKE, F_TEXTNLIKE, F_BPCHARLIKE, F_BPCHARNLIKE};
+
+static const Oid divides[] = {
+	F_INT2DIV, F_INT24DIV, F_INT28DIV, F_INT4DIV, F_INT42DIV, F_INT48DIV,
+	F_INT8DIV, F_INT82DIV, F_INT84DIV, F_INT2MOD, F_INT4MOD, F_INT8MOD,
+	F_MOD_INT2_INT2, F_MOD_INT4_INT4, F_MOD_INT8_INT8
+};
+
+static bool
+is_in(const Oid *list, int n, Oid function)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (list[i] == function)
+			return true;
+	}
+	return false;
+}
+
 bool
 la_function_is_fixed(Oid function)
 {
-	switch (function)
-	{
-		case F_NOW:
-		case F_TRANSACTION_TIMESTAMP:
-		case F_STATEMENT_TIMESTAMP:
-		case F_CURRENT_DATABASE:
-		case F_PG_BACKEND_PID:
-		case F_PG_POSTMASTER_START_TIME:
-		case F_VERSION:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/* Comparisons, and other functions in filters and join clauses. */
-static bool
-scalar_is_errorfree(Oid function)
-{
-	switch (function)
-	{
-		case F_NUMERIC_EQ:
-		case F_NUMERIC_NE:
-		case F_NUMERIC_LT:
-		case F_NUMERIC_LE:
-		case F_NUMERIC_GT:
-		case F_NUMERIC_GE:
-		case F_NUMERIC_CMP:
-		case F_ENUM_EQ:
-		case F_ENUM_NE:
-		case F_JSONB_OBJECT_FIELD:
-		case F_JSONB_OBJECT_FIELD_TEXT:
-		case F_JSONB_ARRAY_ELEMENT:
-		case F_JSONB_ARRAY_ELEMENT_TEXT:
-		case F_JSONB_CONTAINS:
-		case F_JSONB_CONTAINED:
-		case F_JSONB_EXISTS:
-		case F_LENGTH_TEXT:
-		case F_OCTET_LENGTH_TEXT:
-		case F_TEXT_BPCHAR:
-		case F_TEXTCAT:
-		case F_GENERATE_SERIES_INT4_INT4:
-		case F_GENERATE_SERIES_INT8_INT8:
-		case F_UNNEST_ANYARRAY:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/* Transition and final functions of aggregates, whose counts do not overflow. */
-static bool
-transition_is_errorfree(Oid function)
-{
-	switch (function)
-	{
-		case F_INT8INC:
-		case F_INT8INC_ANY:
-		case F_INT2_SUM:
-		case F_INT4_SUM:
-		case F_INT2LARGER:
-		case F_INT2SMALLER:
-		case F_INT4LARGER:
-		case F_INT4SMALLER:
-		case F_INT8LARGER:
-		case F_INT8SMALLER:
-		case F_NUMERIC_LARGER:
-		case F_NUMERIC_SMALLER:
-		case F_DATE_LARGER:
-		case F_DATE_SMALLER:
-		case F_TIMESTAMP_LARGER:
-		case F_TIMESTAMP_SMALLER:
-		case F_TIMESTAMPTZ_LARGER:
-		case F_TIMESTAMPTZ_SMALLER:
-		case F_ARRAY_AGG_TRANSFN:
-		case F_ARRAY_AGG_FINALFN:
-		case F_BOOLAND_STATEFUNC:
-		case F_BOOLOR_STATEFUNC:
-			return true;
-		default:
-			return false;
-	}
+	return contains(fixed, function);
 }
 
 bool
 la_function_is_errorfree(Oid function)
 {
-	return scalar_is_errorfree(function) || transition_is_errorfree(function);
+	return contains(errorfree, function);
 }
 
 bool
 la_function_is_like(Oid function)
 {
-	switch (function)
-	{
-		case F_TEXTLIKE:
-		case F_TEXTNLIKE:
-		case F_BPCHARLIKE:
-		case F_BPCHARNLIKE:
-			return true;
-		default:
-			return false;
-	}
+	return contains(like, function);
 }
 
-/* Integer division fails for a divisor of zero, and may overflow for one of -1. */
 bool
 la_function_divides(Oid function)
 {
-	switch (function)
-	{
-		case F_INT2DIV:
-		case F_INT24DIV:
-		case F_INT28DIV:
-		case F_INT4DIV:
-		case F_INT42DIV:
-		case F_INT48DIV:
-		case F_INT8DIV:
-		case F_INT82DIV:
-		case F_INT84DIV:
-		case F_INT2MOD:
-		case F_INT4MOD:
-		case F_INT8MOD:
-		case F_MOD_INT2_INT2:
-		case F_MOD_INT4_INT4:
-		case F_MOD_INT8_INT8:
-			return true;
-		default:
-			return false;
-	}
+	return contains(divides, function);
 }

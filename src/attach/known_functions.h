@@ -13,8 +13,10 @@ extern bool la_function_is_fixed(Oid function);
 /* Raises no error, whatever its arguments are. */
 extern bool la_function_is_errorfree(Oid function);
 
-/* LIKE, ILIKE and their negations. */
+/* LIKE and NOT LIKE. */
 extern bool la_function_is_like(Oid function);
+
+/* Integer division, which fails for a divisor of zero, and may overflow for one of -1. */
 extern bool la_function_divides(Oid function);
 
 #endif							/* LA_KNOWN_FUNCTIONS_H */

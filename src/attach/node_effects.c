@@ -2,13 +2,14 @@
  * node_effects.c
  *	  What a plan node evaluates, and when.
  *
- * For each kind of node: its expressions, and the functions behind its comparisons, apart
- * from those of its children.  They are sorted by the time at which they are evaluated:
+ * For each kind of node: its expressions, and the functions behind its comparisons, without
+ * those of its children, by the call of the node that evaluates them:
  *
- *	start	by the first call of an execution only (an execution ends with a rescan): keys of
- *			scans, LIMIT and OFFSET, functions in FROM, run-time pruning
- *	keys	by any call, for each outer row before anything else: what a hash join looks up
- *	later	by any call
+ *		start	the first call of an execution only (which a rescan ends): keys of scans,
+ *				LIMIT and OFFSET, functions in FROM, run-time pruning
+ *		keys	any call, for each outer row before anything else: the key that a hash join
+ *				looks up
+ *		later	any call
  *
  * A kind of node that is not known here has effects, and so have writes, row locks, foreign
  * scans, custom scans, and scans of tables whose access method is not heap.
@@ -49,7 +50,7 @@ note_table(LaEffects *e, const ScanState *scan)
 		la_effects_add(e, LA_HAS_EFFECTS, "a table access method is not heap");
 }
 
-/* The keys of a scan; other access methods than btree may have rows checked again. */
+/* The keys of a scan; access methods other than btree may have rows rechecked by them. */
 static void
 note_index(LaEffects *start, LaEffects *later, Relation index, const List *quals,
 		   const List *rechecks, const List *orderbys)

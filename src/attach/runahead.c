@@ -2,10 +2,10 @@
  * runahead.c
  *	  May the outer side of a join be run ahead of the join?
  *
- * Looking ahead takes outer rows before the join has been made for their predecessors, and
- * evaluates keys of the inner side for them.  Nobody must be able to tell.  What is
- * evaluated, and what could be noticed of it, effects.c and node_effects.c know; this file
- * compares the two orders of evaluation:
+ * Looking ahead takes outer rows before their predecessors have been joined, and evaluates
+ * keys of the inner side for them.  Nothing but time may show it.  What is evaluated, and
+ * what could be noticed of it, is known to effects.c and node_effects.c; this file compares
+ * the two orders of evaluation:
  *
  *		stock:	O1  I1 U1  O2  I2 U2  O3  I3 U3 ...
  *		ahead:	O1  O2 O3 O4 ...  I1 U1  I2 U2 ...
@@ -18,26 +18,34 @@
  * are made earlier, relative to I and U, and there may be more of them, if the join is left
  * before its end.  Hence:
  *
- *	A. What belongs to the first call is not early.  A Sort, a Hash and a plain or hashed Agg
- *	   read all of their input in it, LIMIT is evaluated in it, and so on.  That holds for a
- *	   node's first execution only: where it may be rescanned within the outer side, being
- *	   on the inner side of a nested loop, in a second member of an Append and so on, it
- *	   is early.  Everything below is about what is early.
- *	B. What has effects must not be early.
- *	C. What reads state that others may change must find the same state: it is early only in
- *	   a calm statement, in which nothing has effects, and only while nobody else's code runs
- *	   between the join's rows.  (A cursor's owner may call set_config() between two of
- *	   them; and so may output functions of types, for rows on their way to the client.)
- *	D. What can fail must not be early, unless stock is certain to come to the same error with
- *	   nothing else to be seen: all rows of the join are taken, none of them leaves the
- *	   statement before that, and neither I nor U has effects or can fail.
- *	E. A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they must
- *	   not be read early.
- *	F. A Param of an InitPlan is computed by the first expression that wants its value: what
- *	   the InitPlan does counts as done there.
- *	G. A node of the outer side that another extension executes, or wraps, is not called
- *	   early.
- *	H. Subplans are not called early.
+ *	First calls
+ *		What belongs to the first call is not early.  A Sort, a Hash and a plain or hashed
+ *		Agg read all of their input in it, LIMIT is evaluated in it, and so on.  That holds
+ *		for a node's first execution only: where it may be rescanned within the outer side,
+ *		being on the inner side of a nested loop, in a second member of an Append and so on,
+ *		it is early.  Everything below is about what is early.
+ *	Effects
+ *		What has effects must not be early.
+ *	State
+ *		What reads state must find the same state: it is early only in a calm statement, in
+ *		which nothing has effects, and only while nobody else's code runs between the join's
+ *		rows.  (The owner of a cursor may call set_config() between two of them; and so may
+ *		output functions of types, for rows on their way to the client.)
+ *	Failure
+ *		What can fail must not be early, unless stock is certain to raise the same error
+ *		with nothing else to be seen: all rows of the join are taken, none of them leaves
+ *		the statement before that, and neither I nor U has effects or can fail.
+ *	Row versions
+ *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
+ *		must not be read early.
+ *	InitPlans
+ *		A Param of an InitPlan is computed by the first expression that wants its value: what
+ *		the InitPlan does counts as done there.
+ *	Other extensions
+ *		A node of the outer side that another extension executes, or wraps, is not called
+ *		early.
+ *	Subplans
+ *		They are not executed early.
  *
  * Everything else reads under the statement's snapshot, and finds the same rows a moment
  * earlier.  Predicate locks of SERIALIZABLE transactions are for the callers to see to.
@@ -52,19 +60,20 @@
 #include "attach/node_effects.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 
 /* ---- the statement, without its outer side ---------------------------------- */
 
 typedef struct RestWalk
 {
 	LaEffects  *effects;
-	PlanState  *without;		/* not counted, and what is below it; or NULL */
-	PlanState  *before;			/* nor this, which is over before the second
-								 * call */
-	PlanState  *without_keys;	/* a join whose keys are not, or NULL */
-	PlanState  *without_start;	/* nor the keys of scans from here on, or NULL */
-	bool		below_start;
+	/* nodes that do not count, or NULL: */
+	PlanState  *without;		/* with all below it */
+	PlanState  *before;			/* the same, as it ends before the second call */
+	PlanState  *without_keys;	/* the keys of this join */
+	PlanState  *without_start;	/* what this and all below evaluate at their
+								 * start */
+	bool		below_start;	/* the walk is there */
 } RestWalk;
 
 static LaNodeEffects
@@ -97,27 +106,27 @@ walk_rest(PlanState *ps, void *arg)
 	return planstate_tree_walker(ps, walk_rest, &state);
 }
 
-/* Behaviour C. */
+/* "State": does nothing in the statement have effects? */
 static bool
 is_calm(const EState *estate)
 {
-	bool	   *known;
-	bool	   *calm = la_statement_calm(estate, &known);
+	LaStatement *s = la_statement_of(estate);
 
-	if (calm == NULL)
+	if (s == NULL)
 		return false;
-	if (!*known)
+	if (!s->calm_known)
 	{
 		LaEffects	effects = {0};
 		RestWalk	state = {.effects = &effects};
 
-		(void) walk_rest(la_statement_top(estate), &state);
-		*calm = (effects.flags & LA_HAS_EFFECTS) == 0;
-		*known = true;
+		(void) walk_rest(s->top, &state);
+		s->calm = (effects.flags & LA_HAS_EFFECTS) == 0;
+		s->calm_known = true;
 	}
-	return *calm;
+	return s->calm;
 }
 
+/* "State": does nobody else's code run between the join's rows? */
 static bool
 is_uninterrupted(const LaRunAhead *ahead)
 {
@@ -127,20 +136,21 @@ is_uninterrupted(const LaRunAhead *ahead)
 }
 
 /*
- * Behaviour D; what is asked about is a key of the inner side, or the outer side.  The inner
- * side may evaluate a key once more, which cannot fail if it has not failed before.
+ * "Failure": is stock certain to raise the same error?  The question is about a key of the
+ * inner side, or about the outer side.  The inner side may evaluate a key once more, which
+ * cannot fail if it has not failed before.
  */
 static bool
 fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 {
 	const EState *estate = ahead->outer->state;
 	const LaRun *run = la_statement_run(estate);
+	const LaStatement *s = la_statement_of(estate);
 	LaEffects	rest = {0};
 	RestWalk	state = {.effects = &rest};
 
 	if (IsParallelWorker() || !la_runahead_takes_all(&ahead->context, estate) ||
-		(ahead->context.demand != LA_DEMAND_ALL && !run->rows_stay) ||
-		la_statement_top(estate) == NULL)
+		(ahead->context.demand != LA_DEMAND_ALL && !run->rows_stay) || s == NULL)
 		return false;
 	if (is_key)
 	{
@@ -152,16 +162,16 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 		state.without = ahead->outer;
 	if (IsA(ahead->join, HashJoinState))
 		state.before = innerPlanState(ahead->join);
-	(void) walk_rest(la_statement_top(estate), &state);
+	(void) walk_rest(s->top, &state);
 	return (rest.flags & (LA_HAS_EFFECTS | LA_MAY_FAIL)) == 0;
 }
 
-/* ---- InitPlans, behaviour F -------------------------------------------------- */
+/* ---- "InitPlans" --------------------------------------------------------------- */
 
 typedef struct ParamSearch
 {
 	int			param;
-	PlanState  *found;			/* what computes it */
+	PlanState  *found;			/* the plan that computes it */
 } ParamSearch;
 
 static bool
@@ -184,17 +194,17 @@ search_param(PlanState *ps, void *arg)
 	return planstate_tree_walker(ps, search_param, arg);
 }
 
-/* Others are values of rows of this join, or of one above it. */
+/* Params of no InitPlan are values of rows of this join, or of one above it. */
 static void
 note_param(LaEffects *effects, int param, void *arg)
 {
-	PlanState  *top = la_statement_top(arg);
+	const LaStatement *s = la_statement_of(arg);
 	ParamSearch search = {.param = param};
 	RestWalk	state = {.effects = effects};
 
-	if (top == NULL)
+	if (s == NULL)
 		la_effects_add(effects, LA_HAS_EFFECTS, "the statement is not known");
-	else if (search_param(top, &search))
+	else if (search_param(s->top, &search))
 	{
 		(void) walk_rest(search.found, &state);
 		la_effects_add(effects, LA_MAY_FAIL, NULL);
@@ -210,19 +220,19 @@ no_effects(const LaRunAhead *ahead)
 	};
 }
 
-/* ---- the outer side, behaviour A --------------------------------------------- */
+/* ---- the outer side, "first calls" ------------------------------------------- */
 
 typedef struct OuterWalk
 {
 	LaEffects  *early;
-	bool		first;			/* the node's first call belongs to that of
+	bool		first;			/* the node's first call is part of that of
 								 * the outer side, and it is not rescanned */
-	bool		has_row;		/* and has returned a row in it */
+	bool		has_row;		/* and it has returned a row in that call */
 } OuterWalk;
 
 static void walk_outer(PlanState *ps, OuterWalk walk);
 
-/* Some types of joins return rows without a row of that side. */
+/* Other types of joins may return a row without one of the outer side. */
 static bool
 needs_outer_row(JoinType type)
 {
@@ -250,7 +260,7 @@ walk_join(PlanState *ps, OuterWalk walk)
 	if (IsA(ps, NestLoopState))
 		inner.first = false;
 	else if (IsA(ps, MergeJoinState) && type != JOIN_INNER)
-		inner.first = false;	/* it may return outer rows before */
+		inner.first = false;	/* outer rows may be returned before it */
 	walk_outer(outerPlanState(ps), outer);
 	walk_outer(innerPlanState(ps), inner);
 }
@@ -351,7 +361,7 @@ walk_outer(PlanState *ps, OuterWalk walk)
 
 	if (ps == NULL)
 		return;
-	if (!la_takeover_is_unwrapped(ps))
+	if (!la_interpose_is_unwrapped(ps))
 		la_effects_add(walk.early, LA_HAS_EFFECTS, "another extension executes a node");
 	e = nothing_of_node(walk.early);
 	la_node_effects(ps, walk.first && walk.has_row, &e);
@@ -391,10 +401,10 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
  * Will all outer rows of the join be taken, if nothing fails?
  */
 bool
-la_runahead_takes_all(const LaAttachContext *context, const EState *estate)
+la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 {
 	return context->limit == NULL && !context->skippable &&
-		la_attach_is_all(context->demand, estate);
+		la_demand_is_all(context->demand, estate);
 }
 
 /*

@@ -7,19 +7,18 @@
 #ifndef LA_RUNAHEAD_H
 #define LA_RUNAHEAD_H
 
-#include "attach/attach.h"
+#include "attach/demand.h"
 
 /*
- * A join whose outer side is to be run ahead.  All functions return NULL if what they are
- * asked about may be done early, or else the reason why not, a constant.
+ * A join whose outer side is to be run ahead.  The functions la_runahead_refuses_...() return
+ * NULL if what they are asked about may be done early, or else a constant that says why not.
  */
 typedef struct LaRunAhead
 {
 	PlanState  *join;
 	PlanState  *outer;			/* its outer side */
-	PlanState  *inner;			/* scans whose keys are evaluated early, or
-								 * NULL */
-	LaAttachContext context;	/* of the join */
+	PlanState  *inner;			/* whose keys are evaluated early, or NULL */
+	LaDemandContext context;	/* of the join */
 } LaRunAhead;
 
 extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
@@ -29,7 +28,7 @@ extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
 											   Oid function, Oid type);
 extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
 											   List *operators);
-extern bool la_runahead_takes_all(const LaAttachContext *context,
+extern bool la_runahead_takes_all(const LaDemandContext *context,
 								  const EState *estate);
 
 #endif							/* LA_RUNAHEAD_H */

@@ -10,25 +10,31 @@
 #include "executor/execdesc.h"
 #include "nodes/execnodes.h"
 
-#include "attach/attach.h"
-
-typedef struct LaStatement LaStatement;
-
-/* How the executor runs at the moment. */
+/* How the executor runs a statement. */
 typedef struct LaRun
 {
-	const EState *estate;
+	uint64		statement;		/* its number; 0: none, or not known */
 	bool		to_end;			/* all rows are returned by this call */
-	bool		rows_stay;		/* ... to nobody who could tell when they came */
+	bool		rows_stay;		/* ... to nobody who could see when they came */
 	bool		no_code;		/* ... and no function is called for them */
 } LaRun;
 
+typedef struct LaStatement
+{
+	uint64		number;			/* never used again, unlike addresses */
+	EState	   *estate;
+	PlanState  *top;			/* the topmost node */
+	struct LaNodeDemands *demands;	/* demand.c; NULL: not made yet */
+	bool		calm;			/* runahead.c, "State" */
+	bool		calm_known;
+	MemoryContextCallback callback;
+	struct LaStatement *next;
+} LaStatement;
+
 extern void la_statement_begin(QueryDesc *queryDesc);
-extern PlanState *la_statement_top(const EState *estate);
-extern bool *la_statement_calm(const EState *estate, bool **known);
+extern LaStatement *la_statement_of(const EState *estate);
 extern LaRun la_statement_enter_run(const QueryDesc *queryDesc, uint64 count);
 extern void la_statement_leave_run(LaRun outer);
 extern const LaRun *la_statement_run(const EState *estate);
-extern bool la_statement_context(PlanState *ps, LaAttachContext *context);
 
 #endif							/* LA_STATEMENT_H */

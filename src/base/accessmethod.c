@@ -287,25 +287,3 @@ la_am_init(void)
 	CacheRegisterSyscacheCallback(AMOID, forget, (Datum) 0);
 	CacheRegisterSyscacheCallback(PROCOID, forget, (Datum) 0);
 }
-
-/*
- * The index's own copy of its access method's routine, in which functions may be exchanged.
- * It lives as long as what else the relation descriptor knows of the index.
- */
-IndexAmRoutine *
-la_am_own_routine(Relation index)
-{
-#ifdef LA_CONST_ROUTINES
-	if (index->rd_indam == GetIndexAmRoutine(index->rd_amhandler))
-	{
-		IndexAmRoutine *copy = MemoryContextAlloc(index->rd_indexcxt,
-												  sizeof(IndexAmRoutine));
-
-		*copy = *index->rd_indam;
-		index->rd_indam = copy;
-	}
-	return unconstify(IndexAmRoutine *, index->rd_indam);
-#else
-	return index->rd_indam;
-#endif
-}

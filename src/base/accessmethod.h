@@ -7,9 +7,6 @@
 #ifndef LA_ACCESSMETHOD_H
 #define LA_ACCESSMETHOD_H
 
-#include "access/amapi.h"
-#include "utils/rel.h"
-
 typedef enum LaAccessMethod
 {
 	LA_AM_UNKNOWN,
@@ -25,6 +22,5 @@ typedef enum LaAccessMethod
 extern void la_am_init(void);
 extern LaAccessMethod la_am_of(Oid am);
 extern bool la_am_may_run_ahead(Oid am);
-extern IndexAmRoutine *la_am_own_routine(Relation index);
 
 #endif							/* LA_ACCESSMETHOD_H */

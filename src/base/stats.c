@@ -32,7 +32,7 @@
  * nodes that end under the same statement timestamp belong together.  A
  * statement that attaches none, such as the call of the function itself,
  * leaves the figures alone.  They are forgotten when the session is given to another
- * client (reset.c).
+ * client (utility.c).
  *
  * src/base/stats.c
  */
@@ -54,8 +54,8 @@
 
 #include "base/buildstats.h"
 #include "base/compat.h"
-#include "base/reset.h"
 #include "base/stats.h"
+#include "base/utility.h"
 
 /* Nodes ended without looking ahead before their count is made public. */
 #define FLUSH_AFTER 64
@@ -161,7 +161,7 @@ forget_last(void)
 void
 la_stats_init(void)
 {
-	la_reset_register(forget_last);
+	la_utility_register(la_utility_resets_session, forget_last);
 
 	/* too late to ask for shared memory when loaded by a running backend */
 	if (!process_shared_preload_libraries_in_progress)

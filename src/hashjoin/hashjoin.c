@@ -57,9 +57,9 @@ static LaNodeKind hashjoins;
 
 /* The join is rescanned, or the query ends. */
 static void
-on_rescan(LaTakeover *takeover)
+on_rescan(LaInterposer *interposer)
 {
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
+	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 
 	la_probe_clear(&join->probe);
 	join->nulls = false;
@@ -67,7 +67,7 @@ on_rescan(LaTakeover *takeover)
 
 /* The join's memory goes. */
 static void
-on_end(LaTakeover *takeover)
+on_end(LaInterposer *interposer)
 {
 	la_probebatch_end(&la_takeover_container(LaHashJoin, takeover)->probe.batches);
 }
@@ -124,7 +124,7 @@ attach_hashjoin(PlanState *ps, bool limited)
 		la_shared_attach(node);
 		return true;
 	}
-	if (!la_takeover_is_possible(ps, &hashjoins))
+	if (!la_interpose_is_possible(ps, &hashjoins))
 		return false;
 	join = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(LaHashJoin));
 	la_probebatch_init(&join->probe.batches, node, false, false);

@@ -2,9 +2,9 @@
  * build_hooks.c
  *	  How builds of stock btree indexes get to la_btbuild().
  *
- * index_build() calls ambuild() through the index's relcache entry, which has a copy of
- * the access method's routine of its own, or gets one here.  There btbuild() is exchanged,
- * at the last moment that can be seen of the build, in whatever statement it takes place:
+ * index_build() calls ambuild() of the index's access method routine.  There btbuild() is
+ * exchanged (attach/interpose_index.c), at the last moment before the build at which any
+ * function of ours is called, in whatever statement it takes place:
  *
  *		index_create(), reindex_index()
  *		  |	CommandCounterIncrement()			-->	relcache callback (2)
@@ -14,9 +14,9 @@
  *		  |	index->rd_indam->ambuild()			-->	build(): puts btbuild() back
  *		  v											   la_btbuild()
  *
- *	1. index_build() plans its workers, if there are any or not, unless
+ *	1. Planned.  index_build() plans its workers, if there are any or not, unless
  *	   max_parallel_maintenance_workers is 0.
- *	2. If it is 0: when a new index, whose OID comes from the object access hook, or
+ *	2. Unplanned.  If it is 0: when a new index, whose OID comes from the object access hook, or
  *	   the new file of an index that is reindexed becomes visible, index_build() is next.
  *	   Reindexing is also what CLUSTER, VACUUM FULL, REFRESH MATERIALIZED VIEW
  *	   and ALTER TABLE do to the indexes of a table that they have written anew.
@@ -25,11 +25,8 @@
  * they create the index in, where nothing of (2) takes place: with
  * max_parallel_maintenance_workers = 0 they are left to the server.
  *
- * Invariants
- *	I1	Nothing is exchanged but ambuild in one relcache entry at a time, of an index that
- *		its builder has open.  It is put back when the build begins, or else when the
- *		transaction or a subtransaction fails.
- *	I2	No setting is changed, nothing is locked, and no code of a user is called.
+ * Invariant: ambuild is exchanged of an index that its builder has open, and nothing else:
+ * no setting is changed, nothing is locked, and no code of a user is called.
  *
  * src/indexbuild/build_hooks.c
  */
@@ -51,36 +48,22 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "base/accessmethod.h"
+#include "attach/interpose_index.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "indexbuild/build.h"
+#include "indexbuild/build_hooks.h"
 
 static la_relation_hook_type prev_relation_hook = NULL;
 static object_access_hook_type prev_object_access_hook = NULL;
 
-/* The index whose ambuild is exchanged, and the copy of the routine that has it. */
-static Oid	exchanged_index = InvalidOid;
-static struct IndexAmRoutine *exchanged = NULL;
-
 /* An index whose catalog rows become visible next. */
 static Oid	created_index = InvalidOid;
-
-static void
-put_back(void)
-{
-	if (exchanged != NULL)
-		exchanged->ambuild = btbuild;
-	exchanged = NULL;
-	exchanged_index = InvalidOid;
-}
 
 static IndexBuildResult *
 build(Relation heap, Relation index, IndexInfo *info)
 {
-	put_back();
-	/* also where it is not known any more that it is exchanged */
-	la_am_own_routine(index)->ambuild = btbuild;
+	la_interpose_restore(index);
 	return la_btbuild(heap, index, info);
 }
 
@@ -102,16 +85,11 @@ is_locked(Relation index)
 static void
 exchange(Relation index)
 {
-	if (index->rd_rel->relkind != RELKIND_INDEX ||
-		index->rd_rel->relam != BTREE_AM_OID ||
-		IsCatalogRelation(index) || index->rd_refcnt < 2 ||
-		index->rd_indam->ambuild != btbuild || !is_locked(index) ||
-		RelationGetNumberOfBlocks(index) != 0)
-		return;
-	put_back();
-	exchanged = la_am_own_routine(index);
-	exchanged_index = RelationGetRelid(index);
-	exchanged->ambuild = build;
+	if (index->rd_rel->relkind == RELKIND_INDEX &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		!IsCatalogRelation(index) && index->rd_refcnt >= 2 &&
+		is_locked(index) && RelationGetNumberOfBlocks(index) == 0)
+		la_interpose_ambuild(index, build);
 }
 
 /*
@@ -217,12 +195,6 @@ relation_changed(Datum arg, Oid relid)
 	bool		created;
 	Relation	index;
 
-	/* nobody may have it open any more, and the entry be gone */
-	if (relid == exchanged_index || !OidIsValid(relid))
-	{
-		exchanged = NULL;
-		exchanged_index = InvalidOid;
-	}
 	if (!OidIsValid(relid) || !is_unplanned() || !IsTransactionState())
 		return;
 
@@ -243,7 +215,6 @@ relation_changed(Datum arg, Oid relid)
 static void
 transaction_ends(XactEvent event, void *arg)
 {
-	put_back();
 	created_index = InvalidOid;
 }
 
@@ -251,10 +222,8 @@ static void
 subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent,
 					void *arg)
 {
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	put_back();
-	created_index = InvalidOid;
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		created_index = InvalidOid;
 }
 
 void

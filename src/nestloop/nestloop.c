@@ -66,7 +66,7 @@
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -93,7 +93,7 @@
 /* A join that was not examined yet; join is made when it is. */
 typedef struct Candidate
 {
-	LaTakeover	takeover;		/* of the outer child's output */
+	LaInterposer interposer;	/* of the outer child's output */
 	NestLoopState *node;
 	int			rows_until_examined;	/* outer rows until it is examined */
 	int64		returned;		/* outer rows since the start or a rescan */
@@ -105,9 +105,9 @@ static LaNodeKind nestloops;
 
 /* The join is rescanned, or the query ends. */
 static void
-on_rescan(LaTakeover *takeover)
+on_rescan(LaInterposer *interposer)
 {
-	Candidate  *c = la_takeover_container(Candidate, takeover);
+	Candidate  *c = la_interpose_container(Candidate, interposer);
 	LaNestLoop *join = c->join;
 
 	c->returned = 0;
@@ -135,9 +135,9 @@ counters_of(const LaNestLoop *join)
 
 /* The join's memory is freed. */
 static void
-on_end(LaTakeover *takeover)
+on_end(LaInterposer *interposer)
 {
-	LaNestLoop *join = la_takeover_container(Candidate, takeover)->join;
+	LaNestLoop *join = la_interpose_container(Candidate, interposer)->join;
 	LaCounters	counters;
 
 	if (join == NULL)
@@ -457,13 +457,13 @@ examine(Candidate *c)
 
 	join->node = c->node;
 	join->outer = outerPlanState(c->node);
-	join->takeover = &c->takeover;
+	join->interposer = &c->interposer;
 	join->estate = estate;
 	join->context = estate->es_query_cxt;
 	join->ahead.join = &c->node->js.ps;
 	join->ahead.outer = join->outer;
 	join->ahead.inner = innerPlanState(c->node);
-	la_attach_context(&c->node->js.ps, &join->ahead.context);
+	la_demand_context(&c->node->js.ps, &join->ahead.context);
 	if (!init_inner(join))
 	{
 		pfree(join);
@@ -479,7 +479,7 @@ examine(Candidate *c)
 static TupleTableSlot *
 pass_row(Candidate *c)
 {
-	TupleTableSlot *slot = c->takeover.below(c->takeover.node);
+	TupleTableSlot *slot = c->interposer.below(c->interposer.node);
 
 	c->rows_until_examined--;
 	c->returned++;
@@ -499,13 +499,13 @@ is_due(const Candidate *c)
 static TupleTableSlot *
 exec_queue(PlanState *outer)
 {
-	Candidate  *c = la_takeover_container(Candidate,
-										  la_takeover_of(outer, LA_LAYER_OUTPUT));
+	Candidate  *c = la_interpose_container(Candidate,
+										   la_interpose_of(outer, LA_LAYER_OUTPUT));
 	LaNestLoop *join = c->join;
 	TupleTableSlot *slot;
 
-	if (c->takeover.ended)
-		return c->takeover.below(outer);
+	if (c->interposer.ended)
+		return c->interposer.below(outer);
 	if (join == NULL)
 	{
 		if (!is_due(c))
@@ -514,8 +514,8 @@ exec_queue(PlanState *outer)
 	}
 	if (join == NULL || join->eligibility == LA_NOT_ELIGIBLE)
 	{
-		la_takeover_end(&c->takeover);
-		return c->takeover.below(outer);
+		la_interpose_end(&c->interposer);
+		return c->interposer.below(outer);
 	}
 
 	slot = next_row(join);
@@ -560,8 +560,8 @@ attach_nestloop(PlanState *ps, bool limited)
 
 	if (!la_enable_nestloop || ((NestLoop *) ps->plan)->nestParams == NIL ||
 		!is_candidate(innerPlanState(ps)) ||
-		!la_takeover_is_possible(ps, &nestloops) ||
-		!la_takeover_of_output_is_possible(outer) ||
+		!la_interpose_is_possible(ps, &nestloops) ||
+		!la_interpose_output_is_possible(outer) ||
 		estate->es_epq_active != NULL ||
 		la_early_reads_may_fail() ||
 		la_am_is_excluded(BTREE_AM_OID))
@@ -581,15 +581,15 @@ static const LaCounters *
 explain_source(PlanState *ps)
 {
 	static LaCounters counters;
-	LaTakeover *takeover;
+	LaInterposer *interposer;
 	LaNestLoop *join;
 
 	if (!IsA(ps, NestLoopState))
 		return NULL;
-	takeover = la_takeover_find(outerPlanState(ps), LA_LAYER_OUTPUT);
-	if (takeover == NULL || takeover->function != exec_queue)
+	interposer = la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
+	if (interposer == NULL || interposer->function != exec_queue)
 		return NULL;
-	join = la_takeover_container(Candidate, takeover)->join;
+	join = la_interpose_container(Candidate, interposer)->join;
 	if (join == NULL)
 		return NULL;
 	counters = counters_of(join);

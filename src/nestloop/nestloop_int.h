@@ -12,7 +12,7 @@
 #include "utils/rel.h"
 
 #include "attach/runahead.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/budget.h"
 #include "base/stats.h"
 #include "btree/descent.h"
@@ -79,7 +79,7 @@ typedef struct LaNestLoop
 {
 	NestLoopState *node;
 	PlanState  *outer;			/* the outer child */
-	const LaTakeover *takeover; /* of the outer child's output */
+	const LaInterposer *interposer; /* of the outer child's output */
 	EState	   *estate;
 	MemoryContext context;		/* lives as long as the query */
 	LaRunAhead	ahead;
@@ -132,7 +132,7 @@ la_nestloop_takes_all(const LaNestLoop *join)
 static inline TupleTableSlot *
 la_nestloop_outer_row(const LaNestLoop *join)
 {
-	return join->takeover->below(join->outer);
+	return join->interposer->below(join->outer);
 }
 
 #endif							/* LA_NESTLOOP_INT_H */

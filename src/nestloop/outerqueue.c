@@ -64,7 +64,7 @@ may_fetch(const LaOuterQueue *queue)
 	if (queued > join->returned)
 		return false;
 	limit = join->ahead.context.limit;
-	wanted = la_attach_rows_wanted(limit);
+	wanted = la_demand_rows_wanted(limit);
 	return wanted == PG_INT64_MAX || limit->position <= 0 ||
 		queued <= 1 + (double) wanted * join->returned / limit->position;
 }

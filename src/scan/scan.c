@@ -3,43 +3,36 @@
  *	  Index and index-only scans that look ahead: who is eligible, and when the
  *	  shim gets between the node and the access method.
  *
- * The node stays stock.  attach/ shows us each IndexScanState and
- * IndexOnlyScanState after ExecutorStart; we put a function of our own in place
- * of its ExecProcNodeReal.  At the node's first execution that function makes
- * sure that the node's scan descriptor exists (the node would create it at that
- * very moment; a parallel scan already has one), lets shim.c install itself in
- * the descriptor, restores the node's own function and calls it.  A node that is
- * never executed is never touched.
+ * After ExecutorStart a function of ours is put in front of the node's own
+ * (attach/interpose_node.c).  At the node's first execution it takes itself out, makes sure
+ * that the node's scan descriptor exists (the node would create it in that very call; a
+ * parallel scan already has one), has shim.c install itself in the descriptor, and calls the
+ * node's own function.  A node that is never executed is never attached.
+ *
+ *		first_execution ---------------------------------> attached: stock node + shim
+ *		deferred_execution --> (any number of rows) -----^
+ *								a block was read, or attach_delay items were taken
  *
  * Eligible is a scan
- *	- of an index whose access method returns rows one by one (amgettuple), may be
- *	  run ahead (base/accessmethod.c), and is not in
- *	  pg_lookahead.excluded_access_methods; one that is not btree only if the scan cannot turn or return to a mark, is not
- *	  parallel, and orders by distances that are passed by value (rowqueue.c);
+ *	- of an index whose access method returns rows one by one (amgettuple), may be run ahead
+ *	  (base/accessmethod.c), and is not in pg_lookahead.excluded_access_methods; one that is
+ *	  not btree only if the scan cannot turn or return to a mark, is not parallel, and orders
+ *	  by distances that are passed by value (rowqueue.c);
  *	- of a table whose access method is heap,
  *	- under an MVCC snapshot,
- *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could
- *	  make an early read fail;
- *	- that can return more than one row.  A look-up by all columns of a unique
- *	  index visits one heap block and is not even observed;
- *	- whose ExecProcNodeReal is still the server's: where another extension has
- *	  replaced it for some nodes, those stay as they are.
+ *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could make an early
+ *	  read fail;
+ *	- that can return more than one row: a look-up by all columns of a unique index visits
+ *	  one heap block and is not even observed;
+ *	- whose function is the server's own.
  *
- * Small scans of cached blocks are not touched either, since even the shim's
- * installation would show in a query over a thousand partitions that takes five
- * rows of each.  A btree scan without a filter (each call returns one row) and
- * without a Limit above it (which might end at the first of many dead rows) is
- * attached late: by the call after the first one that had to read a block, or
- * when it has taken attach_delay items of a leaf page.
- *
- *		first execution -> deferred -> deferred -> attach -> stock node + shim
- *								(a block was read,	^
- *								 or attach_delay) --+
- *
- * That needs no state of ours: nbtree's position tells how many items were
- * taken.  Installing the shim between two rows is no different from installing
- * it before the first, because a passive shim leaves position, mark and kills to
- * the access method.
+ * Deferred are small scans of cached blocks: even the shim's installation would show in a
+ * query over a thousand partitions that takes five rows of each.  They are btree scans
+ * without a filter (each call returns one row) and without a Limit above them (which might
+ * end the scan at the first of many dead rows).  That needs no state of ours: nbtree's
+ * position tells how many items were taken.  The shim may be installed between two rows
+ * as well as before the first, because as long as it is passive, position, mark and kills
+ * are the access method's.
  *
  * src/scan/scan.c
  */
@@ -53,7 +46,8 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
+#include "attach/demand.h"
+#include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
@@ -63,17 +57,18 @@
 #include "scan/shim.h"
 #include "window/issue.h"
 
-static LaNodeKind index_scans;
-static LaNodeKind index_only_scans;
-
 /*
  * Do the keys fix all columns of a unique index?
  */
 static bool
-at_most_one_row(Relation index, ScanKey keys, int nkeys)
+at_most_one_row(PlanState *ps, Relation index)
 {
-	uint32		fixed = 0;
+	ScanKey		keys = IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_ScanKeys :
+		((IndexOnlyScanState *) ps)->ioss_ScanKeys;
+	int			nkeys = IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_NumScanKeys :
+		((IndexOnlyScanState *) ps)->ioss_NumScanKeys;
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
+	uint32		fixed = 0;
 
 	if (!index->rd_index->indisunique)
 		return false;
@@ -132,185 +127,147 @@ eligible(PlanState *ps, Relation heap, Relation index)
 	return index->rd_rel->relam == BTREE_AM_OID || eligible_other(ps, heap, index);
 }
 
-/* Install the shim; a read before it counts as the scan's first miss. */
-static void
-install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
+/* ---- the node, before the shim is installed ----------------------------------- */
+
+static LaNodeKind *
+kind_of(const PlanState *ps)
 {
-	LaAttachContext context;
+	static LaNodeKind index_scans;
+	static LaNodeKind index_only_scans;
+
+	return IsA(ps, IndexScanState) ? &index_scans : &index_only_scans;
+}
+
+static Relation
+index_of(PlanState *ps)
+{
+	return IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_RelationDesc :
+		((IndexOnlyScanState *) ps)->ioss_RelationDesc;
+}
+
+static IndexScanDesc
+descriptor_of(PlanState *ps)
+{
+	return IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_ScanDesc :
+		((IndexOnlyScanState *) ps)->ioss_ScanDesc;
+}
+
+/* Create the descriptor as ExecIndexScan() would in the same call. */
+static void
+begin_index_scan(IndexScanState *node)
+{
+	node->iss_ScanDesc = la_index_beginscan(&node->ss, node->iss_RelationDesc,
+											node->ss.ps.state->es_snapshot,
+											la_iss_instrument(node),
+											node->iss_NumScanKeys,
+											node->iss_NumOrderByKeys);
+	if (node->iss_NumRuntimeKeys == 0 || node->iss_RuntimeKeysReady)
+		index_rescan(node->iss_ScanDesc,
+					 node->iss_ScanKeys, node->iss_NumScanKeys,
+					 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
+}
+
+/* The same for ExecIndexOnlyScan(). */
+static void
+begin_index_only_scan(IndexOnlyScanState *node)
+{
+	node->ioss_ScanDesc = la_index_beginscan(&node->ss, node->ioss_RelationDesc,
+											 node->ss.ps.state->es_snapshot,
+											 la_ioss_instrument(node),
+											 node->ioss_NumScanKeys,
+											 node->ioss_NumOrderByKeys);
+	node->ioss_ScanDesc->xs_want_itup = true;
+	node->ioss_VMBuffer = InvalidBuffer;
+	if (node->ioss_NumRuntimeKeys == 0 || node->ioss_RuntimeKeysReady)
+		index_rescan(node->ioss_ScanDesc,
+					 node->ioss_ScanKeys, node->ioss_NumScanKeys,
+					 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
+}
+
+/* Install the shim, if the scan is eligible; a read before it counts as its first miss. */
+static void
+attach(PlanState *ps, bool missed)
+{
+	bool		index_only = IsA(ps, IndexOnlyScanState);
+	LaDemandContext context;
 	LaScan	   *ls;
 
-	la_attach_context(ps, &context);
-	ls = la_shim_install(scan, kind, context.limit,
-						 la_attach_is_all(context.demand, ps->state),
+	if ((descriptor_of(ps) != NULL && la_shim_of(descriptor_of(ps)) != NULL) ||
+		!eligible(ps, ((ScanState *) ps)->ss_currentRelation, index_of(ps)))
+		return;
+	if (descriptor_of(ps) == NULL && index_only)
+		begin_index_only_scan((IndexOnlyScanState *) ps);
+	else if (descriptor_of(ps) == NULL)
+		begin_index_scan((IndexScanState *) ps);
+
+	la_demand_context(ps, &context);
+	ls = la_shim_install(descriptor_of(ps),
+						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
+						 context.limit, la_demand_is_all(context.demand, ps->state),
 						 ps->state->es_query_cxt);
 	if (missed)
 		la_policy_on_pass(&ls->policy, true);
 }
 
-static void
-attach_to_index_scan(PlanState *ps, bool missed)
-{
-	IndexScanState *node = castNode(IndexScanState, ps);
+/* ---- functions that stand in front of the node's own until it is attached ------ */
 
-	if ((node->iss_ScanDesc != NULL && la_shim_of(node->iss_ScanDesc) != NULL) ||
-		!eligible(ps, node->ss.ss_currentRelation, node->iss_RelationDesc))
-		return;
-	if (node->iss_ScanDesc == NULL)
-	{
-		node->iss_ScanDesc =
-			la_index_beginscan(&node->ss,
-							   node->iss_RelationDesc,
-							   ps->state->es_snapshot,
-							   la_iss_instrument(node),
-							   node->iss_NumScanKeys,
-							   node->iss_NumOrderByKeys);
-		if (node->iss_NumRuntimeKeys == 0 || node->iss_RuntimeKeysReady)
-			index_rescan(node->iss_ScanDesc,
-						 node->iss_ScanKeys, node->iss_NumScanKeys,
-						 node->iss_OrderByKeys, node->iss_NumOrderByKeys);
-	}
-	install(ps, node->iss_ScanDesc, LA_KIND_INDEX_SCAN, missed);
+/* "self", which stands in front of the node, is taken out, and the node attached. */
+static void
+replace(PlanState *ps, ExecProcNodeMtd self, bool missed)
+{
+	la_interpose_replace(ps, self, kind_of(ps)->stock);
+	attach(ps, missed);
 }
 
-static void
-attach_to_index_only_scan(PlanState *ps, bool missed)
+static TupleTableSlot *
+first_execution(PlanState *ps)
 {
-	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
-
-	if ((node->ioss_ScanDesc != NULL && la_shim_of(node->ioss_ScanDesc) != NULL) ||
-		!eligible(ps, node->ss.ss_currentRelation, node->ioss_RelationDesc))
-		return;
-	if (node->ioss_ScanDesc == NULL)
-	{
-		node->ioss_ScanDesc =
-			la_index_beginscan(&node->ss,
-							   node->ioss_RelationDesc,
-							   ps->state->es_snapshot,
-							   la_ioss_instrument(node),
-							   node->ioss_NumScanKeys,
-							   node->ioss_NumOrderByKeys);
-		node->ioss_ScanDesc->xs_want_itup = true;
-		node->ioss_VMBuffer = InvalidBuffer;
-		if (node->ioss_NumRuntimeKeys == 0 || node->ioss_RuntimeKeysReady)
-			index_rescan(node->ioss_ScanDesc,
-						 node->ioss_ScanKeys, node->ioss_NumScanKeys,
-						 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
-	}
-	install(ps, node->ioss_ScanDesc, LA_KIND_INDEX_ONLY_SCAN, missed);
+	replace(ps, first_execution, false);
+	return kind_of(ps)->stock(ps);
 }
 
-/* ---- functions that stand in front of a node's own until it is attached ------ */
-
-/* Cached rows that the scan has taken since it began. */
+/* Has the scan taken so many cached rows that it is worth attaching? */
 static bool
-is_worth_attaching(PlanState *ps, IndexScanDesc scan, ScanDirection order)
+has_taken_rows(PlanState *ps)
 {
+	IndexScanDesc scan = descriptor_of(ps);
+	ScanDirection order = IsA(ps, IndexScanState) ?
+		((IndexScan *) ps->plan)->indexorderdir :
+		((IndexOnlyScan *) ps->plan)->indexorderdir;
+
 	return scan != NULL &&
 		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
 }
 
-/* What attaches a node of one kind; missed: its last call had to read a block. */
-typedef void (*attach_function) (PlanState *ps, bool missed);
-
-/* "self", which stands in front of the node, is taken out, and the node attached. */
 static TupleTableSlot *
-first_execution(PlanState *ps, ExecProcNodeMtd self, const LaNodeKind *kind,
-				attach_function attach)
-{
-	la_takeover_remove(ps, self, kind->stock);
-	attach(ps, false);
-	return kind->stock(ps);
-}
-
-static inline TupleTableSlot *
-deferred_execution(PlanState *ps, ExecProcNodeMtd self, const LaNodeKind *kind,
-				   attach_function attach, IndexScanDesc scan, ScanDirection order)
+deferred_execution(PlanState *ps)
 {
 	int64		reads = la_issue_blocks_read();
+	bool		replaced = has_taken_rows(ps);
 	TupleTableSlot *slot;
 
-	if (is_worth_attaching(ps, scan, order))
-		return first_execution(ps, self, kind, attach);
-	slot = kind->stock(ps);
-	if (la_issue_blocks_read() != reads && !TupIsNull(slot))
-	{
-		la_takeover_remove(ps, self, kind->stock);
-		attach(ps, true);
-	}
+	if (replaced)
+		replace(ps, deferred_execution, false);
+	slot = kind_of(ps)->stock(ps);
+	if (!replaced && la_issue_blocks_read() != reads && !TupIsNull(slot))
+		replace(ps, deferred_execution, true);
 	return slot;
 }
 
-static TupleTableSlot *
-first_index_scan(PlanState *ps)
-{
-	return first_execution(ps, first_index_scan, &index_scans, attach_to_index_scan);
-}
-
-static TupleTableSlot *
-first_index_only_scan(PlanState *ps)
-{
-	return first_execution(ps, first_index_only_scan, &index_only_scans,
-						   attach_to_index_only_scan);
-}
-
-static TupleTableSlot *
-deferred_index_scan(PlanState *ps)
-{
-	return deferred_execution(ps, deferred_index_scan, &index_scans,
-							  attach_to_index_scan,
-							  ((IndexScanState *) ps)->iss_ScanDesc,
-							  ((IndexScan *) ps->plan)->indexorderdir);
-}
-
-static TupleTableSlot *
-deferred_index_only_scan(PlanState *ps)
-{
-	return deferred_execution(ps, deferred_index_only_scan, &index_only_scans,
-							  attach_to_index_only_scan,
-							  ((IndexOnlyScanState *) ps)->ioss_ScanDesc,
-							  ((IndexOnlyScan *) ps->plan)->indexorderdir);
-}
-
-/*
- * May the node be attached?  *deferred, if it was true: not before it has read a block, or
- * returned some rows.
- */
 static bool
-may_attach(PlanState *ps, Relation index, ScanKey keys, int nkeys, LaNodeKind *kind,
-		   bool *deferred)
+attach_scan(PlanState *ps, bool limited)
 {
+	Relation	index = index_of(ps);
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
+	bool		deferred = btree && !limited && !la_force && la_attach_delay > 0 &&
+		ps->qual == NULL;
 
 	if (!la_enable_index_scan ||
-		(btree && !la_force && at_most_one_row(index, keys, nkeys)))
+		(btree && !la_force && at_most_one_row(ps, index)) ||
+		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
-	*deferred &= btree && !la_force && la_attach_delay > 0 && ps->qual == NULL;
-	return la_takeover_is_possible(ps, kind);
-}
-
-static bool
-attach_index_scan(PlanState *ps, bool limited)
-{
-	IndexScanState *node = castNode(IndexScanState, ps);
-	bool		deferred = !limited;
-
-	if (!may_attach(ps, node->iss_RelationDesc, node->iss_ScanKeys,
-					node->iss_NumScanKeys, &index_scans, &deferred))
-		return false;
-	la_takeover_put(ps, deferred ? deferred_index_scan : first_index_scan);
-	return true;
-}
-
-static bool
-attach_index_only_scan(PlanState *ps, bool limited)
-{
-	IndexOnlyScanState *node = castNode(IndexOnlyScanState, ps);
-	bool		deferred = !limited;
-
-	if (!may_attach(ps, node->ioss_RelationDesc, node->ioss_ScanKeys,
-					node->ioss_NumScanKeys, &index_only_scans, &deferred))
-		return false;
-	la_takeover_put(ps, deferred ? deferred_index_only_scan : first_index_only_scan);
+	la_interpose_replace(ps, kind_of(ps)->stock,
+						 deferred ? deferred_execution : first_execution);
 	return true;
 }
 
@@ -318,9 +275,10 @@ attach_index_only_scan(PlanState *ps, bool limited)
 static bool
 is_stock_or_ours(PlanState *ps)
 {
-	return la_takeover_is_executed_by(ps, first_index_scan) ||
-		la_takeover_is_executed_by(ps, deferred_index_scan) ||
-		la_takeover_is_possible(ps, &index_scans);
+	ExecProcNodeMtd function = la_interpose_executing(ps);
+
+	return function == first_execution || function == deferred_execution ||
+		la_interpose_is_possible(ps, kind_of(ps));
 }
 
 /*
@@ -328,23 +286,19 @@ is_stock_or_ours(PlanState *ps)
  * if it is not yet.
  */
 static bool
-feed_index_scan(PlanState *ps, const LaTidSource *feed)
+take_tids(PlanState *ps, const LaTidSource *source)
 {
-	IndexScanDesc scan;
 	LaScan	   *ls;
 
-	if (!IsA(ps, IndexScanState))
+	if (!IsA(ps, IndexScanState) || descriptor_of(ps) == NULL)
 		return false;
-	scan = ((IndexScanState *) ps)->iss_ScanDesc;
-	if (scan == NULL)
-		return false;
-	ls = la_shim_of(scan);
+	ls = la_shim_of(descriptor_of(ps));
 	if (ls == NULL)
 	{
 		if (!is_stock_or_ours(ps))
 			return false;
-		attach_to_index_scan(ps, false);
-		ls = la_shim_of(scan);
+		attach(ps, false);
+		ls = la_shim_of(descriptor_of(ps));
 		if (ls == NULL)
 			return false;
 		if (!la_enable_index_scan)
@@ -352,31 +306,27 @@ feed_index_scan(PlanState *ps, const LaTidSource *feed)
 	}
 	if (ls->method != NULL)
 		return false;
-	ls->feed = *feed;
+	ls->feed = *source;
 	return true;
 }
 
 static const LaCounters *
 explain_source(PlanState *ps)
 {
-	IndexScanDesc scan = NULL;
 	LaScan	   *ls;
 
-	if (IsA(ps, IndexScanState))
-		scan = ((IndexScanState *) ps)->iss_ScanDesc;
-	else if (IsA(ps, IndexOnlyScanState))
-		scan = ((IndexOnlyScanState *) ps)->ioss_ScanDesc;
-	if (scan == NULL)
+	if (!(IsA(ps, IndexScanState) || IsA(ps, IndexOnlyScanState)) ||
+		descriptor_of(ps) == NULL)
 		return NULL;
-	ls = la_shim_of(scan);
+	ls = la_shim_of(descriptor_of(ps));
 	return ls == NULL ? NULL : &ls->counters;
 }
 
 void
 la_scan_init(void)
 {
-	la_attach_register(T_IndexScanState, attach_index_scan);
-	la_attach_register(T_IndexOnlyScanState, attach_index_only_scan);
-	la_attach_register_feeder(feed_index_scan);
+	la_attach_register(T_IndexScanState, attach_scan);
+	la_attach_register(T_IndexOnlyScanState, attach_scan);
+	la_attach_register_tidsource(take_tids);
 	la_explain_register(explain_source);
 }

@@ -53,6 +53,7 @@
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
+#include "attach/demand.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guc.h"
@@ -137,7 +138,7 @@ la_shim_issue_index_page(LaScan *ls, BlockNumber page)
 int64
 la_shim_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) :
+	return ScanDirectionIsForward(dir) ? la_demand_rows_wanted(ls->limit) :
 		PG_INT64_MAX;
 }
 

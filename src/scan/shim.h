@@ -42,8 +42,8 @@ typedef struct LaScan
 	LaKind		kind;
 	Oid			heaprelid;
 	Oid			indexrelid;
-	LimitState *limit;			/* see attach.h */
-	bool		read_to_end;	/* see attach.h */
+	LimitState *limit;			/* see demand.h */
+	bool		read_to_end;	/* see demand.h */
 	int			max_leaf_batches;
 
 	LaPolicy	policy;

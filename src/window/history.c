@@ -16,13 +16,13 @@
  * The last verdict counts; two indexes that share an entry forget each other.
  * Being wrong is cheap in both directions (policy.c, behaviours B and J), so
  * nothing is invalidated: not by a vacuumed cache, not by a dropped index.  A session
- * that is given to another client starts anew (base/reset.c).
+ * that is given to another client starts anew (base/utility.c).
  *
  * src/window/history.c
  */
 #include "postgres.h"
 
-#include "base/reset.h"
+#include "base/utility.h"
 #include "window/history.h"
 
 #define SIZE	256
@@ -99,5 +99,5 @@ forget(void)
 void
 la_history_init(void)
 {
-	la_reset_register(forget);
+	la_utility_register(la_utility_resets_session, forget);
 }

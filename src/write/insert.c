@@ -46,6 +46,7 @@
 #include "storage/predicate.h"
 #include "utils/rel.h"
 
+#include "attach/interpose_index.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "write/insert.h"
@@ -244,7 +245,7 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 			IndexInfo *info)
 {
 	if (!la_enable || !la_enable_btree_insert)
-		la_insert_put_back(index);
+		la_interpose_restore(index);
 	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING)
 	{
 		InsertState *state = state_of(index, heap, info);

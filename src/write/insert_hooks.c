@@ -2,21 +2,20 @@
  * insert_hooks.c
  *	  How inserts in stock btree indexes get to la_btinsert().
  *
- * The relation descriptor of an index has a copy of the access method's routine of its own,
- * or gets one here.  Where that has btinsert(), la_btinsert() is put in its place, once a
- * statement of many rows has opened the index:
- *	1. INSERT, UPDATE and MERGE open the indexes of a table, or partition, for the first row
- *	   that they put there, which btinsert() inserts.  That they have is seen when they ask
- *	   their plan for the next row, by a function between ModifyTable and the plan
- *	   (attach/takeover.c).  Not for statements that the planner expects to have one row
- *	   only, nor for more than MAX_RELATIONS tables.
- *	2. COPY FROM: before it, while the table, or its partitions, if they are not more than
- *	   MAX_RELATIONS, are locked for a moment.  What is locked by others right now is left
- *	   out.
+ * It is put in place of btinsert() in an index's access method routine
+ * (attach/interpose_index.c), once a statement of many rows has the index open:
  *
- * btinsert() is put back when a statement closes the index (from 17 on, which tells so), and
- * with the first row that comes when the setting is off.  The server drops or builds the
- * descriptor anew at any time, and then has its own.
+ *	INSERT, UPDATE and MERGE
+ *		They open the indexes of a table, or partition, for the first row that they put
+ *		there, which btinsert() inserts.  That they have is seen when they ask their plan
+ *		for the next row, by a function between ModifyTable and the plan
+ *		(attach/interpose_node.c).  Not for statements that the planner expects to have one
+ *		row only, nor for more than MAX_RELATIONS tables.
+ *	COPY FROM
+ *		Before the statement, while the table, or its partitions, if they are not more than
+ *		MAX_RELATIONS, are locked for a moment.  Those that others have locked so that it
+ *		would have to wait are left out.
+ *
  * Not reached: logical replication, which inserts row by row, toast tables and catalogs.
  *
  * Invariant: no index is opened or locked before the server does so.
@@ -34,61 +33,42 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
-#include "base/accessmethod.h"
-#include "base/compat.h"
+#include "attach/interpose_index.h"
+#include "attach/interpose_node.h"
 #include "base/guc.h"
+#include "base/utility.h"
 #include "write/insert.h"
+#include "write/insert_hooks.h"
 
 #define MAX_RELATIONS	64
 
 /* A running statement. */
 typedef struct Inserting
 {
-	LaTakeover	takeover;		/* of the output of the plan below it */
+	LaInterposer interposer;	/* of the output of the plan below it */
 	ModifyTableState *modify_table;
 	bool		all_open;		/* its tables' indexes; partitions may come */
 	int			seen;			/* partitions */
 } Inserting;
 
-static ProcessUtility_hook_type prev_ProcessUtility = NULL;
-
-void
-la_insert_put_back(Relation index)
-{
-	if (index->rd_indam->aminsert != la_btinsert)
-		return;
-	la_am_own_routine(index)->aminsert = btinsert;
-	la_set_insert_cleanup(la_am_own_routine(index), NULL);
-}
-
 static void
-inserted(Relation index, IndexInfo *info)
+exchange(Relation index)
 {
-	la_insert_put_back(index);
-}
-
-static void
-patch(Relation index)
-{
-	if (index->rd_indam->aminsert != btinsert || IsSystemRelation(index))
-		return;
-	la_am_own_routine(index)->aminsert = la_btinsert;
-	la_set_insert_cleanup(la_am_own_routine(index), inserted);
+	if (!IsSystemRelation(index))
+		la_interpose_aminsert(index, la_btinsert);
 }
 
 /*
  * Returns false if the indexes have not been opened yet.
  */
 static bool
-patch_indexes(ResultRelInfo *relation)
+exchange_indexes(ResultRelInfo *relation)
 {
 	if (relation->ri_RelationDesc->rd_rel->relkind != RELKIND_RELATION ||
 		!relation->ri_RelationDesc->rd_rel->relhasindex)
@@ -98,7 +78,7 @@ patch_indexes(ResultRelInfo *relation)
 	for (int i = 0; i < relation->ri_NumIndices; i++)
 	{
 		if (relation->ri_IndexRelationDescs[i] != NULL)
-			patch(relation->ri_IndexRelationDescs[i]);
+			exchange(relation->ri_IndexRelationDescs[i]);
 	}
 	return true;
 }
@@ -107,24 +87,19 @@ patch_indexes(ResultRelInfo *relation)
 static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
-	Inserting  *s = la_takeover_container(Inserting,
-										  la_takeover_of(ps, LA_LAYER_OUTPUT));
+	Inserting  *s = la_interpose_container(Inserting,
+										   la_interpose_of(ps, LA_LAYER_OUTPUT));
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
 	if (!s->all_open)
 	{
 		s->all_open = true;
 		for (int i = 0; i < s->modify_table->mt_nrels; i++)
-			s->all_open &= patch_indexes(&s->modify_table->resultRelInfo[i]);
+			s->all_open &= exchange_indexes(&s->modify_table->resultRelInfo[i]);
 	}
 	for (; s->seen < list_length(partitions); s->seen++)
-		patch_indexes(list_nth(partitions, s->seen));
-	return s->takeover.below(ps);
-}
-
-static void
-no_event(LaTakeover *takeover)
-{
+		exchange_indexes(list_nth(partitions, s->seen));
+	return s->interposer.below(ps);
 }
 
 static bool
@@ -137,12 +112,11 @@ attach_modify_table(PlanState *ps, bool limited)
 	if (!la_enable_btree_insert || plan->operation == CMD_DELETE ||
 		(outerPlan(plan)->plan_rows <= 1 && !la_force) ||
 		mt->mt_nrels > MAX_RELATIONS ||
-		!la_takeover_of_output_is_possible(outerPlanState(ps)))
+		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
 	s->modify_table = mt;
-	s->takeover.on_rescan = s->takeover.on_end = no_event;
-	la_takeover_begin(&s->takeover, outerPlanState(ps), LA_LAYER_OUTPUT, exec_plan);
+	la_interpose_begin(&s->interposer, outerPlanState(ps), LA_LAYER_OUTPUT, exec_plan);
 	return false;
 }
 
@@ -150,7 +124,7 @@ attach_modify_table(PlanState *ps, bool limited)
  * All indexes of a table that is locked.
  */
 static void
-patch_table(Oid table_oid)
+exchange_table(Oid table_oid)
 {
 	Relation	table = try_relation_open(table_oid, NoLock);
 	List	   *indexes;
@@ -168,7 +142,7 @@ patch_table(Oid table_oid)
 
 			if (!RelationIsValid(index))
 				continue;
-			patch(index);
+			exchange(index);
 			RelationClose(index);
 		}
 		list_free(indexes);
@@ -194,39 +168,27 @@ attach_copy(const CopyStmt *copy)
 		{
 			if (!ConditionalLockRelationOid(lfirst_oid(lc), RowExclusiveLock))
 				continue;
-			patch_table(lfirst_oid(lc));
+			exchange_table(lfirst_oid(lc));
 			UnlockRelationOid(lfirst_oid(lc), RowExclusiveLock);
 		}
 	}
 	list_free(tables);
 }
 
-static void
-insert_ProcessUtility(PlannedStmt *pstmt, const char *queryString,
-					  bool readOnlyTree, ProcessUtilityContext context,
-					  ParamListInfo params, QueryEnvironment *queryEnv,
-					  DestReceiver *dest, QueryCompletion *qc)
+static bool
+before_utility(const Node *statement)
 {
-	if (IsA(pstmt->utilityStmt, CopyStmt) && la_enable &&
-		la_enable_btree_insert && !RecoveryInProgress())
-	{
-		const CopyStmt *copy = (const CopyStmt *) pstmt->utilityStmt;
+	const CopyStmt *copy = (const CopyStmt *) statement;
 
-		if (copy->is_from && copy->relation != NULL)
-			attach_copy(copy);
-	}
-	if (prev_ProcessUtility)
-		prev_ProcessUtility(pstmt, queryString, readOnlyTree, context, params,
-							queryEnv, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-								params, queryEnv, dest, qc);
+	if (IsA(statement, CopyStmt) && la_enable && la_enable_btree_insert &&
+		copy->is_from && copy->relation != NULL && !RecoveryInProgress())
+		attach_copy(copy);
+	return false;
 }
 
 void
 la_insert_init(void)
 {
 	la_attach_register(T_ModifyTableState, attach_modify_table);
-	prev_ProcessUtility = ProcessUtility_hook;
-	ProcessUtility_hook = insert_ProcessUtility;
+	la_utility_register(before_utility, NULL);
 }

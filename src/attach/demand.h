@@ -1,0 +1,40 @@
+/*
+ * demand.h
+ *	  How many of a node's rows the nodes above it will take.
+ *
+ * src/attach/demand.h
+ */
+#ifndef LA_DEMAND_H
+#define LA_DEMAND_H
+
+#include "nodes/execnodes.h"
+
+/* Which of its rows, if nothing fails. */
+typedef enum LaDemand
+{
+	LA_DEMAND_SOME,				/* nobody knows */
+	LA_DEMAND_RUN,				/* all, if the statement is run to its end */
+	LA_DEMAND_ALL				/* all, as soon as one is asked for */
+} LaDemand;
+
+/* What the nodes above one will want of it. */
+typedef struct LaDemandContext
+{
+	/*
+	 * The Limit node that takes at most one row of this node for each row it
+	 * returns or skips, or NULL.
+	 */
+	LimitState *limit;
+
+	/* With a limit: how much of what the Limit allows. */
+	LaDemand	demand;
+
+	/* A node above may find that it needs none, after it took one row. */
+	bool		skippable;
+} LaDemandContext;
+
+extern void la_demand_context(PlanState *ps, LaDemandContext *context);
+extern bool la_demand_is_all(LaDemand demand, const EState *estate);
+extern int64 la_demand_rows_wanted(const LimitState *limit);
+
+#endif							/* LA_DEMAND_H */

@@ -1,0 +1,329 @@
+/*
+ * interpose_node.c
+ *	  Functions of ours between a plan node and its parent: the one place where a node's
+ *	  function is exchanged.
+ *
+ * A node is executed by ExecProcNode, which after the first call is ExecProcNodeReal, or
+ * ExecProcNodeInstr() in front of it.  There are two layers in front of the server's
+ * function, each for at most one room:
+ *
+ *		parent --> ExecProcNode --> LA_LAYER_OUTPUT --> LA_LAYER_NODE --> the server's
+ *				   (and perhaps		(rows are taken		(a room executes
+ *				   a wrapper)		before their turn)	the node)
+ *
+ * The state tree stays as the server has made it: tags, children and plans.
+ *
+ *		who							layer	from			until
+ *		scan/, index scans			node	ExecutorStart	first execution, or first miss
+ *		hashjoin/, the join			node	ExecutorStart	the server's join is to go on
+ *		hashjoin/, children of a	output	ExecutorStart	end of the query
+ *			Parallel Hash Join
+ *		nestloop/, the outer child	output	ExecutorStart	the join proves not eligible
+ *		write/, the plan below		output	ExecutorStart	end of the query
+ *			ModifyTable
+ *
+ * The room that has put its function in front takes it out, by la_interpose_replace()
+ * or la_interpose_end().  What is not taken out goes with the node.
+ *
+ * Rules
+ *	Stock only
+ *		ExecProcNodeReal is exchanged only where it is a function of the server: one whose
+ *		address lies in the server's binary.  What another extension has installed before
+ *		us stays, and the node is left alone.
+ *	Still ours
+ *		Our function is taken out only where it still is: if another extension has replaced
+ *		it, or saved it in order to call it, it remains, and passes each call on.
+ *	Same function
+ *		ExecProcNode is changed only where it is the very function that is exchanged.
+ *
+ * A room that keeps something for a node (LaInterposer) finds it by a hash table over the
+ * nodes' addresses.  It is called back when its node, or the node's parent, is rescanned,
+ * through an ExprContext of that node, and at the end of the query, also after an error,
+ * through the query's memory:
+ *
+ *		ExecReScan(node) -> ReScanExprContext --\
+ *		end of the query -> FreeExprContext ----+--> on_callback --> on_rescan
+ *		the query's memory is reset ---------------> on_memory ----> on_end
+ *
+ * ReScanExprContext() forgets its callbacks when it has called them, so ours is registered
+ * again when the function is called next.
+ *
+ * src/attach/interpose_node.c
+ */
+#include "postgres.h"
+
+#include <dlfcn.h>
+
+#include "executor/executor.h"
+#include "utils/memutils.h"
+
+#include "attach/interpose_node.h"
+
+typedef struct NodeEntry
+{
+	PlanState  *node;
+	char		status;
+	LaInterposer *layers[2];
+} NodeEntry;
+
+static inline uint64
+hash_address(const void *address)
+{
+	return (uint64) (uintptr_t) address * UINT64CONST(0x9E3779B97F4A7C15);
+}
+
+#define SH_PREFIX nodes
+#define SH_ELEMENT_TYPE NodeEntry
+#define SH_KEY_TYPE PlanState *
+#define SH_KEY node
+#define SH_HASH_KEY(tb, key) ((uint32) (hash_address(key) >> 32))
+#define SH_EQUAL(tb, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* The nodes of all queries that this backend is executing for which a room keeps something. */
+static nodes_hash * nodes = NULL;
+
+/* ---- whose function is it? -------------------------------------------------- */
+
+#define MAX_FUNCTIONS	256		/* a power of 2; the server has some 60 */
+
+typedef enum Owner
+{
+	OWNER_UNKNOWN,
+	OWNER_SERVER,
+	OWNER_US,
+	OWNER_OTHER
+} Owner;
+
+/* The binary in which the address lies. */
+static void *
+binary_of(const void *address)
+{
+	Dl_info		info;
+
+	return dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+static Owner
+look_up_owner(ExecProcNodeMtd function)
+{
+	void	   *binary = binary_of((const void *) function);
+
+	if (binary == NULL)
+		return OWNER_OTHER;
+	if (binary == binary_of((const void *) standard_ExecutorRun))
+		return OWNER_SERVER;
+	if (binary == binary_of((const void *) la_interpose_begin))
+		return OWNER_US;
+	return OWNER_OTHER;
+}
+
+/* Libraries are never unloaded, so an answer remains right. */
+static Owner
+owner_of(ExecProcNodeMtd function)
+{
+	static struct
+	{
+		ExecProcNodeMtd function;
+		Owner		owner;
+	}			known[MAX_FUNCTIONS];
+	int			i = (int) (hash_address((const void *) function) >> 56) & (MAX_FUNCTIONS - 1);
+
+	if (known[i].function != function)
+	{
+		known[i].owner = look_up_owner(function);
+		known[i].function = function;
+	}
+	return known[i].owner;
+}
+
+/*
+ * Is the node executed by nobody but the server and us?
+ */
+bool
+la_interpose_is_unwrapped(const PlanState *node)
+{
+	return owner_of(node->ExecProcNode) != OWNER_OTHER &&
+		owner_of(node->ExecProcNodeReal) != OWNER_OTHER;
+}
+
+/* ---- layers ----------------------------------------------------------------- */
+
+/*
+ * What the room in this layer keeps for the node, or NULL.
+ */
+LaInterposer *
+la_interpose_find(PlanState *node, LaLayer layer)
+{
+	NodeEntry  *entry = nodes == NULL ? NULL : nodes_lookup(nodes, node);
+
+	return entry == NULL ? NULL : entry->layers[layer];
+}
+
+/*
+ * The function in the node layer, ours or not.
+ */
+ExecProcNodeMtd
+la_interpose_executing(PlanState *node)
+{
+	LaInterposer *output = la_interpose_find(node, LA_LAYER_OUTPUT);
+
+	return output == NULL ? node->ExecProcNodeReal : output->below;
+}
+
+/* Rules "Still ours" and "Same function". */
+static void
+exchange(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
+{
+	if (node->ExecProcNodeReal == old)
+		node->ExecProcNodeReal = new;
+	if (node->ExecProcNode == old)
+		node->ExecProcNode = new;
+}
+
+/*
+ * Can a function be put into the node layer: is the node executed by the server's function
+ * for its kind?
+ */
+bool
+la_interpose_is_possible(PlanState *node, LaNodeKind *kind)
+{
+	ExecProcNodeMtd function = la_interpose_executing(node);
+
+	if (kind->stock == NULL && owner_of(function) == OWNER_SERVER)
+		kind->stock = function;
+	return function == kind->stock;
+}
+
+/*
+ * Can a function be put into the output layer?
+ */
+bool
+la_interpose_output_is_possible(PlanState *node)
+{
+	return la_interpose_find(node, LA_LAYER_OUTPUT) == NULL &&
+		owner_of(node->ExecProcNodeReal) != OWNER_OTHER;
+}
+
+/*
+ * Exchange the function in the node layer, if it still is "old".  By itself this is for
+ * functions that keep nothing for the node.
+ */
+void
+la_interpose_replace(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
+{
+	LaInterposer *output = la_interpose_find(node, LA_LAYER_OUTPUT);
+
+	if (output != NULL && output->below == old)
+		output->below = new;
+	else
+		exchange(node, old, new);
+}
+
+static void
+on_callback(Datum arg)
+{
+	LaInterposer *i = (LaInterposer *) DatumGetPointer(arg);
+
+	i->listens = false;
+	i->on_rescan(i);
+}
+
+static void
+on_memory(void *arg)
+{
+	LaInterposer *i = arg;
+	NodeEntry  *entry = nodes_lookup(nodes, i->node);
+
+	if (entry != NULL && entry->layers[i->layer] == i)
+	{
+		entry->layers[i->layer] = NULL;
+		if (entry->layers[LA_LAYER_NODE] == NULL &&
+			entry->layers[LA_LAYER_OUTPUT] == NULL)
+			nodes_delete_item(nodes, entry);
+	}
+	if (i->on_end != NULL)
+		i->on_end(i);
+}
+
+/*
+ * Put a function into a layer, with what the room keeps for the node.
+ */
+void
+la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
+				   ExecProcNodeMtd function)
+{
+	NodeEntry  *entry;
+	bool		found;
+
+	if (nodes == NULL)
+		nodes = nodes_create(TopMemoryContext, 64, NULL);
+	entry = nodes_insert(nodes, node, &found);
+	if (!found)
+		entry->layers[LA_LAYER_NODE] = entry->layers[LA_LAYER_OUTPUT] = NULL;
+
+	i->node = node;
+	i->layer = layer;
+	i->function = function;
+	i->below = layer == LA_LAYER_NODE ? la_interpose_executing(node) : node->ExecProcNodeReal;
+	i->callback.func = on_memory;
+	i->callback.arg = i;
+	MemoryContextRegisterResetCallback(node->state->es_query_cxt, &i->callback);
+	if (layer == LA_LAYER_NODE)
+		la_interpose_replace(node, i->below, function);
+	else
+		exchange(node, i->below, function);
+	entry->layers[layer] = i;
+}
+
+/*
+ * The server may have set the node's function anew: stand in front of it again.
+ */
+void
+la_interpose_renew(LaInterposer *i)
+{
+	ExecProcNodeMtd now = i->node->ExecProcNodeReal;
+
+	if (i->ended || i->layer != LA_LAYER_OUTPUT || owner_of(now) != OWNER_SERVER)
+		return;
+	i->below = now;
+	exchange(i->node, now, i->function);
+}
+
+/*
+ * What is kept for the node, for the function that is called for it, which will hear of
+ * the next rescan.
+ */
+LaInterposer *
+la_interpose_of(PlanState *node, LaLayer layer)
+{
+	LaInterposer *i = la_interpose_find(node, layer);
+
+	if (i != NULL && !i->listens && i->listens_to != NULL)
+	{
+		RegisterExprContextCallback(i->listens_to, on_callback,
+									PointerGetDatum(i));
+		i->listens = true;
+	}
+	return i;
+}
+
+/*
+ * Take the function out.  What is kept remains, for those who have saved the function and
+ * still call it: they are passed on.
+ */
+void
+la_interpose_end(LaInterposer *i)
+{
+	if (!i->ended)
+	{
+		if (i->layer == LA_LAYER_NODE)
+			la_interpose_replace(i->node, i->function, i->below);
+		else
+			exchange(i->node, i->function, i->below);
+	}
+	i->ended = true;
+}

@@ -1,0 +1,91 @@
+/*
+ * utility.c
+ *	  What is done before and after utility statements: one hook for all rooms.
+ *
+ *		before() of each --> the next hook, or the server --> after() of those that
+ *														|	  asked for it
+ *														+---> an error: none
+ *
+ * Statements nest: what is to be done after one is kept on the stack, so an error leaves
+ * nothing behind here.  The statement may not outlive its execution, hence after() is not
+ * given it.
+ *
+ * What a session keeps of the statements of one client (the figures of the last one, what
+ * was learnt of indexes) is not for the next one to which a connection pooler hands it.  It
+ * is forgotten after
+ *
+ *		DISCARD ALL		which poolers send, and which is meant to forget everything;
+ *		RESET ALL		which they send where DISCARD ALL cannot be used: in a transaction,
+ *						or to keep prepared statements.
+ *
+ * The other forms of DISCARD are about things of the server.
+ *
+ * src/base/utility.c
+ */
+#include "postgres.h"
+
+#include "tcop/utility.h"
+
+#include "base/utility.h"
+
+#define MAX_REGISTERED 4
+
+static struct
+{
+	la_utility_before before;
+	la_utility_after after;
+}			registered[MAX_REGISTERED];
+static int	nregistered = 0;
+static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+
+/*
+ * For registration as "before": is the session going to be another client's?
+ */
+bool
+la_utility_resets_session(const Node *statement)
+{
+	if (IsA(statement, DiscardStmt))
+		return ((const DiscardStmt *) statement)->target == DISCARD_ALL;
+	return IsA(statement, VariableSetStmt) &&
+		((const VariableSetStmt *) statement)->kind == VAR_RESET_ALL;
+}
+
+static void
+utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
+					   ProcessUtilityContext context, ParamListInfo params,
+					   QueryEnvironment *environment, DestReceiver *receiver,
+					   QueryCompletion *completion)
+{
+	bool		wanted[MAX_REGISTERED];
+
+	for (int i = 0; i < nregistered; i++)
+		wanted[i] = registered[i].before(pstmt->utilityStmt);
+	if (prev_ProcessUtility)
+		prev_ProcessUtility(pstmt, query, read_only, context, params,
+							environment, receiver, completion);
+	else
+		standard_ProcessUtility(pstmt, query, read_only, context, params,
+								environment, receiver, completion);
+	for (int i = 0; i < nregistered; i++)
+	{
+		if (wanted[i])
+			registered[i].after();
+	}
+}
+
+void
+la_utility_register(la_utility_before before, la_utility_after after)
+{
+	if (nregistered >= MAX_REGISTERED)
+		elog(ERROR, "too many functions registered for utility statements");
+	registered[nregistered].before = before;
+	registered[nregistered].after = after;
+	nregistered++;
+}
+
+void
+la_utility_init(void)
+{
+	prev_ProcessUtility = ProcessUtility_hook;
+	ProcessUtility_hook = utility_ProcessUtility;
+}
