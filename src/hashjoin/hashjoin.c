@@ -32,7 +32,7 @@
 #include "postgres.h"
 
 #include "attach/attach.h"
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin.h"
 #include "hashjoin/hashjoin_int.h"
@@ -47,7 +47,7 @@
 /* A hash join that is executed by us. */
 typedef struct LaHashJoin
 {
-	LaTakeover	takeover;
+	LaInterposer	interposer;
 	HashJoinTable built;		/* the table that hashtable.c has built */
 	bool		nulls;			/* ExecHashJoin returns rows with null keys */
 	LaProbe		probe;
@@ -69,20 +69,20 @@ on_rescan(LaInterposer *interposer)
 static void
 on_end(LaInterposer *interposer)
 {
-	la_probebatch_end(&la_takeover_container(LaHashJoin, takeover)->probe.batches);
+	la_probebatch_end(&la_interpose_container(LaHashJoin, interposer)->probe.batches);
 }
 
 static TupleTableSlot *
 exec_join(PlanState *ps)
 {
-	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_NODE);
-	LaHashJoin *join = la_takeover_container(LaHashJoin, takeover);
+	LaInterposer *interposer = la_interpose_of(ps, LA_LAYER_NODE);
+	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 	LaProbeBatches *batches = &join->probe.batches;
 	HashJoinState *node = castNode(HashJoinState, ps);
 	TupleTableSlot *slot;
 
-	if (takeover->ended || join->nulls)
-		return takeover->below(ps);
+	if (interposer->ended || join->nulls)
+		return interposer->below(ps);
 	if (node->hj_JoinState == STATE_BUILD_HASHTABLE)
 	{
 		LaHashBuildResult result;
@@ -96,8 +96,8 @@ exec_join(PlanState *ps)
 	if (join->built == NULL || join->built != node->hj_HashTable)
 	{
 		/* left to stock, or begun by the server for another extension */
-		la_takeover_end(takeover);
-		return takeover->below(ps);
+		la_interpose_end(interposer);
+		return interposer->below(ps);
 	}
 	if (!batches->prepared)
 		la_probebatch_prepare(batches, true);
@@ -105,7 +105,7 @@ exec_join(PlanState *ps)
 	if (slot != NULL || !la_nulls_begin(node))
 		return slot;
 	join->nulls = true;
-	return takeover->below(ps);
+	return interposer->below(ps);
 }
 
 static bool
@@ -128,10 +128,10 @@ attach_hashjoin(PlanState *ps, bool limited)
 		return false;
 	join = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(LaHashJoin));
 	la_probebatch_init(&join->probe.batches, node, false, false);
-	join->takeover.on_rescan = on_rescan;
-	join->takeover.on_end = on_end;
-	join->takeover.listens_to = ps->ps_ExprContext;
-	la_takeover_begin(&join->takeover, ps, LA_LAYER_NODE, exec_join);
+	join->interposer.on_rescan = on_rescan;
+	join->interposer.on_end = on_end;
+	join->interposer.listens_to = ps->ps_ExprContext;
+	la_interpose_begin(&join->interposer, ps, LA_LAYER_NODE, exec_join);
 	return true;
 }
 

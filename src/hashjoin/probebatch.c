@@ -527,7 +527,7 @@ la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool ins
 void
 la_probebatch_begin(LaProbeBatches *b)
 {
-	la_attach_context(&b->table.node->js.ps, &b->ahead.context);
+	la_demand_context(&b->table.node->js.ps, &b->ahead.context);
 	if (!b->inserts)
 		b->counters.c[LA_SCANS_ATTACHED]++;
 	b->prepared = false;

@@ -30,39 +30,39 @@
  */
 #include "postgres.h"
 
-#include "attach/takeover.h"
+#include "attach/interpose_node.h"
 #include "hashjoin/probebatch.h"
 #include "hashjoin/shared.h"
 
 /* A child of a parallel hash join, or of its Hash. */
 typedef struct SharedChild
 {
-	LaTakeover	takeover;
+	LaInterposer	interposer;
 	LaProbeBatches batches;
 } SharedChild;
 
 static void
-on_rescan(LaTakeover *takeover)
+on_rescan(LaInterposer *interposer)
 {
-	la_probebatch_clear(&la_takeover_container(SharedChild, takeover)->batches);
+	la_probebatch_clear(&la_interpose_container(SharedChild, interposer)->batches);
 }
 
 static void
-on_end(LaTakeover *takeover)
+on_end(LaInterposer *interposer)
 {
-	la_probebatch_end(&la_takeover_container(SharedChild, takeover)->batches);
+	la_probebatch_end(&la_interpose_container(SharedChild, interposer)->batches);
 }
 
 static void
 prepare(LaProbeBatches *batches)
 {
-	LaTakeover *above = la_takeover_find(&batches->table.node->js.ps, LA_LAYER_OUTPUT);
+	LaInterposer *above = la_interpose_find(&batches->table.node->js.ps, LA_LAYER_OUTPUT);
 	HashJoinTable stock = batches->table.node->hj_HashTable;
 	bool		usable;
 
 	la_probebatch_begin(batches);
 	if (above != NULL)
-		la_takeover_renew(above);	/* lazy wrapping */
+		la_interpose_renew(above);	/* lazy wrapping */
 
 	/* a shared table, in one batch, that is being looked up, or built? */
 	usable = stock != NULL && stock->parallel_state != NULL && stock->nbatch == 1 &&
@@ -81,20 +81,20 @@ prepare(LaProbeBatches *batches)
 static TupleTableSlot *
 exec_child(PlanState *ps)
 {
-	LaTakeover *takeover = la_takeover_of(ps, LA_LAYER_OUTPUT);
-	LaProbeBatches *batches = &la_takeover_container(SharedChild, takeover)->batches;
+	LaInterposer *interposer = la_interpose_of(ps, LA_LAYER_OUTPUT);
+	LaProbeBatches *batches = &la_interpose_container(SharedChild, interposer)->batches;
 	HashJoinTable stock = batches->table.node->hj_HashTable;
 	LaProbeRow *row;
 
 	if (!batches->prepared)
 		prepare(batches);
 	if (!batches->runs_ahead)
-		return takeover->below(ps);
+		return interposer->below(ps);
 
 	/* a table that is being built may get more buckets */
 	batches->table.shared_buckets = stock->buckets.shared;
 	batches->table.mask = stock->nbuckets - 1;
-	batches->exec_outer = takeover->below;
+	batches->exec_outer = interposer->below;
 	row = la_probebatch_next(batches);
 	return row == NULL ? NULL : row->slot;
 }
@@ -106,17 +106,17 @@ attach_child(HashJoinState *node, PlanState *child, bool inserts)
 	SharedChild *shared;
 
 	/* several SubPlan nodes may have one plan in common */
-	if (!la_takeover_of_output_is_possible(child))
+	if (!la_interpose_output_is_possible(child))
 		return;
 	if (!IsA(child, SeqScanState) && !IsA(child, BitmapHeapScanState) &&
 		(!IsA(child, HashJoinState) || !child->plan->parallel_aware || inserts))
 		return;
 	shared = MemoryContextAllocZero(node->js.ps.state->es_query_cxt, sizeof(SharedChild));
 	la_probebatch_init(&shared->batches, node, true, inserts);
-	shared->takeover.on_rescan = on_rescan;
-	shared->takeover.on_end = on_end;
-	shared->takeover.listens_to = child->ps_ExprContext;
-	la_takeover_begin(&shared->takeover, child, LA_LAYER_OUTPUT, exec_child);
+	shared->interposer.on_rescan = on_rescan;
+	shared->interposer.on_end = on_end;
+	shared->interposer.listens_to = child->ps_ExprContext;
+	la_interpose_begin(&shared->interposer, child, LA_LAYER_OUTPUT, exec_child);
 }
 
 /*

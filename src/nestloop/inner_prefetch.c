@@ -34,7 +34,7 @@
  * know each other.  attach/ knows the function of scan/ that takes a LaTidSource, which is
  * a callback that returns row addresses:
  *
- *		once for each inner scan: offer_matches() --> la_attach_feed() --> scan/ keeps it
+ *		once for each inner scan: offer_matches() --> la_attach_tidsource() --> scan/ keeps it
  *		for each outer row: rescan of the inner scan --> scan/ --> begin_scan() --> matches,
  *			or false: then the access method searches as usual
  *
@@ -359,7 +359,7 @@ offer_matches(LaInnerPrefetch *prefetch, const LaOuterRow *row)
 	if (inner->takes_matches || *inner->scandesc == NULL ||
 		!la_innerprefetch_may_reuse(inner))
 		return;
-	inner->takes_matches = la_attach_feed(inner->scan, &source);
+	inner->takes_matches = la_attach_tidsource(inner->scan, &source);
 	inner->offers++;
 }
 

@@ -6,7 +6,7 @@
  * The join stays stock: it takes outer rows one by one, passes their values to the
  * inner index scan, rescans it, and joins.  attach/ offers each NestLoopState after
  * ExecutorStart; a function of ours is put between the join and its outer child, as the
- * output layer of that child (attach/takeover.c):
+ * output layer of that child (attach/interpose_node.c):
  *
  *		parent --> ExecNestLoop (stock) --> inner index scan (stock)
  *						|
@@ -570,10 +570,10 @@ attach_nestloop(PlanState *ps, bool limited)
 	c = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Candidate));
 	c->node = castNode(NestLoopState, ps);
 	c->rows_until_examined = rows_before_examination(outer);
-	c->takeover.listens_to = ps->ps_ExprContext;
-	c->takeover.on_rescan = on_rescan;
-	c->takeover.on_end = on_end;
-	la_takeover_begin(&c->takeover, outer, LA_LAYER_OUTPUT, exec_queue);
+	c->interposer.listens_to = ps->ps_ExprContext;
+	c->interposer.on_rescan = on_rescan;
+	c->interposer.on_end = on_end;
+	la_interpose_begin(&c->interposer, outer, LA_LAYER_OUTPUT, exec_queue);
 	return true;
 }
 

@@ -16,7 +16,7 @@
  *	   copies have used up the budget, no row is fetched.  A copy lives until the join
  *	   asks for the next row, as long as the outer child's own slot would.
  *	COUNTED WHEN RETURNED: rows are fetched below the outer child's instrumentation
- *	   (attach/takeover.c), so EXPLAIN ANALYZE counts a row of the outer child when it is
+ *	   (attach/interpose_node.c), so EXPLAIN ANALYZE counts a row of the outer child when it is
  *	   returned to the join.  Nodes below the outer child have counted it by then.
  *
  * Invariant: rows are returned in the order in which they were fetched, each once.
