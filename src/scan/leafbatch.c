@@ -219,9 +219,7 @@ la_leafbatch_apply_kills(LaLeafBatches *bs, LaLeafBatch *b)
 	ks->numKilled = b->nkilled;
 
 	scan->opaque = ks;
-	scan->indexRelation = ls->real;
-	_bt_killitems(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, _bt_killitems(scan));
 	scan->opaque = so;
 
 	ls->counters.c[LA_ENTRIES_KILLED] += b->nkilled;
@@ -250,19 +248,17 @@ la_leafbatch_give_position(LaLeafBatches *bs, LaLeafBatch *b, int item,
 
 	if (so->numArrayKeys <= 0)
 		return;
-	ls->scan->indexRelation = ls->real;
 #ifdef LA_BT_ARRAYS_IN_SCAN
-	_bt_start_array_keys(ls->scan, dir);
+	la_scan_call_am(ls, _bt_start_array_keys(ls->scan, dir));
 	so->needPrimScan = false;
 	ls->moved_page = so->currPos.currPage;
 #else
 	/* overwrites the elements of nbtree's mark; leaf.c has taken that mark */
 	for (int i = 0; i < so->numArrayKeys; i++)
 		so->arrayKeys[i].mark_elem = b->elements[i];
-	_bt_restore_array_keys(ls->scan);
+	la_scan_call_am(ls, _bt_restore_array_keys(ls->scan));
 	so->arraysStarted = true;
 #endif
-	ls->scan->indexRelation = &ls->shadow;
 }
 
 /*
@@ -306,10 +302,8 @@ la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
 	}
 	if (dir != ls->last_dir && so->numArrayKeys > 0)
 	{
-		ls->scan->indexRelation = ls->real;
-		_bt_start_array_keys(ls->scan, dir);
+		la_scan_call_am(ls, _bt_start_array_keys(ls->scan, dir));
 		so->needPrimScan = false;
-		ls->scan->indexRelation = &ls->shadow;
 	}
 #endif
 }

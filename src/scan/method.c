@@ -157,9 +157,7 @@ hash_kill(LaScan *ls, LaKilledItems *dead)
 	ks->killedItems = killed;
 	ks->numKilled = dead->n;
 	scan->opaque = ks;
-	scan->indexRelation = ls->real;
-	_hash_kill_items(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, _hash_kill_items(scan));
 	scan->opaque = so;
 }
 

@@ -86,10 +86,8 @@ la_shim_real_gettuple(LaScan *ls, ScanDirection dir)
 {
 	bool		found;
 
-	ls->scan->indexRelation = ls->real;
-	found = ls->graph ? la_graph_gettuple(ls, dir) :
-		ls->real->rd_indam->amgettuple(ls->scan, dir);
-	ls->scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, found = ls->graph ? la_graph_gettuple(ls, dir) :
+					ls->real->rd_indam->amgettuple(ls->scan, dir));
 	ls->last_dir = dir;
 	return found;
 }
@@ -352,9 +350,8 @@ shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	finish_scan(ls);
 	if (ls->feed.begin != NULL && la_tidsource_begin(ls, keys, nkeys))
 		return;
-	scan->indexRelation = ls->real;
-	ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys,
+													 orderbys, norderbys));
 	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 }
@@ -364,9 +361,7 @@ shim_parallelrescan(IndexScanDesc scan)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	scan->indexRelation = ls->real;
-	ls->real->rd_indam->amparallelrescan(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, ls->real->rd_indam->amparallelrescan(scan));
 }
 
 static void
@@ -379,9 +374,7 @@ shim_markpos(IndexScanDesc scan)
 		la_leaf_mark(ls);
 		return;
 	}
-	scan->indexRelation = ls->real;
-	ls->real->rd_indam->ammarkpos(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, ls->real->rd_indam->ammarkpos(scan));
 }
 
 static void
@@ -393,9 +386,7 @@ shim_restrpos(IndexScanDesc scan)
 	if (ls->active && la_leaf_restore(ls))
 		return;
 	Assert(!ls->active);
-	scan->indexRelation = ls->real;
-	ls->real->rd_indam->amrestrpos(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, ls->real->rd_indam->amrestrpos(scan));
 }
 
 /*

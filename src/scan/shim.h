@@ -81,6 +81,18 @@ typedef struct LaScan
 	MemoryContextCallback callback;
 } LaScan;
 
+/*
+ * Evaluate a call of the access method, which has to find the index in the
+ * descriptor.  An error leaves the index there, whose own functions are those to
+ * end the scan by.
+ */
+#define la_scan_call_am(ls, call) \
+	do { \
+		(ls)->scan->indexRelation = (ls)->real; \
+		call; \
+		(ls)->scan->indexRelation = &(ls)->shadow; \
+	} while (0)
+
 #define la_heap_fetch(ls)	((IndexFetchHeapData *) (ls)->scan->xs_heapfetch)
 
 /* shim.c */

@@ -63,11 +63,7 @@ la_tidsource_begin(LaScan *ls, ScanKey keys, int nkeys)
 
 	/* what is left of a scan of its own is the access method's to put away */
 	if (BTScanPosIsValid(so->currPos) || BTScanPosIsValid(so->markPos))
-	{
-		scan->indexRelation = ls->real;
-		ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0);
-		scan->indexRelation = &ls->shadow;
-	}
+		la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0));
 	else if (keys != NULL && nkeys > 0)
 		memmove(scan->keyData, keys, nkeys * sizeof(ScanKeyData));
 	ls->fed = true;
@@ -99,9 +95,7 @@ end_feeding(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 	IndexScanDesc scan = ls->scan;
 
 	scan->kill_prior_tuple = false;
-	scan->indexRelation = ls->real;
-	ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0));
 	/* the access method counts its own */
 	ls->fed_uncounted = false;
 	la_count_index_search(scan, -1);
