@@ -59,7 +59,6 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "scan/graph.h"
-#include "window/issue.h"
 
 #define DISTANCE_PROC		1
 #define PAGE_ID				0xFF90
@@ -109,7 +108,7 @@ typedef struct Candidate
 	ItemPointerData elements[MAX_NEIGHBORS];
 } Candidate;
 
-struct LaGraph
+typedef struct GraphSearch
 {
 	LaScan	   *ls;
 
@@ -132,16 +131,13 @@ struct LaGraph
 
 	BlockNumber *recent;		/* pages advised or visited */
 	MemoryContext context;		/* of the candidates */
-};
+} GraphSearch;
 
 /* the scan whose access method is running, and what we replaced */
-static LaGraph *running = NULL;
+static GraphSearch *running = NULL;
 static PGFunction original = NULL;
 
-/* ------------------------------------------------------------------
- *		Two heaps
- * ------------------------------------------------------------------
- */
+/* ---- Two heaps ----------------------------------------------------------- */
 
 /* The farthest first. */
 static int
@@ -167,7 +163,7 @@ compare_waiting(Datum a, Datum b, void *arg)
  * Is an element at this distance among the ef nearest so far?  Then remember it.
  */
 static bool
-add_best(LaGraph *g, double distance)
+add_best(GraphSearch *g, double distance)
 {
 	if (g->best->bh_size < g->ef)
 		binaryheap_add(g->best, Float8GetDatum(distance));
@@ -179,15 +175,12 @@ add_best(LaGraph *g, double distance)
 }
 
 static Candidate *
-nearest_waiting(LaGraph *g)
+nearest_waiting(GraphSearch *g)
 {
 	return (Candidate *) DatumGetPointer(binaryheap_first(g->waiting));
 }
 
-/* ------------------------------------------------------------------
- *		Pages
- * ------------------------------------------------------------------
- */
+/* ---- Pages --------------------------------------------------------------- */
 
 /*
  * The item at an offset of a page of the graph, and its length; NULL if there is
@@ -239,7 +232,7 @@ copy_neighbors(Candidate *c, Page page)
 }
 
 static bool
-is_recent(LaGraph *g, BlockNumber block)
+is_recent(GraphSearch *g, BlockNumber block)
 {
 	BlockNumber *slot = &g->recent[block % RECENT_SLOTS];
 	bool		found = *slot == block;
@@ -249,10 +242,10 @@ is_recent(LaGraph *g, BlockNumber block)
 }
 
 static void
-advise(LaGraph *g, BlockNumber block)
+advise(GraphSearch *g, BlockNumber block)
 {
 	if (!is_recent(g, block))
-		(void) la_shim_issue_index_page(g->ls, block);
+		la_scan_issue_index_page(g->ls, block);
 }
 
 /*
@@ -260,7 +253,7 @@ advise(LaGraph *g, BlockNumber block)
  * if that is not cached yet.
  */
 static void
-advise_neighbors(LaGraph *g, Candidate *c)
+advise_neighbors(GraphSearch *g, Candidate *c)
 {
 	if (c->n < 0)
 	{
@@ -280,16 +273,13 @@ advise_neighbors(LaGraph *g, Candidate *c)
 		advise(g, ItemPointerGetBlockNumber(&c->elements[i]));
 }
 
-/* ------------------------------------------------------------------
- *		The search as seen from its distances
- * ------------------------------------------------------------------
- */
+/* ---- The search as seen from its distances ------------------------------- */
 
 /*
  * What a search that waits needs; others do without.
  */
 static void
-arm(LaGraph *g)
+arm(GraphSearch *g)
 {
 	LaScan	   *ls = g->ls;
 	MemoryContext old;
@@ -313,7 +303,7 @@ arm(LaGraph *g)
  * Has the search waited often enough?
  */
 static bool
-has_evidence(LaGraph *g)
+has_evidence(GraphSearch *g)
 {
 	const LaPolicyConfig *config = &g->ls->policy.config;
 	int64		reads = la_issue_blocks_read();
@@ -345,7 +335,7 @@ has_evidence(LaGraph *g)
  * A distance is asked for of this element: who named it has been expanded.
  */
 static void
-mark_expanded(LaGraph *g, ItemPointer element)
+mark_expanded(GraphSearch *g, ItemPointer element)
 {
 	for (int a = 0; a < g->nahead; a++)
 	{
@@ -366,7 +356,7 @@ mark_expanded(LaGraph *g, ItemPointer element)
  * this distance from the query.
  */
 static void
-see_element(LaGraph *g, const char *vector, double distance)
+see_element(GraphSearch *g, const char *vector, double distance)
 {
 	Buffer		buffer = (vector - BufferBlocks) / BLCKSZ + 1;
 	Page		page = BufferGetPage(buffer);
@@ -407,7 +397,7 @@ see_element(LaGraph *g, const char *vector, double distance)
  * Keep the neighbors of the nearest candidates on their way.
  */
 static void
-look_ahead(LaGraph *g)
+look_ahead(GraphSearch *g)
 {
 	/* a nearer one has come: what was advised may never be wanted */
 	if (g->nahead > 0 && g->nahead >= g->mostahead &&
@@ -447,7 +437,7 @@ static Datum
 graph_distance(PG_FUNCTION_ARGS)
 {
 	Datum		result = original(fcinfo);
-	LaGraph    *g = running;
+	GraphSearch *g = running;
 	const char *vector;
 
 	if (g == NULL || PG_NARGS() < 2 || !has_evidence(g))
@@ -463,7 +453,7 @@ graph_distance(PG_FUNCTION_ARGS)
 
 /* Another search begins. */
 static void
-restart(LaGraph *g)
+restart(GraphSearch *g)
 {
 	if (g->armed)
 	{
@@ -480,14 +470,14 @@ restart(LaGraph *g)
 }
 
 /*
- * amgettuple of the real access method, under our eyes.
+ * Call amgettuple, and see the distances that it computes.
  */
-bool
-la_graph_gettuple(LaScan *ls, ScanDirection dir)
+static bool
+graph_gettuple(LaScan *ls, ScanDirection dir)
 {
-	LaGraph    *g = ls->graph;
+	GraphSearch *g = ls->watch.state;
 	FmgrInfo   *distance = index_getprocinfo(ls->real, 1, DISTANCE_PROC);
-	LaGraph    *outer = running;
+	GraphSearch *outer = running;
 	PGFunction	outer_original = original;
 	bool		found;
 
@@ -512,33 +502,40 @@ la_graph_gettuple(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * May the access method be run ahead to the row after nrows ones?  An iterative
- * scan searches again when its rows are used up.  Stock would do that only if
- * more were wanted, and it is expensive; the first search returns ef_search rows
- * at least, but for elements being deleted.
+ * An iterative scan searches again when its rows are used up.  Stock would do that
+ * only if more were wanted, and it is expensive; the first search returns ef_search
+ * rows at least, but for elements being deleted.
  */
-bool
-la_graph_may_run_ahead(const LaGraph *g, uint64 nrows)
+static bool
+graph_may_run_ahead(LaScan *ls, uint64 nrows)
 {
+	const GraphSearch *g = ls->watch.state;
+
 	return !g->iterative || nrows < (uint64) g->ef;
 }
 
+static const LaScanOps graph_ops = {
+	.gettuple = graph_gettuple,
+	.may_run_ahead = graph_may_run_ahead
+};
+
 /*
- * Returns NULL if there is nothing to watch.
+ * Watch the scan's searches, if looking ahead can help them.
  */
-LaGraph *
-la_graph_create(LaScan *ls)
+void
+la_graph_watch(LaScan *ls)
 {
 	const char *ef = GetConfigOption("hnsw.ef_search", true, false);
 	const char *iterative = GetConfigOption("hnsw.iterative_scan", true, false);
-	LaGraph    *g;
+	GraphSearch *g;
 
 	if (!ls->policy.config.advice_works || la_direct_io() ||
 		RelationUsesLocalBuffers(ls->real))
-		return NULL;
-	g = MemoryContextAllocZero(ls->context, sizeof(LaGraph));
+		return;
+	g = MemoryContextAllocZero(ls->context, sizeof(GraphSearch));
 	g->ls = ls;
 	g->iterative = iterative != NULL && strcmp(iterative, "off") != 0;
 	g->ef = ef ? Min(Max(atoi(ef), 1), EF_SEARCH_MOST) : EF_SEARCH_DEFAULT;
-	return g;
+	ls->watch.ops = &graph_ops;
+	ls->watch.state = g;
 }

@@ -61,6 +61,7 @@
 #include "scan/leafbatch.h"
 #include "scan/scan.h"
 #include "scan/shim.h"
+#include "scan/tidsource.h"
 #include "window/issue.h"
 
 static LaNodeKind index_scans;
@@ -348,12 +349,9 @@ feed_index_scan(PlanState *ps, const LaTidSource *feed)
 		if (ls == NULL)
 			return false;
 		if (!la_enable_index_scan)
-			la_shim_only_feed(ls);
+			la_shim_disable_lookahead(ls);
 	}
-	if (ls->method != NULL)
-		return false;
-	ls->feed = *feed;
-	return true;
+	return la_tidsource_set(ls, feed);
 }
 
 static const LaCounters *
