@@ -78,6 +78,13 @@ la_shim_of(IndexScanDesc scan)
 	return (LaScan *) scan->indexRelation;
 }
 
+/* Out of line, since its callers are the fast path. */
+static pg_noinline bool
+am_gettuple(LaScan *ls, ScanDirection dir)
+{
+	return la_scan_am_gettuple(ls, dir);
+}
+
 /*
  * The next row of a passive btree scan.  Where it is on the leaf page that nbtree
  * stands on, we take the step that _bt_next would take; so a scan that is observed
@@ -91,7 +98,7 @@ next_btree_row(LaScan *ls, ScanDirection dir)
 	BTScanPosItem *item;
 
 	if (scan->kill_prior_tuple || !BTScanPosIsValid(so->currPos))
-		return la_scan_am_gettuple(ls, dir);
+		return am_gettuple(ls, dir);
 	if (ScanDirectionIsForward(dir) &&
 		so->currPos.itemIndex < so->currPos.lastItem)
 		item = &so->currPos.items[++so->currPos.itemIndex];
@@ -99,7 +106,7 @@ next_btree_row(LaScan *ls, ScanDirection dir)
 			 so->currPos.itemIndex > so->currPos.firstItem)
 		item = &so->currPos.items[--so->currPos.itemIndex];
 	else
-		return la_scan_am_gettuple(ls, dir);
+		return am_gettuple(ls, dir);
 
 	ls->last_dir = dir;
 	scan->xs_recheck = false;
@@ -113,7 +120,7 @@ static inline bool
 next_row(LaScan *ls, ScanDirection dir)
 {
 	return ls->ahead.ops == &la_leaf_ops ? next_btree_row(ls, dir) :
-		la_scan_am_gettuple(ls, dir);
+		am_gettuple(ls, dir);
 }
 
 /*
@@ -192,7 +199,7 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 	}
 
 	/* leaf pages read here count for the next visit: no harm */
-	found = btree ? next_btree_row(ls, dir) : la_scan_am_gettuple(ls, dir);
+	found = btree ? next_btree_row(ls, dir) : am_gettuple(ls, dir);
 	ls->ended = !found;
 	return found;
 }
