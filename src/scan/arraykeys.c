@@ -2,27 +2,25 @@
  * arraykeys.c
  *	  Leaf pages that the next elements of an IN list will need (nbtree).
  *
- * Where the values of "column = ANY (array)" lie scattered, each of them costs a
- * descent that ends in a leaf page which no other page links to.  But the array
- * names the values to come.  So before the access method is run ahead to the
- * next leaf page, the inner pages are searched for elements further on, down to
- * the downlink, and the read of the leaf page that it names is started.
+ * Where the values of "column = ANY (array)" lie scattered, each of them costs a descent that ends
+ * in a leaf page which no other page links to.  But the array names the values to come.  So before
+ * the access method is run ahead to the next leaf page, the inner pages are searched for elements
+ * further on, down to the downlink, and the read of the leaf page that it names is started.
  *
  *		elements   17  23  |42|  99  105  230  ...
  *				   done		^	 |<- ahead ->|
  *						 nbtree	   downlinks searched, leaf pages issued
  *
- * Several arrays, and equality keys between them, count as one array of their
- * combinations in the order of the scan (the last array turns fastest), as long
- * as they are keys of the index's first columns.  A column without such a key,
- * or with a skip array of 18, ends that prefix.
+ * Several arrays, and equality keys between them, count as one array of their combinations in the
+ * order of the scan (the last array turns fastest), as long as they are keys of the index's first
+ * columns.  A column without such a key, or with a skip array of 18, ends that prefix.
  *
- * Where an inner page is not cached, its read is started instead, and the search is
- * deferred until the element is half as far away.  So the only waits are for pages
- * that the access method would have waited for.
+ * Where an inner page is not cached, its read is started instead, and the search is deferred until
+ * the element is half as far away.  So the only waits are for pages that the access method would
+ * have waited for.
  *
- * All of it is a hint, given by btree/descent.c: splits that happen meanwhile make
- * it useless, nothing else.
+ * All of it is a hint, given by btree/descent.c: splits that happen meanwhile make it useless,
+ * nothing else.
  *
  * src/scan/arraykeys.c
  */
@@ -38,7 +36,7 @@
 #include "scan/leafbatch.h"
 
 #define MAX_COMBINATIONS	((int64) 1 << 40)
-#define MAX_DEFERRED		64	/* a power of 2 */
+#define MAX_DEFERRED		64	/* searches, a power of 2 */
 
 struct LaArrayKeys
 {
@@ -62,29 +60,22 @@ own_bytes(void)
 	return sizeof(LaArrayKeys) + la_descent_size();
 }
 
-/* The array of the scan's key number i, or -1. */
-static int
-array_of(BTScanOpaque so, int i)
+/* Add the key of the next column to the prefix.  Returns false if it does not fit. */
+static bool
+add_column(LaArrayKeys *ak, BTScanOpaque so, ScanKey keys, int which)
 {
+	ScanKey		key = &keys[which];
+	int			column = la_descent_columns(ak->descent);
 	int			array = -1;
+	int64		nelems = 1;
 
 	for (int a = 0; a < so->numArrayKeys; a++)
 	{
-		if (so->arrayKeys[a].scan_key == i)
+		if (so->arrayKeys[a].scan_key == which)
 			array = a;
 	}
-	return array;
-}
-
-/*
- * Add the key of the next column to the prefix.  Returns false if it does not fit.
- */
-static bool
-add_column(LaArrayKeys *ak, BTScanOpaque so, ScanKey key, int array)
-{
-	int			column = la_descent_columns(ak->descent);
-	int64		nelems = array >= 0 ? so->arrayKeys[array].num_elems : 1;
-
+	if (array >= 0)
+		nelems = so->arrayKeys[array].num_elems;
 	if (key->sk_attno != column + 1 ||
 		key->sk_strategy != BTEqualStrategyNumber ||
 		(key->sk_flags & (SK_ISNULL | SK_ROW_HEADER | SK_SEARCHNULL |
@@ -103,9 +94,7 @@ add_column(LaArrayKeys *ak, BTScanOpaque so, ScanKey key, int array)
 	return true;
 }
 
-/*
- * Returns NULL if the scan has no array to look ahead in.
- */
+/* Returns NULL if the scan has no array to look ahead in. */
 LaArrayKeys *
 la_arraykeys_create(LaScan *ls)
 {
@@ -123,14 +112,12 @@ la_arraykeys_create(LaScan *ls)
 	la_budget_take(&ls->budget, own_bytes());
 	ak = palloc0(sizeof(LaArrayKeys));
 	ak->ls = ls;
-	ak->descent = la_descent_create(ls->real, ls->scan->heapRelation,
-									LA_DESCENT_ALL);
+	ak->descent = la_descent_create(ls->real, ls->scan->heapRelation, LA_DESCENT_ALL);
 	ak->total = 1;
 	for (int i = 0; i < nkeys; i++)
 	{
-		/* of a column's keys, the first one counts */
-		if (keys[i].sk_attno > la_descent_columns(ak->descent) &&
-			!add_column(ak, so, &keys[i], array_of(so, i)))
+		/* of several keys of a column, the first one counts */
+		if (keys[i].sk_attno > la_descent_columns(ak->descent) && !add_column(ak, so, keys, i))
 			break;
 	}
 	MemoryContextSwitchTo(old);
@@ -183,41 +170,25 @@ set_combination(LaArrayKeys *ak, int64 n, ScanDirection dir)
 	}
 }
 
-static void
-issue_leaf(LaArrayKeys *ak, BlockNumber leaf)
-{
-	if (leaf == ak->last_leaf)
-		return;
-	ak->last_leaf = leaf;
-	la_scan_issue_index_page(ak->ls, leaf);
-}
-
 /*
- * Search the inner pages for the combination that was set, and issue its leaf page.
- * Returns false if that would mean to wait for an inner page, whose read was started
- * instead.
+ * Search the inner pages for the combination that was set, and issue its leaf page.  Returns
+ * false if that would mean to wait for an inner page, whose read was started instead.
  */
 static bool
 search(LaArrayKeys *ak, bool may_wait)
 {
 	BlockNumber leaf;
+	LaDescentResult result = la_descent_find_leaf(ak->descent, may_wait, &leaf);
 
-	switch (la_descent_find_leaf(ak->descent, may_wait, &leaf))
+	if (result == LA_DESCENT_FOUND && leaf != ak->last_leaf)
 	{
-		case LA_DESCENT_FOUND:
-			issue_leaf(ak, leaf);
-			return true;
-		case LA_DESCENT_PENDING:
-			return false;
-		case LA_DESCENT_NOTHING:
-			break;
+		ak->last_leaf = leaf;
+		la_scan_issue_index_page(ak->ls, leaf);
 	}
-	return true;
+	return result != LA_DESCENT_PENDING;
 }
 
-/*
- * The access method is about to be run ahead: search for what comes after that.
- */
+/* The access method is about to be run ahead: search for what comes after that. */
 void
 la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 rows_wanted)
 {

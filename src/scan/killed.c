@@ -2,10 +2,10 @@
  * killed.c
  *	  Index entries that are reported dead after the access method has left them.
  *
- * The executor reports an entry dead when it asks for the row after it.  The access
- * method has been run ahead by then, so the report is not about the entry that it
- * stands on.  Reports are collected for one index page at a time, and applied by a
- * function of method.c before one of another page comes.
+ * The executor reports an entry dead when it asks for the row after it.  The access method has
+ * been run ahead by then, so the report is not about the entry that it stands on.  Reports are
+ * collected for one index page at a time, and applied by a function of method.c before one of
+ * another page comes.
  *
  * src/scan/killed.c
  */
@@ -17,9 +17,7 @@
 
 #include "scan/killed.h"
 
-/*
- * Mark the entries that were collected.
- */
+/* Mark the entries that were collected. */
 void
 la_killed_apply(LaScan *ls, LaKilledItems *killed)
 {
@@ -30,9 +28,7 @@ la_killed_apply(LaScan *ls, LaKilledItems *killed)
 	killed->n = 0;
 }
 
-/*
- * Collect an entry.
- */
+/* Collect an entry. */
 void
 la_killed_add(LaScan *ls, LaKilledItems *killed, const LaIndexEntry *entry)
 {
@@ -49,9 +45,7 @@ la_killed_add(LaScan *ls, LaKilledItems *killed, const LaIndexEntry *entry)
 		killed->entries[killed->n++] = *entry;
 }
 
-/*
- * No entry is left that could be reported: pages need not stay pinned.
- */
+/* No entry is left that could be reported: pages need not stay pinned. */
 void
 la_killed_unpin(LaKilledItems *killed)
 {

@@ -2,11 +2,10 @@
  * leaf.c
  *	  Index leaf pages read ahead of the scan, as a ring of batches (nbtree).
  *
- * nbtree reads the matching items of a leaf page at once, into
- * BTScanOpaque->currPos, and returns them one by one.  A batch is a copy of
- * currPos.  With currPos.itemIndex at its last item, the next call of the real
- * btgettuple steps to the next leaf page: so the access method runs ahead a page
- * at a time, and the rows are returned from the batches.
+ * nbtree reads the matching items of a leaf page at once, into BTScanOpaque->currPos, and returns
+ * them one by one.  A batch is a copy of currPos.  With currPos.itemIndex at the last item, the
+ * next call of btgettuple steps to the next leaf page: so nbtree runs ahead a page at a time, and
+ * rows are returned from the batches.
  *
  *		 head (consumer)							 tail - 1
  *		+-----------+-----------+-----------+-----------+
@@ -15,43 +14,39 @@
  *		+-----------+-----------+----|------+-----------+	at its last item
  *								  foreseen (the window's producer)
  *
- * A batch holds what currPos held: items, page number, links, LSN, and, when
- * nbtree keeps the page pinned (index-only scans, unlogged and temporary
- * indexes), a pin of its own.  Those pins keep VACUUM from removing what the
- * batch points to until its rows are returned, exactly as nbtree's one pin does;
- * at most MAX_PINNED batches hold one, and no more than the budget of pins allows.
+ * A batch has what currPos had: items, page number, links, LSN, and, when nbtree keeps the page
+ * pinned (index-only scans, unlogged and temporary indexes), a pin of its own.  Those pins keep
+ * VACUUM from removing what the batch points to until its rows are returned, exactly as nbtree's
+ * one pin does; at most MAX_PINNED batches hold one, and no more than the budget of pins allows.
  *
  * Behaviours:
- *	BEGIN		The page in currPos becomes the first batch; killed items and the
- *				mark move from nbtree's state into ours.
- *	KILLED		An entry that the executor reports dead is remembered in the batch
- *				that it came from.  When the batch is left, _bt_killitems is called
- *				on a copy of the scan state that holds this batch, and applies its
- *				own rule: pinned since it was read, or the page's LSN unchanged.
- *	MARK		A mark is a batch and an item.  A marked batch that is left is kept
- *				aside.  Restoring within the current batch moves the item; for
- *				another one, look-ahead ends first (END), and nbtree restores.
- *	END			The mark is put back into nbtree's state.  Where the scan has been
- *				read to its end, nbtree is already there.  Otherwise the consumer's
- *				batch and item are put into currPos, as btrestrpos puts a mark
- *				there.
- *	TURN		A scan whose direction changes (scrollable cursors) ends, too.
- *	DISARMED	When the policy has disarmed, batches are used up and none is read
- *				ahead; at the end of the last one nbtree stands there and goes on.
- *	ARRAYS		Array keys ("= ANY", skip scan).  Until 16, each combination of
- *				elements is a primitive scan of its own: a batch keeps the elements'
- *				indexes.  From 17 on, nbtree restores a mark by starting the arrays
- *				again in the scan's direction and lets the next page set them; we do
- *				the same, in the direction that the next page will be read in
- *				(la_leafbatch_turn_array_keys).  A page after which another primitive
- *				scan is due must not look like the scan's end: its copy gets
- *				moreRight (moreLeft), as in _bt_steppage.
- *	SERIALIZABLE	Reading a leaf page takes a predicate lock.  No page is read that
- *				stock would not have read by then: look-ahead ends at the current
- *				page.
+ *	BEGIN		The page in currPos becomes the first batch; killed items and the mark move from
+ *				nbtree's state into ours.
+ *	KILLED		An entry that the executor reports dead is remembered in the batch that it came
+ *				from.  When the batch is left, _bt_killitems is called on a copy of the scan state
+ *				that has this batch, and applies its own rule: pinned since it was read, or the
+ *				page's LSN unchanged.
+ *	MARK		A mark is a batch and an item.  A marked batch that is left is kept aside.
+ *				Restoring within the current batch moves the item; for another batch, look-ahead
+ *				ends first (END), and nbtree restores.
+ *	END			The mark is put back into nbtree's state.  Where the scan has been read to its end,
+ *				nbtree is already there.  Otherwise the consumer's batch and item are put into
+ *				currPos, as btrestrpos puts a mark there.
+ *	TURN		Where the direction changes (scrollable cursors), look-ahead ends, too.
+ *	DISARMED	When the policy has disarmed, batches are used up and none is read ahead; at the
+ *				end of the last one nbtree stands there and goes on.
+ *	ARRAYS		Array keys ("= ANY", skip scan).  Until 16, each combination of elements is a
+ *				primitive scan of its own: a batch has the elements' indexes.  From 17 on, nbtree
+ *				restores a mark by starting the arrays again in the scan's direction and lets the
+ *				next page set them; we do the same, in the direction that the next page will be
+ *				read in (la_leafbatch_turn_array_keys).  A page after which another primitive scan
+ *				is due must not look like the scan's end: its copy gets moreRight (moreLeft), as in
+ *				_bt_steppage.
+ *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
+ *				that stock would not have read by then: look-ahead ends at the current page.
  *	LIMIT		No more items are foreseen than rows can still be wanted.
- *	PARALLEL	A page read ahead is one that other workers do not get, so a worker
- *				keeps at most PARALLEL_BATCHES.
+ *	PARALLEL	A page read ahead is one that other workers do not get, so a worker keeps at most
+ *				PARALLEL_BATCHES.
  *
  * src/scan/leaf.c
  */
@@ -88,7 +83,7 @@ typedef struct LeafRing
 	LaLeafBatchPool pool;
 	ScanDirection dir;
 	bool		read_to_end;	/* nbtree has no more pages */
-	bool		fetch_first;	/* begin found the first row of the scan */
+	bool		fetch_first;	/* the first row was found by leaf_begin() */
 
 	uint64		head;			/* consumer's batch */
 	uint64		tail;			/* next batch to be read */
@@ -97,11 +92,11 @@ typedef struct LeafRing
 
 	Position	foreseen;		/* next item for the window */
 	BlockNumber foreseen_block; /* heap block foreseen last */
-	int64		nforeseen;		/* items, counted like nconsumed */
+	int64		nforeseen;		/* items foreseen, and returned */
 	int64		nconsumed;
 
 	bool		marked;
-	Position	mark;			/* valid unless kept */
+	Position	mark;			/* of a kept batch, the item only */
 	LaLeafBatch *kept;			/* the marked batch, once it left the ring */
 
 	LaArrayKeys *arraykeys;		/* NULL: nothing to look ahead in */
@@ -117,10 +112,7 @@ static void foresee_restart(void *arg);
 
 /* ---- Batches ------------------------------------------------------------- */
 
-/*
- * Copy so->currPos as the newest batch, and make the real access method step
- * off that page when it is called next.
- */
+/* Copy so->currPos as the newest batch, and have nbtree leave that page when it is called next. */
 static LaLeafBatch *
 push_current_page(LeafRing *ring)
 {
@@ -137,15 +129,14 @@ push_current_page(LeafRing *ring)
 	la_leafbatch_save_array_keys(&ring->pool, b, false);
 	batch_of(ring, ring->tail) = b;
 	ring->tail++;
-	so->currPos.itemIndex = forward ? so->currPos.lastItem :
-		so->currPos.firstItem;
+	so->currPos.itemIndex = forward ? so->currPos.lastItem : so->currPos.firstItem;
 	return b;
 }
 
 /*
- * Start the read of the leaf page after the one in currPos.  Where it is the
- * next block of the file, as in an index that was just built, the kernel's
- * read-ahead is on its way, and advice would keep it from setting in.
+ * Start the read of the leaf page after the one in currPos; but not if it is the next block of
+ * the file, as in an index that was just built: advice would keep the kernel's own read-ahead
+ * from setting in.
  */
 static void
 issue_next_leaf(LeafRing *ring)
@@ -167,8 +158,8 @@ issue_next_leaf(LeafRing *ring)
 }
 
 /*
- * Let the real access method load the next leaf page.  The consumer may always
- * ask for it; look-ahead is subject to limits.
+ * Have nbtree read the next leaf page.  The consumer may always ask for it; look-ahead is subject
+ * to may_read_ahead().
  */
 static bool
 read_leaf(LeafRing *ring)
@@ -179,8 +170,7 @@ read_leaf(LeafRing *ring)
 	if (ring->read_to_end)
 		return false;
 	if (ring->arraykeys && ls->policy.state == LA_ARMED && ls->policy.io)
-		la_arraykeys_advance(ring->arraykeys, ring->dir,
-							 la_scan_rows_wanted(ls, ring->dir));
+		la_arraykeys_advance(ring->arraykeys, ring->dir, la_scan_rows_wanted(ls, ring->dir));
 	ls->scan->kill_prior_tuple = false;
 	if (!la_scan_am_gettuple(ls, ring->dir))
 	{
@@ -211,8 +201,7 @@ may_read_ahead(LeafRing *ring)
 	}
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_BATCHES);
-	return nbatches < most &&
-		la_budget_has(&ls->budget, la_leafbatch_most_bytes(&ring->pool));
+	return nbatches < most && la_budget_has(&ls->budget, la_leafbatch_most_bytes(&ring->pool));
 }
 
 /* ---- Beginning, ending, moving ------------------------------------------- */
@@ -311,8 +300,8 @@ own_bytes(LaScan *ls)
 }
 
 /*
- * May the position be taken over now?  Either the scan has not started, or the
- * current page was read in the direction that is wanted.
+ * May the position be taken over now?  Either the scan has not started, or the current page was
+ * read in the direction that is wanted.
  */
 static bool
 leaf_may_begin(LaScan *ls, ScanDirection dir)
@@ -323,8 +312,7 @@ leaf_may_begin(LaScan *ls, ScanDirection dir)
 		return false;
 	if (ls->ahead.state == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
 		return false;
-	return !BTScanPosIsValid(so->currPos) ||
-		(la_bt_was_read_in(so, dir) && ls->last_dir == dir);
+	return !BTScanPosIsValid(so->currPos) || (la_bt_was_read_in(so, dir) && ls->last_dir == dir);
 }
 
 static LeafRing *
@@ -346,8 +334,8 @@ create(LaScan *ls)
 }
 
 /*
- * A scan that has come to its end, and was never repeated, is not likely to be:
- * so that a query over many partitions need not keep the memory of them all.
+ * Free all memory, at the end of a scan that was never repeated: it is not likely to be, and a
+ * query over many partitions need not keep the memory of them all.
  */
 static void
 release(LaScan *ls)
@@ -365,9 +353,7 @@ release(LaScan *ls)
 	ls->ahead.state = NULL;
 }
 
-/*
- * BEGIN.  A scan that has not started finds its first row here.
- */
+/* BEGIN.  A scan that has not started finds its first row here. */
 static bool
 leaf_begin(LaScan *ls, ScanDirection dir)
 {
@@ -421,8 +407,7 @@ static bool
 heap_needed(LeafRing *ring, LaLeafBatch *b, int item)
 {
 	return b->heap == NULL ||
-		la_heapvisit_is_known_needed(ring->ls, &b->pos->items[item].heapTid,
-									 &b->heap[item]);
+		la_heapvisit_is_known_needed(ring->ls, &b->pos->items[item].heapTid, &b->heap[item]);
 }
 
 static bool
@@ -435,14 +420,10 @@ outside(LeafRing *ring, const LaLeafBatch *b, int item)
 static int
 first_item(LeafRing *ring, const LaLeafBatch *b)
 {
-	return ScanDirectionIsForward(ring->dir) ? b->pos->firstItem :
-		b->pos->lastItem;
+	return ScanDirectionIsForward(ring->dir) ? b->pos->firstItem : b->pos->lastItem;
 }
 
-/*
- * The next visit to foresee: the next item whose heap block differs from that of the
- * item before it.
- */
+/* The next visit to foresee: an item whose heap block differs from that of the one before. */
 static bool
 foresee_visit(void *arg, LaForeseen *visit)
 {
@@ -468,8 +449,7 @@ foresee_visit(void *arg, LaForeseen *visit)
 		{
 			ring->foreseen.batch++;
 			if (ring->foreseen.batch < ring->tail)
-				ring->foreseen.item =
-					first_item(ring, batch_of(ring, ring->foreseen.batch));
+				ring->foreseen.item = first_item(ring, batch_of(ring, ring->foreseen.batch));
 			continue;
 		}
 
@@ -501,8 +481,8 @@ foresee_restart(void *arg)
 /* ---- The consumer -------------------------------------------------------- */
 
 /*
- * The row at the consumer's position, whose heap block is made the current one
- * first (RESULTS_LAST in shim.c).
+ * The row at the consumer's position, whose heap block is made the current one first (WRITE_LAST
+ * in shim.c).
  */
 static bool
 return_item(LeafRing *ring)
@@ -528,19 +508,17 @@ return_item(LeafRing *ring)
 }
 
 /*
- * The consumer has used up the head batch.  Go to the next one; false if the
- * position is nbtree's again, which may have more rows (DISARMED) or not.
+ * The consumer has used up the head batch.  Go to the next one; false if the position is
+ * nbtree's again, which may have more rows (DISARMED) or not.
  */
 static bool
 next_batch(LeafRing *ring)
 {
-	if (ring->head + 1 == ring->tail)
+	if (ring->head + 1 == ring->tail &&
+		(ring->ls->policy.state != LA_ARMED || !read_leaf(ring)))
 	{
-		if (ring->ls->policy.state != LA_ARMED || !read_leaf(ring))
-		{
-			end_lookahead(ring);
-			return false;
-		}
+		end_lookahead(ring);
+		return false;
 	}
 	pop_batch(ring);
 	ring->item = first_item(ring, batch_of(ring, ring->head));
@@ -577,8 +555,7 @@ leaf_gettuple(LaScan *ls, ScanDirection dir)
 	ring->item += step(ring);
 	if (outside(ring, b, ring->item) && !next_batch(ring))
 	{
-		bool		read_to_end = ring->read_to_end;
-		bool		found = !read_to_end && la_scan_am_gettuple(ls, dir);
+		bool		found = !ring->read_to_end && la_scan_am_gettuple(ls, dir);
 
 		ls->seen_reads = la_issue_blocks_read();
 		if (!found)

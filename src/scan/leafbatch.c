@@ -2,19 +2,17 @@
  * leafbatch.c
  *	  One index leaf page that was read ahead, and nbtree's state for it.
  *
- * A batch is a copy of BTScanOpaque->currPos as nbtree left it after reading a
- * leaf page: items, page number, links, LSN and, if nbtree holds one, a pin.
- * leaf.c keeps them in a ring; its behaviours are cited here.  This file moves state
- * between nbtree and batches: it makes and frees them, has killed items marked
- * (KILLED), puts positions and marks back into nbtree's state (MARK, END), and keeps
- * the array keys right (ARRAYS).
+ * A batch is a copy of BTScanOpaque->currPos as nbtree left it after reading a leaf page: items,
+ * page number, links, LSN and, if nbtree holds one, a pin.  leaf.c keeps them in a ring; its
+ * behaviours are cited here.  This file moves state between nbtree and batches: it makes and frees
+ * them, has killed items marked (KILLED), puts positions and marks back into nbtree's state (MARK,
+ * END), and keeps the array keys right (ARRAYS).
  *
  * Invariants:
- *	- a batch with a valid pos->buf owns one pin of it, which is counted in the scan's
- *	  budget, until la_leafbatch_free;
- *	- killed[] names items of this batch only, and is applied with this batch's
- *	  position in place, so that _bt_killitems sees the page number, LSN and pin
- *	  that belong to them;
+ *	- a batch with a valid pos->buf owns one pin of it, which is counted in the scan's budget,
+ *	  until la_leafbatch_free;
+ *	- killed[] names items of this batch only, and is applied with this batch's position in place,
+ *	  so that _bt_killitems sees the page number, LSN and pin that belong to them;
  *	- a position that is put back into nbtree's state gets a pin of its own.
  *
  * src/scan/leafbatch.c
@@ -29,10 +27,7 @@
 #include "scan/heapvisit.h"
 #include "scan/leafbatch.h"
 
-/*
- * How many items of its current leaf page has a scan taken, before or without a
- * shim?
- */
+/* How many items of its current leaf page has a scan taken, before or without a shim? */
 int
 la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir)
 {
@@ -55,9 +50,7 @@ la_leafbatch_most_bytes(const LaLeafBatchPool *pool)
 	return bytes;
 }
 
-/*
- * Take what a batch needs from the budget, but for its few bytes of array elements.
- */
+/* Take what a batch needs from the budget, but for its few bytes of array elements. */
 static void
 account(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
@@ -91,9 +84,7 @@ free_memory(LaLeafBatchPool *pool, LaLeafBatch *b)
 	pfree(b);
 }
 
-/*
- * The pin of a batch's page is the batch's own.
- */
+/* Count a pin that is the batch's own from now on. */
 void
 la_leafbatch_own_pin(LaLeafBatchPool *pool)
 {
@@ -106,8 +97,7 @@ la_leafbatch_free(LaLeafBatchPool *pool, LaLeafBatch *b)
 	if (BufferIsValid(b->pos->buf))
 	{
 		ReleaseBuffer(b->pos->buf);
-		la_budget_return_pin(&pool->ls->budget,
-							 RelationUsesLocalBuffers(pool->ls->real));
+		la_budget_return_pin(&pool->ls->budget, RelationUsesLocalBuffers(pool->ls->real));
 	}
 	b->pos->buf = InvalidBuffer;
 	b->nkilled = 0;
@@ -129,9 +119,7 @@ la_leafbatch_free_spare(LaLeafBatchPool *pool)
 	pool->kill_state = NULL;
 }
 
-/*
- * Make a batch of a position of nbtree's.  The caller cares for the pin.
- */
+/* Make a batch of a position of nbtree's.  The pin is the caller's business. */
 LaLeafBatch *
 la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 {
@@ -171,9 +159,8 @@ la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 #ifdef LA_BT_ARRAYS_IN_SCAN
 
 /*
- * The state of the array keys that belongs to a batch, or to nbtree's mark.  Here
- * that is only whether nbtree will go on, by a descent, where the page has no
- * successor.
+ * Keep with a batch the state of the array keys that belongs to it, or to nbtree's mark.  Here
+ * that is only whether nbtree goes on by a descent where the page has no successor.
  */
 void
 la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark)
@@ -204,17 +191,15 @@ restore_array_keys(LaScan *ls, LaLeafBatch *b, ScanDirection dir)
 }
 
 /*
- * After la_leafbatch_restore_position() the array keys stand at their first elements
- * in the direction that was expected.  If the scan turns before it has left that
- * page, they have to stand at the other end.
+ * After restore_array_keys() the arrays stand at their first elements in the direction that was
+ * expected.  If the scan turns before it has left that page, they have to stand at the other end.
  */
 void
 la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
 {
 	BTScanOpaque so = la_bt_opaque(ls);
 
-	if (!BTScanPosIsValid(so->currPos) ||
-		so->currPos.currPage != ls->moved_page)
+	if (!BTScanPosIsValid(so->currPos) || so->currPos.currPage != ls->moved_page)
 		ls->moved_page = InvalidBlockNumber;
 	else if (dir != ls->last_dir && so->numArrayKeys > 0)
 	{
@@ -235,11 +220,9 @@ la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark
 	if (b->array_elems)
 		pfree(b->array_elems);
 	b->array_elems = NULL;
-	b->array_elems = MemoryContextAlloc(pool->ls->context,
-										so->numArrayKeys * sizeof(int));
+	b->array_elems = MemoryContextAlloc(pool->ls->context, so->numArrayKeys * sizeof(int));
 	for (int i = 0; i < so->numArrayKeys; i++)
-		b->array_elems[i] = of_mark ? so->arrayKeys[i].mark_elem :
-			so->arrayKeys[i].cur_elem;
+		b->array_elems[i] = of_mark ? so->arrayKeys[i].mark_elem : so->arrayKeys[i].cur_elem;
 }
 
 static void
@@ -269,25 +252,20 @@ la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
 
 /* ---- Killed items, positions and marks ----------------------------------- */
 
-/*
- * The executor has found an item of the batch dead.
- */
+/* The executor has found an item of the batch dead. */
 void
 la_leafbatch_kill(LaLeafBatchPool *pool, LaLeafBatch *b, int item)
 {
 	if (b->killed == NULL)
 	{
-		b->killed = MemoryContextAlloc(pool->ls->context,
-									   MaxTIDsPerBTreePage * sizeof(int));
+		b->killed = MemoryContextAlloc(pool->ls->context, MaxTIDsPerBTreePage * sizeof(int));
 		account(pool, b);
 	}
 	if (b->nkilled < MaxTIDsPerBTreePage)
 		b->killed[b->nkilled++] = item;
 }
 
-/*
- * Have nbtree mark the items that were found dead (KILLED).
- */
+/* KILLED: have nbtree mark the items that were found dead. */
 void
 la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
@@ -299,8 +277,7 @@ la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b)
 	if (b->nkilled == 0)
 		return;
 	if (ks == NULL)
-		ks = pool->kill_state = MemoryContextAlloc(ls->context,
-												   sizeof(BTScanOpaqueData));
+		ks = pool->kill_state = MemoryContextAlloc(ls->context, sizeof(BTScanOpaqueData));
 
 	memcpy(ks, so, offsetof(BTScanOpaqueData, currPos));
 	memcpy(&ks->currPos, b->pos, la_pos_size(b->pos));
@@ -315,45 +292,39 @@ la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b)
 	b->nkilled = 0;
 }
 
-/*
- * Put an item of a batch into so->currPos, for nbtree to go on from there in
- * direction dir.
- */
-void
-la_leafbatch_restore_position(LaLeafBatchPool *pool, LaLeafBatch *b, int item,
-							  ScanDirection dir)
+/* Put an item of a batch into a position of nbtree's. */
+static void
+put_back(LaLeafBatch *b, int item, BTScanPos pos, char *tuples)
 {
-	LaScan	   *ls = pool->ls;
-	BTScanOpaque so = la_bt_opaque(ls);
-
-	if (BTScanPosIsValid(so->currPos))
-		BTScanPosUnpinIfPinned(so->currPos);
-	memcpy(&so->currPos, b->pos, la_pos_size(b->pos));
+	memcpy(pos, b->pos, la_pos_size(b->pos));
 	if (BufferIsValid(b->pos->buf))
 		IncrBufferRefCount(b->pos->buf);
 	if (b->tuples)
-		memcpy(so->currTuples, b->tuples, b->pos->nextTupleOffset);
-	so->currPos.itemIndex = item;
-
-	if (so->numArrayKeys > 0)
-		restore_array_keys(ls, b, dir);
+		memcpy(tuples, b->tuples, b->pos->nextTupleOffset);
+	pos->itemIndex = item;
 }
 
-/*
- * Make an item of a batch nbtree's mark.
- */
+/* Make an item of a batch the current one of nbtree, to go on from there in direction dir. */
+void
+la_leafbatch_restore_position(LaLeafBatchPool *pool, LaLeafBatch *b, int item, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(pool->ls);
+
+	if (BTScanPosIsValid(so->currPos))
+		BTScanPosUnpinIfPinned(so->currPos);
+	put_back(b, item, &so->currPos, so->currTuples);
+	if (so->numArrayKeys > 0)
+		restore_array_keys(pool->ls, b, dir);
+}
+
+/* Make an item of a batch nbtree's mark. */
 void
 la_leafbatch_restore_mark(LaLeafBatchPool *pool, LaLeafBatch *b, int item)
 {
 	BTScanOpaque so = la_bt_opaque(pool->ls);
 
 	Assert(!BTScanPosIsPinned(so->markPos));
-	memcpy(&so->markPos, b->pos, la_pos_size(b->pos));
-	if (BufferIsValid(b->pos->buf))
-		IncrBufferRefCount(b->pos->buf);
-	if (b->tuples)
-		memcpy(so->markTuples, b->tuples, b->pos->nextTupleOffset);
-	so->markPos.itemIndex = item;
+	put_back(b, item, &so->markPos, so->markTuples);
 	so->markItemIndex = -1;
 	set_marked_elements(so, b);
 }

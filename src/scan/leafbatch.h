@@ -41,13 +41,11 @@ typedef struct LaLeafBatchPool
 
 extern int	la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
-extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos,
-									  const char *tuples);
+extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
 extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);
 extern void la_leafbatch_free(LaLeafBatchPool *pool, LaLeafBatch *b);
 extern void la_leafbatch_free_spare(LaLeafBatchPool *pool);
-extern void la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b,
-										 bool of_mark);
+extern void la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark);
 extern void la_leafbatch_kill(LaLeafBatchPool *pool, LaLeafBatch *b, int item);
 extern void la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b);
 extern void la_leafbatch_restore_position(LaLeafBatchPool *pool, LaLeafBatch *b,

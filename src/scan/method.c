@@ -2,41 +2,36 @@
  * method.c
  *	  What look-ahead knows of index access methods other than btree.
  *
- * rowqueue.c runs any access method ahead through amgettuple alone.  What it cannot
- * do that way is here, for the methods whose scan state we know:
+ * rowqueue.c runs any access method ahead through amgettuple alone.  What it cannot do that way is
+ * here, for the methods whose scan state we know:
  *
- *	hash	An entry's place is currPos.  Dead entries are marked by
- *			_hash_kill_items, called on a state of their own.  That function finds
- *			them by their TIDs, and is right as long as VACUUM has not been in the
- *			bucket since: stock keeps the primary bucket page pinned for the
- *			whole scan for that reason (and the old bucket's during a split).
- *			The scan may end, and drop these pins, while rows are still queued,
- *			so the queue holds pins of its own.  Stock, which has not come to the
- *			end by then, holds them as well: so there are no more pins than in stock.
- *	GiST	Dead entries are marked by a function that is not exported, which
- *			gistgettuple calls before it turns to the next page.  So we let it:
- *			the scan state is set to the page in question, with its LSN and its
- *			dead entries, at its last row, and with an empty search queue.  The
- *			call marks the entries, under GiST's own rule that the page's LSN
- *			must be the same, finds nothing more, and returns false.  Then the
- *			state is restored.  Entries of a root page that is a leaf are never
- *			marked, as in stock.  Marking entries may change the page's LSN (a
- *			full-page image, with checksums), so those that GiST has noted
- *			for the current page are taken over when look-ahead begins, and
- *			returned when it ends on that page.
+ *	hash	An entry's place is currPos.  Dead entries are marked by _hash_kill_items, called on a
+ *			state of their own.  It finds them by their TIDs, and is right as long as VACUUM has
+ *			not been in the bucket since: stock keeps the primary bucket page pinned for the whole
+ *			scan for that reason (and the old bucket's during a split).  The scan may end, and drop
+ *			these pins, while rows are still queued, so the queue holds pins of its own.  Stock,
+ *			which has not come to the end by then, holds as many.
+ *	GiST	Dead entries are marked by a function that is not exported, which gistgettuple calls
+ *			before it turns to the next page.  So we let it: the scan state is set to the page in
+ *			question, with its LSN and its dead entries, at its last row, and with an empty search
+ *			queue.  The call marks the entries, under GiST's own rule that the page's LSN must be
+ *			the same, finds nothing more, and returns false.  Then the state is restored.  Entries
+ *			of a root page that is a leaf are never marked, as in stock.  Marking entries may
+ *			change the page's LSN (a full-page image, with checksums), so those that GiST has noted
+ *			for the current page are taken over when look-ahead begins, and returned when it ends
+ *			on that page.
  *	SP-GiST	marks no entries.
- *	others	A dead entry is reported to the access method as long as it is the
- *			one that it returned last; else the report is dropped.  It is a
- *			hint, and none of the methods known to us uses it.
+ *	others	A dead entry is reported to the access method as long as it is the one that it returned
+ *			last; else the report is dropped.  It is a hint, and none of the methods known to us
+ *			uses it.
  *
- * Index-only scans.  GiST and SP-GiST hold no pin on the index page whose rows
- * they return, so a row that VACUUM removes between reading the page and looking
- * at the visibility map may be returned, in stock too.  We must not make that
- * window longer: such scans foresee rows of the current page only
- * (rows_on_page).  Methods whose state we do not know are not run ahead then.
+ * Index-only scans: GiST and SP-GiST hold no pin on the index page whose rows they return, so a
+ * row that VACUUM removes between reading the page and looking at the visibility map may be
+ * returned, in stock too.  We must not make that window longer: such scans foresee rows of the
+ * current page only (rows_on_page).  Methods whose state we do not know are not run ahead then.
  *
- * Index pages to come: hash knows the next overflow page, GiST and SP-GiST keep
- * the pages they have not visited in a pairing heap.
+ * Index pages to come: hash knows the next overflow page, GiST and SP-GiST keep the pages they
+ * have not visited in a pairing heap.
  *
  * src/scan/method.c
  */
@@ -45,10 +40,10 @@
 #include "access/gist_private.h"
 #include "access/hash.h"
 #include "access/spgist_private.h"
+#include "catalog/pg_am.h"
 #include "lib/pairingheap.h"
 #include "storage/bufmgr.h"
 
-#include "base/accessmethod.h"
 #include "scan/method.h"
 
 #define PAGES_AHEAD	16			/* index pages of a search queue */
@@ -85,8 +80,7 @@ hash_kill(LaScan *ls, LaKilledItems *killed)
 	int			items[MaxIndexTuplesPerPage];
 
 	if (ks == NULL)
-		ks = killed->work = MemoryContextAllocZero(ls->context,
-												   sizeof(HashScanOpaqueData));
+		ks = killed->work = MemoryContextAllocZero(ls->context, sizeof(HashScanOpaqueData));
 	HashScanPosInvalidate(ks->currPos);
 	ks->currPos.currPage = killed->page;
 	for (Size i = 0; i < lengthof(killed->pins); i++)
@@ -116,8 +110,7 @@ hash_issue_pages(LaScan *ls)
 {
 	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
 
-	if (HashScanPosIsValid(so->currPos) &&
-		BlockNumberIsValid(so->currPos.nextPage))
+	if (HashScanPosIsValid(so->currPos) && BlockNumberIsValid(so->currPos.nextPage))
 		la_scan_issue_index_page(ls, so->currPos.nextPage);
 }
 
@@ -193,8 +186,7 @@ gist_return_killed(LaScan *ls, LaKilledItems *killed)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 
-	if (killed->page != so->curBlkno || killed->lsn != so->curPageLSN ||
-		so->numKilled > 0)
+	if (killed->page != so->curBlkno || killed->lsn != so->curPageLSN || so->numKilled > 0)
 		return;
 	if (so->killedItems == NULL)
 		so->killedItems = MemoryContextAlloc(so->giststate->scanCxt,
@@ -215,9 +207,9 @@ gist_rows_on_page(LaScan *ls)
 /* ---- Search queues ------------------------------------------------------- */
 
 /*
- * Start the reads of the first index pages of a search queue.  A pairing heap is
- * in order from each node to its children only, so the nodes next to the root
- * are near to the front, not exactly the front.
+ * Start the reads of the first index pages of a search queue.  A pairing heap is in order from
+ * each node to its children only, so the nodes next to the root are near to the front, not
+ * exactly the front.
  */
 static void
 issue_queued_pages(LaScan *ls, pairingheap *heap,
@@ -255,15 +247,13 @@ gist_page_of(pairingheap_node *node)
 static void
 gist_issue_pages(LaScan *ls)
 {
-	issue_queued_pages(ls, ((GISTScanOpaque) ls->scan->opaque)->queue,
-					   gist_page_of);
+	issue_queued_pages(ls, ((GISTScanOpaque) ls->scan->opaque)->queue, gist_page_of);
 }
 
 static BlockNumber
 spgist_page_of(pairingheap_node *node)
 {
-	SpGistSearchItem *item = pairingheap_container(SpGistSearchItem, phNode,
-												   node);
+	SpGistSearchItem *item = pairingheap_container(SpGistSearchItem, phNode, node);
 
 	if (item->isLeaf || !ItemPointerIsValid(&item->heapPtr))
 		return InvalidBlockNumber;
@@ -273,8 +263,7 @@ spgist_page_of(pairingheap_node *node)
 static void
 spgist_issue_pages(LaScan *ls)
 {
-	issue_queued_pages(ls, ((SpGistScanOpaque) ls->scan->opaque)->scanQueue,
-					   spgist_page_of);
+	issue_queued_pages(ls, ((SpGistScanOpaque) ls->scan->opaque)->scanQueue, spgist_page_of);
 }
 
 static int
@@ -309,13 +298,13 @@ la_method_of(Oid am)
 	};
 	static const LaMethod unknown = {0};
 
-	switch (la_am_of(am))
+	switch (am)
 	{
-		case LA_AM_HASH:
+		case HASH_AM_OID:
 			return &hash;
-		case LA_AM_GIST:
+		case GIST_AM_OID:
 			return &gist;
-		case LA_AM_SPGIST:
+		case SPGIST_AM_OID:
 			return &spgist;
 		default:
 			return &unknown;

@@ -9,9 +9,7 @@
 
 #include "scan/killed.h"
 
-/*
- * Any function may be NULL.
- */
+/* Any function may be NULL. */
 typedef struct LaMethod
 {
 	/* where is the row that the access method returned last? */

@@ -8,31 +8,28 @@
  *		+---------+---------+---------+---------+---------+		method stands on
  *		  ^ current is the one before							the last of them
  *
- * A queued row is all that amgettuple left in the scan descriptor: TID, recheck
- * flags, ORDER BY distances, and copies of the tuples of index-only scans, whose
- * memory is the access method's.  The access method finds the descriptor as it
- * has left it each time it is called (GiST frees what it finds in xs_hitup), and
- * the executor as if the row had been fetched just now.
+ * A queued row is all that amgettuple left in the scan descriptor: TID, recheck flags, ORDER BY
+ * distances, and copies of the tuples of index-only scans, whose memory is the access method's.
+ * Each time it is called, the access method finds the descriptor as it has left it (GiST frees
+ * what it finds in xs_hitup), and the executor as if the row had been fetched just now.
  *
  * Behaviours:
- *	BEGIN		The access method stands on the row returned last, the queue is
- *				empty.  Nothing has to move.
- *	KILLED		Entries reported dead are collected for each index page, and marked
- *				when the consumer leaves that page, and at the end (killed.c,
- *				method.c).  To methods that we do not know, a report is passed on as
- *				long as it is about the row on which they stand.
- *	END			Only when the queue is empty, so there is no position to restore.
- *				When the policy has disarmed, rows are used up and none is read
- *				ahead.  A scan that starts over or ends early drops the queue.
- *	LAST_ROW	After the last row the access method is not called again: that would
- *				start a hash scan over.
- *	FORWARD		Scans that may turn, or return to a mark, are not taken (scan.c).
- *				No core method but btree has marks, and none but btree and hash goes
- *				backward.
- *	SERIALIZABLE	Methods that lock index pages are not run ahead, since the locks
- *				would be seen (by others, as conflicts).
- *	LIMIT		No more rows are foreseen than can still be wanted.  For ORDER BY
- *				distance LIMIT k that makes look-ahead end at the k-th row.
+ *	BEGIN		The access method stands on the row returned last, the queue is empty.  Nothing has
+ *				to move.
+ *	KILLED		Entries reported dead are collected for each index page, and marked when the
+ *				consumer leaves that page, and at the end (killed.c, method.c).  Methods that we do
+ *				not know get a report as long as it is about the row on which they stand.
+ *	END			Only when the queue is empty, so there is no position to restore.  When the policy
+ *				has disarmed, rows are used up and none is read ahead.  A scan that starts over or
+ *				ends early drops the queue.
+ *	LAST_ROW	After the last row the access method is not called again: that would start a hash
+ *				scan over.
+ *	FORWARD		Scans that may turn, or return to a mark, are not taken (scan.c).  No core method
+ *				but btree has marks, and none but btree and hash goes backward.
+ *	LOCKS		Under SERIALIZABLE, methods that lock index pages are not run ahead, since the
+ *				locks would be seen (by others, as conflicts).
+ *	LIMIT		No more rows are foreseen than can still be wanted.  For ORDER BY distance LIMIT k
+ *				that makes look-ahead end at the k-th row.
  *	INDEX_ONLY	Rows are foreseen only on the current index page: see method.c.
  *
  * src/scan/rowqueue.c
@@ -78,7 +75,7 @@ typedef struct RowQueue
 	Size		bytes;			/* taken from the scan's budget */
 	LaKilledItems killed;
 
-	uint64		rows_before;	/* visits, and so at most rows, before that */
+	uint64		rows_before;	/* visits, and so at most rows, before BEGIN */
 	uint64		head;			/* next row to be returned */
 	uint64		tail;			/* next row to be read */
 	Row			current;		/* returned last */
@@ -108,8 +105,8 @@ static void foresee_restart(void *arg);
 /* ---- The descriptor ------------------------------------------------------ */
 
 /*
- * Are there distances in the descriptor?  Methods that need no reordering leave
- * even the pointers to them uninitialized.
+ * Are there distances in the descriptor?  Methods that need no reordering leave even the pointers
+ * to them uninitialized.
  */
 static bool
 has_distances(RowQueue *q, const Returned *r)
@@ -148,11 +145,9 @@ restore_returned(RowQueue *q, const Returned *r, uint64 distances_at)
 	scan->xs_hitup = r->hitup;
 	if (has_distances(q, r))
 	{
-		memcpy(scan->xs_orderbyvals,
-			   q->distances + distances_at * q->norderbys,
+		memcpy(scan->xs_orderbyvals, q->distances + distances_at * q->norderbys,
 			   q->norderbys * sizeof(Datum));
-		memcpy(scan->xs_orderbynulls,
-			   q->nulls + distances_at * q->norderbys,
+		memcpy(scan->xs_orderbynulls, q->nulls + distances_at * q->norderbys,
 			   q->norderbys * sizeof(bool));
 	}
 }
@@ -190,8 +185,8 @@ copy_tuples(RowQueue *q, Returned *r)
 /* ---- Reading rows -------------------------------------------------------- */
 
 /*
- * Let the access method return its next row, and queue it.  dead: the row on which
- * it stands was reported dead.
+ * Let the access method return its next row, and queue it.  dead: the row on which it stands was
+ * reported dead.
  */
 static bool
 read_row(RowQueue *q, bool dead)
@@ -217,9 +212,10 @@ read_row(RowQueue *q, bool dead)
 	save_returned(q, &row->returned, slot_of(q, q->tail));
 	copy_tuples(q, &row->returned);
 	row->heap = LA_HEAP_UNKNOWN;
-	row->entry.tid = row->returned.tid;
-	row->entry.page = InvalidBlockNumber;
-	row->entry.lsn = InvalidXLogRecPtr;
+	row->entry = (LaIndexEntry)
+	{
+		.tid = row->returned.tid,.page = InvalidBlockNumber
+	};
 	if (q->method->locate)
 		q->method->locate(ls, &q->killed, &row->entry);
 	q->tail++;
@@ -227,8 +223,7 @@ read_row(RowQueue *q, bool dead)
 	/* it has turned to another index page: which ones are next? */
 	if (q->method->issue_pages && buffers != la_issue_buffers_used() &&
 		ls->policy.state == LA_ARMED &&
-		la_scan_rows_wanted(ls, ForwardScanDirection) >
-		(int64) (q->tail - q->head))
+		la_scan_rows_wanted(ls, ForwardScanDirection) > (int64) (q->tail - q->head))
 		q->method->issue_pages(ls);
 	return true;
 }
@@ -244,12 +239,6 @@ may_read_ahead(RowQueue *q)
 		return false;
 	/* INDEX_ONLY */
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN || q->method->rows_on_page(ls) > 0;
-}
-
-static bool
-heap_needed(RowQueue *q, Row *row)
-{
-	return la_heapvisit_is_known_needed(q->ls, &row->returned.tid, &row->heap);
 }
 
 /* ---- Beginning and ending ------------------------------------------------ */
@@ -273,10 +262,12 @@ own_bytes(LaScan *ls)
 static bool
 rowqueue_may_begin(LaScan *ls, ScanDirection dir)
 {
+	/* FORWARD */
 	if (!ScanDirectionIsForward(dir))
 		return false;
 	if (ls->ahead.state == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
 		return false;
+	/* LOCKS */
 	if (IsolationIsSerializable() && ls->real->rd_indam->ampredlocks)
 		return false;
 	/* INDEX_ONLY */
@@ -315,7 +306,7 @@ create(LaScan *ls)
 	return q;
 }
 
-/* See release() of leaf.c. */
+/* Free all memory, when release() of leaf.c does. */
 static void
 release(LaScan *ls)
 {
@@ -336,9 +327,7 @@ release(LaScan *ls)
 	ls->ahead.state = NULL;
 }
 
-/*
- * BEGIN.
- */
+/* BEGIN */
 static bool
 rowqueue_begin(LaScan *ls, ScanDirection dir)
 {
@@ -349,19 +338,22 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 	q->rows_before = ls->policy.total - ls->policy.scan_start;
 	q->head = q->tail = 0;
 	q->read_to_end = false;
-	q->current.entry.tid = ls->scan->xs_heaptid;
-	q->current.entry.page = InvalidBlockNumber;
-	q->current.entry.lsn = InvalidXLogRecPtr;
+	q->current.entry = (LaIndexEntry)
+	{
+		.tid = ls->scan->xs_heaptid,.page = InvalidBlockNumber
+	};
 	q->current.returned.itup = NULL;
 	q->current.returned.hitup = NULL;
-	if (ls->last_dir != NoMovementScanDirection && q->method->locate)
-		q->method->locate(ls, &q->killed, &q->current.entry);
-	if (ls->last_dir != NoMovementScanDirection && q->method->take_killed)
-		q->method->take_killed(ls, &q->killed);
 	q->heap_block = la_scan_heap_block(ls);
-	/* before the first row, nobody has set it */
 	if (ls->last_dir == NoMovementScanDirection)
-		ls->scan->xs_recheckorderby = false;
+		ls->scan->xs_recheckorderby = false;	/* no row has set it yet */
+	else
+	{
+		if (q->method->locate)
+			q->method->locate(ls, &q->killed, &q->current.entry);
+		if (q->method->take_killed)
+			q->method->take_killed(ls, &q->killed);
+	}
 	save_returned(q, &q->left, q->nslots);
 	return true;
 }
@@ -379,8 +371,7 @@ empty_queue(RowQueue *q)
 }
 
 /*
- * The scan starts over or ends.  The tuple that was returned last is the
- * executor's until now.
+ * The scan starts over or ends.  The tuple that was returned last is the executor's until now.
  */
 static void
 rowqueue_drop(LaScan *ls)
@@ -399,10 +390,7 @@ rowqueue_drop(LaScan *ls)
 
 /* ---- The window's producer ----------------------------------------------- */
 
-/*
- * The next visit to foresee: the next row whose heap block differs from that of the
- * row before it.
- */
+/* The next visit to foresee: a row whose heap block differs from that of the one before. */
 static bool
 foresee_visit(void *arg, LaForeseen *visit)
 {
@@ -415,13 +403,13 @@ foresee_visit(void *arg, LaForeseen *visit)
 		Row		   *row;
 		BlockNumber block;
 
-		if (q->foreseen == q->tail &&
-			(!may_read_ahead(q) || !read_row(q, false)))
+		if (q->foreseen == q->tail && (!may_read_ahead(q) || !read_row(q, false)))
 			return false;
 		row = row_of(q, q->foreseen);
 		q->foreseen++;
 		block = ItemPointerGetBlockNumber(&row->returned.tid);
-		if (block == q->foreseen_block || !heap_needed(q, row))
+		if (block == q->foreseen_block ||
+			!la_heapvisit_is_known_needed(q->ls, &row->returned.tid, &row->heap))
 			continue;
 		q->foreseen_block = block;
 		visit->block = block;
@@ -443,9 +431,8 @@ foresee_restart(void *arg)
 /* ---- The consumer -------------------------------------------------------- */
 
 /*
- * Return the row at the head, whose heap block is made the current one first.
- * The row keeps its slot meanwhile, and the descriptor is written last: looking
- * ahead uses both.
+ * Return the row at the head, whose heap block is made the current one first.  The row keeps its
+ * slot meanwhile, and the descriptor is written last: looking ahead uses both.
  */
 static bool
 return_row(RowQueue *q)
@@ -457,7 +444,8 @@ return_row(RowQueue *q)
 	if (row->entry.page != q->current.entry.page)
 		la_killed_apply(ls, &q->killed);
 
-	if (block != q->heap_block && heap_needed(q, row))
+	if (block != q->heap_block &&
+		la_heapvisit_is_known_needed(ls, &row->returned.tid, &row->heap))
 	{
 		q->heap_block = block;
 		la_heapvisit_turn_to(ls, q->window, block);
@@ -508,8 +496,7 @@ rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 	if (q->head < q->tail)
 		return return_row(q);
 
-	if (q->read_to_end ||
-		(ls->policy.state == LA_ARMED && !read_row(q, dead)))
+	if (q->read_to_end || (ls->policy.state == LA_ARMED && !read_row(q, dead)))
 	{
 		/* LAST_ROW */
 		end_lookahead(q);

@@ -1,7 +1,6 @@
 /*
  * scan_int.h
- *	  An index scan, and the ways in which it looks ahead: shared by the files of
- *	  this room only.
+ *	  An index scan, and the ways in which it looks ahead: shared by the files of this room.
  *
  * src/scan/scan_int.h
  */
@@ -23,31 +22,22 @@
 
 typedef struct LaScan LaScan;
 
-/*
- * A way of looking ahead.  Members of LaScan say which ways a scan has; functions
- * that theirs does not need are NULL.
- */
+/* A way of looking ahead.  Functions that its role in LaScan does not need are NULL. */
 typedef struct LaScanOps
 {
 	/* can the position be taken over from the access method now? */
 	bool		(*may_begin) (LaScan *ls, ScanDirection dir);
-
 	/* take it over; false: the scan has no rows, and nothing was taken */
 	bool		(*begin) (LaScan *ls, ScanDirection dir);
-
 	/* the scan starts over; false: the access method has to make it */
 	bool		(*rescan) (LaScan *ls, ScanKey keys, int nkeys);
-
 	/* return the next row as amgettuple does */
 	bool		(*gettuple) (LaScan *ls, ScanDirection dir);
-
 	/* may the access method be asked for the row after nrows ones? */
 	bool		(*may_run_ahead) (LaScan *ls, uint64 nrows);
-
 	/* mark and restore the position; NULL or false: the access method has to */
 	void		(*mark) (LaScan *ls);
 	bool		(*restore) (LaScan *ls);
-
 	/* the scan starts over or ends: the position is not needed any more */
 	void		(*drop) (LaScan *ls);
 } LaScanOps;
@@ -55,7 +45,7 @@ typedef struct LaScanOps
 typedef struct LaScanWay
 {
 	const LaScanOps *ops;
-	void	   *state;			/* known to its file only */
+	void	   *state;			/* private to the file that has the operations */
 } LaScanWay;
 
 struct LaScan
@@ -79,19 +69,20 @@ struct LaScan
 	LaCounters	counters;
 	LaBudget	budget;
 
-	const LaScanOps *owner;		/* has the position; NULL: access method */
-	LaScanWay	ahead;			/* owns it while armed: leaf.c, rowqueue.c;
-								 * its state is NULL until first armed */
-	LaScanWay	source;			/* owns it while rows are known: tidsource.c;
-								 * its state is NULL if there is no source */
-	LaScanWay	watch;			/* stands before amgettuple: graph.c, or NULL */
+	const LaScanOps *owner;		/* of the position; NULL: the access method */
+	LaScanWay	ahead;			/* becomes owner when the policy arms: leaf.c,
+								 * rowqueue.c (state NULL: not yet) */
+	LaScanWay	source;			/* becomes owner at a rescan: tidsource.c
+								 * (state NULL: no source) */
+	LaScanWay	watch;			/* called in place of amgettuple: graph.c (ops
+								 * NULL: no need) */
 
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
 	BlockNumber observed_block; /* heap block read last in state OBSERVE */
 	int64		seen_reads;		/* blocks read when we last returned */
 	ScanDirection last_dir;		/* of the last call of the access method */
-	BlockNumber moved_page;		/* leaf page that leafbatch.c put nbtree on */
+	BlockNumber moved_page;		/* leaf page that nbtree was put back on */
 	bool		ended;			/* answered that there are no more rows */
 
 	Buffer		vmbuf;			/* visibility map page, index-only scans */
@@ -108,13 +99,12 @@ la_scan_heap_block(LaScan *ls)
 {
 	Buffer		buffer = la_scan_heap(ls)->xs_cbuf;
 
-	return BufferIsValid(buffer) ? BufferGetBlockNumber(buffer) :
-		InvalidBlockNumber;
+	return BufferIsValid(buffer) ? BufferGetBlockNumber(buffer) : InvalidBlockNumber;
 }
 
 /*
- * Evaluate a call of the access method, which expects the index itself in the
- * descriptor.  After an error the index stays there: shim.c, SAFE_ERRORS.
+ * Evaluate a call of the access method, which expects the index itself in the descriptor.  After
+ * an error the index stays there: shim.c, AFTER_ERROR.
  */
 #define la_scan_call_am(ls, call) \
 	do { \
@@ -139,8 +129,7 @@ la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 static inline int64
 la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) :
-		PG_INT64_MAX;
+	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) : PG_INT64_MAX;
 }
 
 /* Start the read of an index page, if it is not cached. */

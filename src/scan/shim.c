@@ -7,42 +7,37 @@
  *						v
  *		shadow Relation (a copy, this scan's own) ---> shim routine (here)
  *						|
- *			 +----------+--------------+
- *			 | owner is NULL: PASSIVE  | owner set: ACTIVE
- *			 v						   v
- *		real amgettuple			  its gettuple:	leaf.c, rowqueue.c, tidsource.c
+ *			 +----------+----------------+
+ *			 | owner NULL: PASSIVE		 | owner set: ACTIVE
+ *			 v							 v
+ *		the access method's amgettuple	leaf.c, rowqueue.c or tidsource.c
  *
- * The executor reaches the access method only through
- * scan->indexRelation->rd_indam.  We point indexRelation at a copy of the
- * Relation whose rd_indam is ours, and put the real one back around every call
- * of the real access method.  Rechecks, HOT chains, visibility checks,
- * projection and instrumentation are the executor's and heapam's as always.
+ * The executor reaches the access method only through scan->indexRelation->rd_indam.  We point
+ * indexRelation at a copy of the Relation whose rd_indam is ours, and back at the real one around
+ * every call of the access method.  Rechecks, HOT chains, visibility checks, projection and
+ * instrumentation are the executor's and heapam's as always.
  *
  * Behaviours:
- *	PASSIVE		The access method owns the scan's position, its mark and its
- *				killed items.  A row of the same heap block as the previous one
- *				costs two comparisons and the indirection, which matters to
- *				index-only scans.
- *	ACTIVE		A way of looking ahead (LaScanOps) owns the position and the mark.
- *				When it ends, it puts both back into the access method's state, so
- *				nothing needs to know of both.
- *	RESULTS_LAST	Results are written to the descriptor after everything else.
- *				Running the access method ahead overwrites xs_heaptid and xs_itup;
- *				an older value there would be a wrong row, and then a live index
- *				entry marked dead.
- *	SAFE_ERRORS	An error inside the access method leaves the real Relation in the
- *				descriptor.  No scan goes on after an error; if anything still ends
- *				it, the access method ends its own scan, without us.
+ *	PASSIVE		The access method owns the scan's position, its mark and its killed items.  A row
+ *				of the same heap block as the previous one costs two comparisons and the
+ *				indirection, which matters to index-only scans.
+ *	ACTIVE		A way of looking ahead (LaScanOps) owns the position and the mark.  When it ends,
+ *				it puts both back into the access method's state, so nothing needs to know of two
+ *				positions.
+ *	WRITE_LAST	Results are written to the descriptor after everything else.  Running the access
+ *				method ahead overwrites xs_heaptid and xs_itup; an older value there would be a
+ *				wrong row, and then a live index entry marked dead.
+ *	AFTER_ERROR	An error inside the access method leaves the real Relation in the descriptor.  No
+ *				scan goes on after an error; if anything still ends it, that is the access method's
+ *				own scan, and we are not called.
  *
- * Lifetime: the LaScan lives in the query's memory context.  index_endscan
- * normally ends it (amendscan drops pins and restores indexRelation); after an
- * error, pins are the resource owner's to release, and the callback on the
- * context publishes the counters either way.
+ * Lifetime: the LaScan lives in the query's memory context.  index_endscan normally ends it
+ * (amendscan drops pins and restores indexRelation); after an error, pins are the resource owner's
+ * to release, and the callback on the context publishes the counters either way.
  *
- * A stale copy: DDL on the index while a cursor is open can rebuild the real
- * relcache entry.  Only rd_indam and pgstat_info of the copy are ever used, by
- * indexam.c; the real access method is called through the real entry, read
- * afresh each time.
+ * A stale copy: DDL on the index while a cursor is open can rebuild the real relcache entry.  Only
+ * rd_indam and pgstat_info of the copy are ever used, by indexam.c; the access method is called
+ * through the real entry, read afresh each time.
  *
  * src/scan/shim.c
  */
@@ -61,6 +56,7 @@
 #include "scan/rowqueue.h"
 #include "scan/shim.h"
 #include "window/history.h"
+#include "window/window.h"
 
 /* The shim's routine for btree: one for all scans. */
 static IndexAmRoutine shim_routine;
@@ -86,9 +82,9 @@ am_gettuple(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * The next row of a passive btree scan.  Where it is on the leaf page that nbtree
- * stands on, we take the step that _bt_next would take; so a scan that is observed
- * is no slower than one that is not.  Everything else is the access method's.
+ * The next row of a passive btree scan.  Where it is on the leaf page that nbtree stands on, we
+ * take the step that _bt_next would take; so a scan that is observed is no slower than one that
+ * is not.  Everything else is the access method's.
  */
 static inline bool
 next_btree_row(LaScan *ls, ScanDirection dir)
@@ -99,11 +95,9 @@ next_btree_row(LaScan *ls, ScanDirection dir)
 
 	if (scan->kill_prior_tuple || !BTScanPosIsValid(so->currPos))
 		return am_gettuple(ls, dir);
-	if (ScanDirectionIsForward(dir) &&
-		so->currPos.itemIndex < so->currPos.lastItem)
+	if (ScanDirectionIsForward(dir) && so->currPos.itemIndex < so->currPos.lastItem)
 		item = &so->currPos.items[++so->currPos.itemIndex];
-	else if (ScanDirectionIsBackward(dir) &&
-			 so->currPos.itemIndex > so->currPos.firstItem)
+	else if (ScanDirectionIsBackward(dir) && so->currPos.itemIndex > so->currPos.firstItem)
 		item = &so->currPos.items[--so->currPos.itemIndex];
 	else
 		return am_gettuple(ls, dir);
@@ -116,16 +110,7 @@ next_btree_row(LaScan *ls, ScanDirection dir)
 	return true;
 }
 
-static inline bool
-next_row(LaScan *ls, ScanDirection dir)
-{
-	return ls->ahead.ops == &la_leaf_ops ? next_btree_row(ls, dir) :
-		am_gettuple(ls, dir);
-}
-
-/*
- * Look ahead, if that is possible now, and find the next row.
- */
+/* Look ahead, if that is possible now, and find the next row. */
 static bool
 begin(LaScan *ls, ScanDirection dir, bool *found)
 {
@@ -145,8 +130,8 @@ begin(LaScan *ls, ScanDirection dir, bool *found)
 }
 
 /*
- * PASSIVE, with something to do: the scan has turned to another heap block, or the
- * policy has left state PASS.
+ * PASSIVE, with something to do: the scan has turned to another heap block, or the policy has
+ * left state PASS.
  */
 static pg_noinline bool
 attend(LaScan *ls, ScanDirection dir)
@@ -166,7 +151,7 @@ attend(LaScan *ls, ScanDirection dir)
 
 	if (ls->moved_page != InvalidBlockNumber)
 		la_leafbatch_turn_array_keys(ls, dir);
-	found = next_row(ls, dir);
+	found = ls->ahead.ops == &la_leaf_ops ? next_btree_row(ls, dir) : am_gettuple(ls, dir);
 	ls->ended = !found;
 	if (ls->policy.state == LA_OBSERVE && found)
 	{
@@ -192,8 +177,7 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 	buffer = la_scan_heap(ls)->xs_cbuf;
 	if (buffer != ls->seen_buffer)
 	{
-		if (la_issue_blocks_read() != ls->seen_reads ||
-			!la_policy_quiet_visit(&ls->policy))
+		if (la_issue_blocks_read() != ls->seen_reads || !la_policy_quiet_visit(&ls->policy))
 			return attend(ls, dir);
 		ls->seen_buffer = buffer;
 	}
@@ -209,9 +193,7 @@ shim_gettuple_btree(IndexScanDesc scan, ScanDirection dir)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	if (ls->owner != NULL)
-		return ls->owner->gettuple(ls, dir);
-	return pass_row(ls, dir, true);
+	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, true);
 }
 
 static bool
@@ -219,14 +201,12 @@ shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	if (ls->owner != NULL)
-		return ls->owner->gettuple(ls, dir);
-	return pass_row(ls, dir, false);
+	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, false);
 }
 
 /*
- * Before the scan starts over or ends: the position is dropped, and the policy
- * learns how long the scan was.
+ * Before the scan starts over or ends: the position is dropped, and the policy learns how long
+ * the scan was.
  */
 static void
 finish_scan(LaScan *ls)
@@ -247,16 +227,14 @@ finish_scan(LaScan *ls)
 }
 
 static void
-shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
-			int norderbys)
+shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	finish_scan(ls);
 	if (ls->source.state != NULL && ls->source.ops->rescan(ls, keys, nkeys))
 		return;
-	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys,
-													 orderbys, norderbys));
+	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 }
@@ -274,12 +252,10 @@ shim_markpos(IndexScanDesc scan)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	if (ls->owner != NULL && ls->owner->mark != NULL)
-	{
+	if (ls->owner && ls->owner->mark)
 		ls->owner->mark(ls);
-		return;
-	}
-	la_scan_call_am(ls, ls->real->rd_indam->ammarkpos(scan));
+	else
+		la_scan_call_am(ls, ls->real->rd_indam->ammarkpos(scan));
 }
 
 static void
@@ -288,15 +264,15 @@ shim_restrpos(IndexScanDesc scan)
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	ls->ended = false;
-	if (ls->owner != NULL && ls->owner->restore != NULL && ls->owner->restore(ls))
+	if (ls->owner && ls->owner->restore && ls->owner->restore(ls))
 		return;
 	Assert(ls->owner == NULL);
 	la_scan_call_am(ls, ls->real->rd_indam->amrestrpos(scan));
 }
 
 /*
- * index_endscan goes on with scan->indexRelation, so it must be the real one.
- * The LaScan itself stays until its context goes.
+ * index_endscan goes on with scan->indexRelation, so it must be the real one.  The LaScan itself
+ * stays until its context goes.
  */
 static void
 shim_endscan(IndexScanDesc scan)
@@ -319,21 +295,7 @@ end_scan(void *arg)
 	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
 }
 
-static void
-read_settings(LaScan *ls, bool read_to_end)
-{
-	LaPolicyConfig config = la_window_config(ls->scan->heapRelation, read_to_end,
-											 ls->indexrelid);
-
-	config.known_unhelpful = la_history_known_unhelpful(ls->indexrelid);
-	la_policy_init(&ls->policy, &config);
-	ls->max_leaf_batches = la_max_leaf_batches;
-	ls->budget.limit = (Size) la_scan_memory * 1024;
-}
-
-/*
- * The scan never looks ahead by itself: the shim is there for a source of TIDs.
- */
+/* The scan never looks ahead by itself: the shim is there for a source of TIDs. */
 void
 la_shim_disable_lookahead(LaScan *ls)
 {
@@ -342,9 +304,7 @@ la_shim_disable_lookahead(LaScan *ls)
 	la_policy_init(&ls->policy, &config);
 }
 
-/*
- * The shim's routine for an access method.
- */
+/* The shim's routine for an access method. */
 static IndexAmRoutine *
 routine_for(Relation real, MemoryContext context)
 {
@@ -374,14 +334,14 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 {
 	Relation	real = scan->indexRelation;
 	LaScan	   *ls = MemoryContextAlloc(context, sizeof(LaScan));
+	LaPolicyConfig config;
 
 	/* the copy must find the statistics entry that the real one uses */
 	(void) pgstat_should_count_relation(real);
 
 	ls->shadow = *real;
 	ls->shadow.rd_indam = routine_for(real, context);
-	memset((char *) ls + sizeof(RelationData), 0,
-		   sizeof(LaScan) - sizeof(RelationData));
+	memset((char *) ls + sizeof(RelationData), 0, sizeof(LaScan) - sizeof(RelationData));
 	ls->real = real;
 	ls->scan = scan;
 	ls->context = context;
@@ -389,14 +349,17 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->heaprelid = RelationGetRelid(scan->heapRelation);
 	ls->indexrelid = RelationGetRelid(real);
 	ls->limit = limit;
-	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops :
-		&la_rowqueue_ops;
+	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops : &la_rowqueue_ops;
 	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;
 	ls->index_size = InvalidBlockNumber;
 	ls->observed_block = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
-	read_settings(ls, read_to_end);
+	ls->max_leaf_batches = la_max_leaf_batches;
+	ls->budget.limit = (Size) la_scan_memory * 1024;
+	config = la_window_config(scan->heapRelation, read_to_end, ls->indexrelid);
+	config.known_unhelpful = la_history_known_unhelpful(ls->indexrelid);
+	la_policy_init(&ls->policy, &config);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 	ls->counters.c[LA_SCANS_ATTACHED] = 1;

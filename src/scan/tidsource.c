@@ -2,39 +2,37 @@
  * tidsource.c
  *	  An index scan whose TIDs another room has found already.
  *
- * A room that searches the index for outer rows ahead of their turn, such as
- * nestloop/, has by then what the inner scan's descent is going to find.  It offers
- * that as a LaTidSource (attach.h).  When the scan starts over for such a row, the
- * descent is left out, and amgettuple returns the source's TIDs in the scan's
- * direction.
+ * A room that searches the index for outer rows ahead of their turn, such as nestloop/, has by
+ * then what the inner scan's descent is going to find.  It offers that as a LaTidSource
+ * (attach.h).  When the scan starts over for such a row, the descent is left out, and amgettuple
+ * returns the source's TIDs in the scan's direction.
  *
  *		amrescan --> source.begin --> { tid, tid, tid }  --amgettuple--> node
  *					  |  not known, or not all of them
  *					  v
  *					the access method's own amrescan, as if there were no source
  *
- * Why the rows are the same.  The source has all entries of the index that matched
- * the scan's keys when it looked, a moment before the scan would have looked; and
- * the scan's keys are equality keys of leading columns only, so that there is
- * nothing left to check.  Under an MVCC snapshot the moment makes no difference:
- *	- entries added since then are of row versions that the snapshot cannot see (the
- *	  command's own, too: its snapshot is older than what it writes);
- *	- entries removed since then are of versions dead to everybody, and if their
- *	  TID was given to another row meanwhile, that one is invisible as well.
- * nbtree relies on the same when it returns items of a page that it has unpinned.
- * Entries with equal keys are in the order of their TIDs in both cases.
+ * Why the rows are the same: the source has all entries of the index that matched the scan's keys
+ * when it looked, a moment before the scan would have looked; and the scan's keys are equality
+ * keys of leading columns only, so that there is nothing left to check.  Under an MVCC snapshot
+ * the moment makes no difference:
+ *	- entries added since then are of row versions that the snapshot cannot see (the command's own,
+ *	  too: its snapshot is older than what it writes);
+ *	- entries removed since then are of versions dead to everybody, and if their TID was given to
+ *	  another row meanwhile, that one is invisible as well.
+ * nbtree relies on the same when it returns items of a page that it has unpinned.  Entries with
+ * equal keys are in the order of their TIDs in both cases.
  *
- * Killed items.  Stock marks an entry dead when the heap says that all versions are,
- * and if its page has not changed since before the heap was asked.  The source's look
- * at the page is too old for that: meanwhile a vacuum may have removed the entry, and
- * an insert have brought another one with the same TID.  So at the first dead entry
- * the access method makes the scan, forward to that entry, which is returned once
- * more.  The executor asks the heap again, finds it dead again, and everything else
- * is the access method's.
+ * Killed items: stock marks an entry dead when the heap says that all versions are, and if its
+ * page has not changed since before the heap was asked.  The source's look at the page is too old
+ * for that: meanwhile a vacuum may have removed the entry, and an insert have brought another one
+ * with the same TID.  So at the first dead entry the access method makes the scan, forward to that
+ * entry, which is returned once more.  The executor asks the heap again, finds it dead again, and
+ * everything else is the access method's.
  *
- * No source is asked in index-only scans, which need the tuple; under SERIALIZABLE,
- * since stock's descent takes predicate locks; in parallel scans; on a standby, whose
- * scans ignore dead marks.  The room of the source sees to keys and snapshots.
+ * No source is asked in index-only scans, which need the tuple; under SERIALIZABLE, since stock's
+ * descent takes predicate locks; in parallel scans; on a standby, whose scans ignore dead marks.
+ * The room of the source sees to keys and snapshots.
  *
  * src/scan/tidsource.c
  */
@@ -59,9 +57,7 @@ typedef struct TidSourceScan
 	bool		searched;		/* the access method looked for a dead entry */
 } TidSourceScan;
 
-/*
- * The scan starts over.
- */
+/* The scan starts over. */
 static bool
 tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
 {
@@ -86,8 +82,8 @@ tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
 }
 
 /*
- * Statistics count the scan that stock would have counted when it began.  (EXPLAIN
- * ANALYZE, which may look at any time, has been given its number then.)
+ * Statistics count the scan that stock would have counted when it began.  (EXPLAIN ANALYZE,
+ * which may look at any time, has been given its number then.)
  */
 static void
 count_scan(LaScan *ls, TidSourceScan *ts)
@@ -106,8 +102,8 @@ tidsource_drop(LaScan *ls)
 }
 
 /*
- * The entry returned last is dead: go on with the access method's own scan, beginning
- * with that entry.  Returns false if it is no longer there.
+ * The entry returned last is dead: go on with the access method's own scan, beginning with that
+ * entry.  Returns false if it is no longer there.
  */
 static bool
 search_again(LaScan *ls, ScanDirection dir, ItemPointerData tid)
@@ -138,8 +134,7 @@ tidsource_gettuple(LaScan *ls, ScanDirection dir)
 	TidSourceScan *ts = ls->source.state;
 	IndexScanDesc scan = ls->scan;
 	int			step = ScanDirectionIsForward(dir) ? 1 : -1;
-	ItemPointer next = ts->tids +
-		(step > 0 ? ts->next : ts->ntids - 1 - ts->next);
+	ItemPointer next = ts->tids + (step > 0 ? ts->next : ts->ntids - 1 - ts->next);
 
 	if (!ts->started)
 	{
@@ -170,8 +165,8 @@ static const LaScanOps tidsource_ops = {
 };
 
 /*
- * Take the scan's TIDs from a source wherever it has them, from the next rescan on.
- * Returns false if this scan cannot.
+ * Take the scan's TIDs from a source wherever it has them, from the next rescan on.  Returns
+ * false if this scan cannot.
  */
 bool
 la_tidsource_set(LaScan *ls, const LaTidSource *source)
