@@ -54,9 +54,13 @@
 #define LA_BT_ARRAYS_IN_SCAN 1
 #define la_bt_array_keys(scan, so)	((so)->keyData)
 #define la_bt_narray_keys(scan, so) ((so)->numberOfKeys)
+#define la_bt_descent_is_next(so)	((so)->needPrimScan)
+#define la_bt_was_read_in(so, dir)	((so)->currPos.dir == (dir))
 #else
 #define la_bt_array_keys(scan, so)	((so)->arrayKeyData)
 #define la_bt_narray_keys(scan, so) ((scan)->numberOfKeys)
+#define la_bt_descent_is_next(so)	false
+#define la_bt_was_read_in(so, dir)	true
 #endif
 
 /*

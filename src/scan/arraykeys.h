@@ -7,13 +7,12 @@
 #ifndef LA_ARRAYKEYS_H
 #define LA_ARRAYKEYS_H
 
-#include "scan/shim.h"
+#include "scan/scan_int.h"
 
 typedef struct LaArrayKeys LaArrayKeys;
 
 extern LaArrayKeys *la_arraykeys_create(LaScan *ls);
-extern void la_arraykeys_free(LaScan *ls, LaArrayKeys *el);
-extern void la_arraykeys_advance(LaArrayKeys *el, ScanDirection dir,
-								 int64 rows_wanted);
+extern void la_arraykeys_free(LaScan *ls, LaArrayKeys *ak);
+extern void la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 rows_wanted);
 
 #endif							/* LA_ARRAYKEYS_H */

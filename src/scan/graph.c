@@ -2,15 +2,14 @@
  * graph.c
  *	  Pages that a search in an HNSW graph will need (pgvector).
  *
- * An HNSW search keeps a list of candidates.  It expands the nearest one: for
- * each of its neighbors it reads the element's page and computes the distance to
- * the query, which may make that neighbor a candidate.  A cold search waits for
- * some thousand pages one after the other, and returns its first row when all is
- * done; looking ahead in the heap alone would not help.
+ * An HNSW search keeps a list of candidates.  It expands the nearest one: for each of its
+ * neighbors it reads the element's page and computes the distance to the query, which may make
+ * that neighbor a candidate.  A cold search waits for some thousand pages one after the other, and
+ * returns its first row when all is done; looking ahead in the heap alone would not help.
  *
- * We see every step of it, because each computed distance is a call of the
- * operator class's distance function, with the element, on its locked page, as
- * an argument.  So while the access method runs, that function is ours:
+ * Each computed distance is a call of the operator class's distance function, with the element, on
+ * its locked page, as an argument.  So while the access method runs, that function is ours, and
+ * sees every step:
  *
  *		hnswgettuple
  *			 |	distance(query, element)
@@ -22,26 +21,23 @@
  *			 +-> the EXPAND_AHEAD nearest candidates that have not been expanded:
  *				 the pages of all their neighbors are advised
  *
- * A candidate counts as expanded when a distance is asked for of one of its
- * neighbors.  The list of candidates is the search's own, rebuilt from the
- * distances; where it differs (ties, elements being deleted, another version of
- * the algorithm), the advice is worse, nothing else.
+ * A candidate counts as expanded when a distance is computed for one of its neighbors.  The list
+ * of candidates is the search's own, rebuilt from the distances; where it differs (ties, elements
+ * being deleted, another version of the algorithm), the advice is worse, nothing else.
  *
- * Evidence: nothing happens until the search itself has waited for
- * miss_threshold pages; candidates seen before that are forgone.  Reads cannot be
- * timed one by one from here: a wait is the time between two distances between
- * which pages were read.
+ * Evidence: nothing happens until the search itself has waited for miss_threshold pages;
+ * candidates seen before that are forgone.  Reads cannot be timed one by one from here: a wait is
+ * the time between two distances between which pages were read.
  *
- * Exactness.  The function's pointer in the relcache entry (that is where
- * pgvector keeps using it from) is replaced during the call of amgettuple only,
- * and put back also after an error.  The result is the original's.  What is read
- * from pages is read under the lock that the caller holds on the element's page,
- * or, where the neighbors lie on another page, unlocked from a pinned buffer, as
- * a hint: locking a second page here could deadlock with an insert.  Every length
- * and offset is checked against the page.
+ * Exactness: the function's pointer in the relcache entry (that is where pgvector keeps using it
+ * from) is replaced during the call of amgettuple only, and restored also after an error.  The
+ * result is the original's.  What is read from pages is read under the lock that the caller holds
+ * on the element's page, or, where the neighbors lie on another page, unlocked from a pinned
+ * buffer, as a hint: locking a second page here could deadlock with an insert.  Every length and
+ * offset is checked against the page.
  *
- * Layout of the pages: pgvector's hnsw.h, versions 0.5.1 to 0.8.  Pages that do
- * not look like that are left alone.
+ * Layout of the pages: pgvector's hnsw.h, versions 0.5.1 to 0.8.  Pages that do not look like that
+ * are left alone.
  *
  * src/scan/graph.c
  */
@@ -59,7 +55,6 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "scan/graph.h"
-#include "window/issue.h"
 
 #define DISTANCE_PROC		1
 #define PAGE_ID				0xFF90
@@ -72,7 +67,8 @@
 #define RECENT_SLOTS		2048	/* a power of 2 */
 #define EF_SEARCH_DEFAULT	40
 #define EF_SEARCH_MOST		1000
-#define ARMED_BYTES			(256 * 1024)	/* roughly, of a search that waits */
+#define ACTIVE_BYTES		(256 * 1024)	/* roughly, of a search that is
+											 * active */
 
 typedef struct Opaque
 {
@@ -109,7 +105,7 @@ typedef struct Candidate
 	ItemPointerData elements[MAX_NEIGHBORS];
 } Candidate;
 
-struct LaGraph
+typedef struct GraphSearch
 {
 	LaScan	   *ls;
 
@@ -117,12 +113,12 @@ struct LaGraph
 	int64		reads;			/* blocks read by this backend, last time */
 	double		clock_us;		/* last time; 0: the clock is not looked at */
 	int			waits;
-	bool		armed;
+	bool		active;
 
 	int			ef;				/* hnsw.ef_search */
 	bool		iterative;		/* hnsw.iterative_scan */
 	binaryheap *best;			/* distances of the ef nearest elements; NULL
-								 * until first armed */
+								 * until first active */
 	binaryheap *waiting;		/* candidates whose neighbors were not advised */
 
 	/* candidates whose neighbors were advised, not yet expanded */
@@ -132,16 +128,13 @@ struct LaGraph
 
 	BlockNumber *recent;		/* pages advised or visited */
 	MemoryContext context;		/* of the candidates */
-};
+} GraphSearch;
 
 /* the scan whose access method is running, and what we replaced */
-static LaGraph *running = NULL;
+static GraphSearch *running = NULL;
 static PGFunction original = NULL;
 
-/* ------------------------------------------------------------------
- *		Two heaps
- * ------------------------------------------------------------------
- */
+/* ---- Two heaps ----------------------------------------------------------- */
 
 /* The farthest first. */
 static int
@@ -163,11 +156,9 @@ compare_waiting(Datum a, Datum b, void *arg)
 	return da > db ? -1 : da < db;
 }
 
-/*
- * Is an element at this distance among the ef nearest so far?  Then remember it.
- */
+/* Is an element at this distance among the ef nearest so far?  Then remember it. */
 static bool
-add_best(LaGraph *g, double distance)
+add_best(GraphSearch *g, double distance)
 {
 	if (g->best->bh_size < g->ef)
 		binaryheap_add(g->best, Float8GetDatum(distance));
@@ -179,19 +170,16 @@ add_best(LaGraph *g, double distance)
 }
 
 static Candidate *
-nearest_waiting(LaGraph *g)
+nearest_waiting(GraphSearch *g)
 {
 	return (Candidate *) DatumGetPointer(binaryheap_first(g->waiting));
 }
 
-/* ------------------------------------------------------------------
- *		Pages
- * ------------------------------------------------------------------
- */
+/* ---- Pages --------------------------------------------------------------- */
 
 /*
- * The item at an offset of a page of the graph, and its length; NULL if there is
- * none.  The page may be changing.
+ * The item at an offset of a page of the graph, and its length; NULL if there is none.  The page
+ * may be changing.
  */
 static char *
 graph_item(Page page, OffsetNumber offset, Size *length)
@@ -224,8 +212,7 @@ copy_neighbors(Candidate *c, Page page)
 	int			count;
 
 	c->n = 0;
-	if (list == NULL || length < offsetof(Neighbors, elements) ||
-		list->type != NEIGHBORS_TYPE)
+	if (list == NULL || length < offsetof(Neighbors, elements) || list->type != NEIGHBORS_TYPE)
 		return;
 	count = Min(list->count, MAX_NEIGHBORS);
 	if (offsetof(Neighbors, elements) + count * sizeof(ItemPointerData) > length)
@@ -239,7 +226,7 @@ copy_neighbors(Candidate *c, Page page)
 }
 
 static bool
-is_recent(LaGraph *g, BlockNumber block)
+is_recent(GraphSearch *g, BlockNumber block)
 {
 	BlockNumber *slot = &g->recent[block % RECENT_SLOTS];
 	bool		found = *slot == block;
@@ -249,18 +236,18 @@ is_recent(LaGraph *g, BlockNumber block)
 }
 
 static void
-advise(LaGraph *g, BlockNumber block)
+advise(GraphSearch *g, BlockNumber block)
 {
 	if (!is_recent(g, block))
-		(void) la_shim_issue_index_page(g->ls, block);
+		la_scan_issue_index_page(g->ls, block);
 }
 
 /*
- * Advise the pages of a candidate's neighbors; or the page with the list of them,
- * if that is not cached yet.
+ * Advise the pages of a candidate's neighbors; or the page with the list of them, if that is not
+ * cached yet.
  */
 static void
-advise_neighbors(LaGraph *g, Candidate *c)
+advise_neighbors(GraphSearch *g, Candidate *c)
 {
 	if (c->n < 0)
 	{
@@ -280,21 +267,16 @@ advise_neighbors(LaGraph *g, Candidate *c)
 		advise(g, ItemPointerGetBlockNumber(&c->elements[i]));
 }
 
-/* ------------------------------------------------------------------
- *		The search as seen from its distances
- * ------------------------------------------------------------------
- */
+/* ---- The search as seen from its distances ------------------------------- */
 
-/*
- * What a search that waits needs; others do without.
- */
+/* Begin to look ahead in this search; the first time, allocate what that needs. */
 static void
-arm(LaGraph *g)
+activate(GraphSearch *g)
 {
 	LaScan	   *ls = g->ls;
 	MemoryContext old;
 
-	g->armed = true;
+	g->active = true;
 	if (g->best != NULL)
 		return;
 	old = MemoryContextSwitchTo(ls->context);
@@ -305,20 +287,18 @@ arm(LaGraph *g)
 	g->recent = palloc(RECENT_SLOTS * sizeof(BlockNumber));
 	for (int i = 0; i < RECENT_SLOTS; i++)
 		g->recent[i] = InvalidBlockNumber;
-	la_budget_take(&ls->budget, ARMED_BYTES);
+	la_budget_take(&ls->budget, ACTIVE_BYTES);
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Has the search waited often enough?
- */
+/* Has the search waited often enough? */
 static bool
-has_evidence(LaGraph *g)
+has_evidence(GraphSearch *g)
 {
 	const LaPolicyConfig *config = &g->ls->policy.config;
 	int64		reads = la_issue_blocks_read();
 
-	if (g->armed)
+	if (g->active)
 		return true;
 	if (reads != g->reads)
 	{
@@ -334,18 +314,16 @@ has_evidence(LaGraph *g)
 		g->clock_us = la_issue_clock_us();
 	if (config->force || g->waits >= config->miss_threshold)
 	{
-		if (g->best == NULL && !la_budget_has(&g->ls->budget, ARMED_BYTES))
+		if (g->best == NULL && !la_budget_has(&g->ls->budget, ACTIVE_BYTES))
 			return false;
-		arm(g);
+		activate(g);
 	}
-	return g->armed;
+	return g->active;
 }
 
-/*
- * A distance is asked for of this element: who named it has been expanded.
- */
+/* A distance to this element is computed: the candidate that has it as a neighbor is expanded. */
 static void
-mark_expanded(LaGraph *g, ItemPointer element)
+mark_expanded(GraphSearch *g, ItemPointer element)
 {
 	for (int a = 0; a < g->nahead; a++)
 	{
@@ -362,11 +340,11 @@ mark_expanded(LaGraph *g, ItemPointer element)
 }
 
 /*
- * An element of this scan's index, on a page that the caller has locked, lies at
- * this distance from the query.
+ * An element of this scan's index, on a page that the caller has locked, lies at this distance
+ * from the query.
  */
 static void
-see_element(LaGraph *g, const char *vector, double distance)
+see_element(GraphSearch *g, const char *vector, double distance)
 {
 	Buffer		buffer = (vector - BufferBlocks) / BLCKSZ + 1;
 	Page		page = BufferGetPage(buffer);
@@ -403,15 +381,12 @@ see_element(LaGraph *g, const char *vector, double distance)
 	}
 }
 
-/*
- * Keep the neighbors of the nearest candidates on their way.
- */
+/* Have the neighbors of the nearest candidates read. */
 static void
-look_ahead(LaGraph *g)
+look_ahead(GraphSearch *g)
 {
-	/* a nearer one has come: what was advised may never be wanted */
-	if (g->nahead > 0 && g->nahead >= g->mostahead &&
-		!binaryheap_empty(g->waiting))
+	/* a nearer one has come: what was advised may never be needed */
+	if (g->nahead > 0 && g->nahead >= g->mostahead && !binaryheap_empty(g->waiting))
 	{
 		int			farthest = 0;
 
@@ -427,7 +402,7 @@ look_ahead(LaGraph *g)
 			g->mostahead = 1;
 		}
 	}
-	/* lists of neighbors that were on their way */
+	/* lists of neighbors whose pages were not cached */
 	for (int a = 0; a < g->nahead; a++)
 	{
 		if (g->ahead[a]->n < 0)
@@ -447,7 +422,7 @@ static Datum
 graph_distance(PG_FUNCTION_ARGS)
 {
 	Datum		result = original(fcinfo);
-	LaGraph    *g = running;
+	GraphSearch *g = running;
 	const char *vector;
 
 	if (g == NULL || PG_NARGS() < 2 || !has_evidence(g))
@@ -463,9 +438,9 @@ graph_distance(PG_FUNCTION_ARGS)
 
 /* Another search begins. */
 static void
-restart(LaGraph *g)
+restart(GraphSearch *g)
 {
-	if (g->armed)
+	if (g->active)
 	{
 		MemoryContextReset(g->context);
 		binaryheap_reset(g->best);
@@ -475,19 +450,17 @@ restart(LaGraph *g)
 	g->reads = la_issue_blocks_read();
 	g->clock_us = 0;
 	g->waits = 0;
-	g->armed = false;
+	g->active = false;
 	g->mostahead = 1;
 }
 
-/*
- * amgettuple of the real access method, under our eyes.
- */
-bool
-la_graph_gettuple(LaScan *ls, ScanDirection dir)
+/* Call amgettuple, and see the distances that it computes. */
+static bool
+graph_gettuple(LaScan *ls, ScanDirection dir)
 {
-	LaGraph    *g = ls->graph;
+	GraphSearch *g = ls->watch.state;
 	FmgrInfo   *distance = index_getprocinfo(ls->real, 1, DISTANCE_PROC);
-	LaGraph    *outer = running;
+	GraphSearch *outer = running;
 	PGFunction	outer_original = original;
 	bool		found;
 
@@ -512,33 +485,37 @@ la_graph_gettuple(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * May the access method be run ahead to the row after nrows ones?  An iterative
- * scan searches again when its rows are used up.  Stock would do that only if
- * more were wanted, and it is expensive; the first search returns ef_search rows
- * at least, but for elements being deleted.
+ * An iterative scan searches again when its rows are used up.  Stock would do that only if more
+ * were wanted, and it is expensive; the first search returns ef_search rows at least, but for
+ * elements being deleted.
  */
-bool
-la_graph_may_run_ahead(const LaGraph *g, uint64 nrows)
+static bool
+graph_may_run_ahead(LaScan *ls, uint64 nrows)
 {
+	const GraphSearch *g = ls->watch.state;
+
 	return !g->iterative || nrows < (uint64) g->ef;
 }
 
-/*
- * Returns NULL if there is nothing to watch.
- */
-LaGraph *
-la_graph_create(LaScan *ls)
+static const LaScanOps graph_ops = {
+	.gettuple = graph_gettuple,
+	.may_run_ahead = graph_may_run_ahead
+};
+
+/* Watch the scan's searches, if looking ahead can help them. */
+void
+la_graph_watch(LaScan *ls)
 {
 	const char *ef = GetConfigOption("hnsw.ef_search", true, false);
 	const char *iterative = GetConfigOption("hnsw.iterative_scan", true, false);
-	LaGraph    *g;
+	GraphSearch *g;
 
-	if (!ls->policy.config.advice_works || la_direct_io() ||
-		RelationUsesLocalBuffers(ls->real))
-		return NULL;
-	g = MemoryContextAllocZero(ls->context, sizeof(LaGraph));
+	if (!ls->policy.config.advice_works || la_direct_io() || RelationUsesLocalBuffers(ls->real))
+		return;
+	g = MemoryContextAllocZero(ls->context, sizeof(GraphSearch));
 	g->ls = ls;
 	g->iterative = iterative != NULL && strcmp(iterative, "off") != 0;
 	g->ef = ef ? Min(Max(atoi(ef), 1), EF_SEARCH_MOST) : EF_SEARCH_DEFAULT;
-	return g;
+	ls->watch.ops = &graph_ops;
+	ls->watch.state = g;
 }

@@ -7,12 +7,8 @@
 #ifndef LA_GRAPH_H
 #define LA_GRAPH_H
 
-#include "scan/shim.h"
+#include "scan/scan_int.h"
 
-typedef struct LaGraph LaGraph;
-
-extern LaGraph *la_graph_create(LaScan *ls);
-extern bool la_graph_may_run_ahead(const LaGraph *g, uint64 nrows);
-extern bool la_graph_gettuple(LaScan *ls, ScanDirection dir);
+extern void la_graph_watch(LaScan *ls);
 
 #endif							/* LA_GRAPH_H */

@@ -2,54 +2,51 @@
  * leaf.c
  *	  Index leaf pages read ahead of the scan, as a ring of batches (nbtree).
  *
- * nbtree reads a leaf page at once into BTScanOpaque->currPos and then hands
- * out its items one by one.  A batch is a copy of currPos.  Moving
- * currPos.itemIndex to its last item makes the next call of the real
- * btgettuple step to the next leaf page: so the access method runs a page at a
- * time, and we hand out the items.
+ * nbtree reads the matching items of a leaf page at once, into BTScanOpaque->currPos, and returns
+ * them one by one.  A batch is a copy of currPos.  With currPos.itemIndex at the last item, the
+ * next call of btgettuple steps to the next leaf page: so nbtree runs ahead a page at a time, and
+ * rows are returned from the batches.
  *
  *		 head (consumer)							 tail - 1
  *		+-----------+-----------+-----------+-----------+
  *		| batch	  k |	 k + 1	|	 k + 2	|	 k + 3	|	so->currPos is the
- *		| ^ index	|			|	 ^		|			|	page of the last one,
+ *		| ^ item	|			|	 ^		|			|	page of the last one,
  *		+-----------+-----------+----|------+-----------+	at its last item
  *								  foreseen (the window's producer)
  *
- * A batch holds what currPos held: items, page number, links, LSN, and, when
- * nbtree keeps the page pinned (index-only scans, unlogged and temporary
- * indexes), a pin of its own.  Those pins keep VACUUM from removing what the
- * batch points to until its rows are returned, exactly as nbtree's one pin does;
- * at most MAX_PINNED batches hold one, and no more than the budget of pins allows.
+ * A batch has what currPos had: items, page number, links, LSN, and, when nbtree keeps the page
+ * pinned (index-only scans, unlogged and temporary indexes), a pin of its own.  Those pins keep
+ * VACUUM from removing what the batch points to until its rows are returned, exactly as nbtree's
+ * one pin does; at most MAX_PINNED batches hold one, and no more than the budget of pins allows.
  *
  * Behaviours:
- *	A. Begin: the page in currPos becomes the first batch; killed items and the
- *	   mark move from nbtree's state into ours.
- *	B. Kills: a dead entry reported by the executor is remembered in the batch
- *	   that it came from.  When the batch is left, _bt_killitems is called on a
- *	   copy of the scan state that holds this batch, and applies its own rule:
- *	   pinned since it was read, or the page's LSN unchanged.
- *	C. Mark and restore: a mark is a batch and an item.  A marked batch that is
- *	   left is kept aside.  Restoring within the current batch moves the item;
- *	   restoring to another one ends look-ahead first (D) and is nbtree's work.
- *	D. End: the mark is put back into nbtree's state.  Where the scan has been
- *	   read to its end, nbtree is already there.  Otherwise the consumer's batch
- *	   and item are put into currPos, as btrestrpos puts a mark there.
- *	E. Change of direction (scrollable cursors): D, and nbtree goes on.
- *	F. Disarmed by the policy: batches are used up, none is read ahead; at the
- *	   end of the last one nbtree stands exactly there and goes on.
- *	G. Array keys ("= ANY", skip scan).  Until 16, each combination of elements
- *	   is a primitive scan of its own: a batch keeps the elements' indexes.  From
- *	   17 on, nbtree restores a mark by starting the arrays again in the scan's
- *	   direction and lets the next page set them; we do the same, in the
- *	   direction that the next page will be read in (la_leafbatch_turn_array_keys).  A
- *	   page after which another primitive scan is due must not look like the
- *	   scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
- *	H. SERIALIZABLE: reading a leaf page takes a predicate lock.  No page is
- *	   read that stock would not have read by then: look-ahead ends at the
- *	   current page.
- *	I. LIMIT: no more items are foreseen than rows can still be wanted.
- *	J. Parallel scans: a page read ahead is one that other workers do not get,
- *	   so a worker keeps at most PARALLEL_BATCHES.
+ *	BEGIN		The page in currPos becomes the first batch; killed items and the mark move from
+ *				nbtree's state into ours.
+ *	KILLED		An entry that the executor reports dead is remembered in the batch that it came
+ *				from.  When the batch is left, _bt_killitems is called on a copy of the scan state
+ *				that has this batch, and applies its own rule: pinned since it was read, or the
+ *				page's LSN unchanged.
+ *	MARK		A mark is a batch and an item.  A marked batch that is left is kept aside.
+ *				Restoring within the current batch moves the item; for another batch, look-ahead
+ *				ends first (END), and nbtree restores.
+ *	END			The mark is put back into nbtree's state.  Where the scan has been read to its end,
+ *				nbtree is already there.  Otherwise the consumer's batch and item are put into
+ *				currPos, as btrestrpos puts a mark there.
+ *	TURN		Where the direction changes (scrollable cursors), look-ahead ends, too.
+ *	DISARMED	When the policy has disarmed, batches are used up and none is read ahead; at the
+ *				end of the last one nbtree stands there and goes on.
+ *	ARRAYS		Array keys ("= ANY", skip scan).  Until 16, each combination of elements is a
+ *				primitive scan of its own: a batch has the elements' indexes.  From 17 on, nbtree
+ *				restores a mark by starting the arrays again in the scan's direction and lets the
+ *				next page set them; we do the same, in the direction that the next page will be
+ *				read in (la_leafbatch_turn_array_keys).  A page after which another primitive scan
+ *				is due must not look like the scan's end: its copy gets moreRight (moreLeft), as in
+ *				_bt_steppage.
+ *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
+ *				that stock would not have read by then: look-ahead ends at the current page.
+ *	LIMIT		No more items are foreseen than rows can still be wanted.
+ *	PARALLEL	A page read ahead is one that other workers do not get, so a worker keeps at most
+ *				PARALLEL_BATCHES.
  *
  * src/scan/leaf.c
  */
@@ -63,10 +60,10 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "scan/leafbatch.h"
 #include "scan/arraykeys.h"
-#include "scan/shim.h"
-#include "window/issue.h"
+#include "scan/heapvisit.h"
+#include "scan/leaf.h"
+#include "scan/leafbatch.h"
 #include "window/window.h"
 
 #define MAX_PINNED			8
@@ -78,15 +75,15 @@ typedef struct Position
 	int			item;
 } Position;
 
-struct LaLeaves
+typedef struct LeafRing
 {
 	LaScan	   *ls;
 	LaWindow   *window;
 	Size		bytes;			/* taken from the scan's budget */
-	LaLeafBatches batches;
+	LaLeafBatchPool pool;
 	ScanDirection dir;
 	bool		read_to_end;	/* nbtree has no more pages */
-	bool		fetch_first;	/* begin found the first row of the scan */
+	bool		fetch_first;	/* the first row was found by leaf_begin() */
 
 	uint64		head;			/* consumer's batch */
 	uint64		tail;			/* next batch to be read */
@@ -94,128 +91,109 @@ struct LaLeaves
 	BlockNumber heap_block;		/* heap block visited last */
 
 	Position	foreseen;		/* next item for the window */
-	BlockNumber foreseen_block; /* heap block told to the window last */
-	int64		nforeseen;		/* items, counted like nconsumed */
+	BlockNumber foreseen_block; /* heap block foreseen last */
+	int64		nforeseen;		/* items foreseen, and returned */
 	int64		nconsumed;
 
 	bool		marked;
-	Position	mark;			/* valid unless kept */
+	Position	mark;			/* of a kept batch, the item only */
 	LaLeafBatch *kept;			/* the marked batch, once it left the ring */
 
-	LaArrayKeys *elements;		/* of an IN list, or NULL */
+	LaArrayKeys *arraykeys;		/* NULL: nothing to look ahead in */
 
-	LaLeafBatch **ring;			/* max_leaf_batches of them */
-};
+	LaLeafBatch **slots;		/* max_leaf_batches of them */
+} LeafRing;
 
-#define ring_slot(lv, n)	((lv)->ring[(n) % (lv)->ls->max_leaf_batches])
-#define step(lv)			(ScanDirectionIsForward((lv)->dir) ? 1 : -1)
+#define batch_of(ring, n)	((ring)->slots[(n) % (ring)->ls->max_leaf_batches])
+#define step(ring)			(ScanDirectionIsForward((ring)->dir) ? 1 : -1)
 
 static bool foresee_visit(void *arg, LaForeseen *visit);
 static void foresee_restart(void *arg);
 
-/* ------------------------------------------------------------------
- *		Batches
- * ------------------------------------------------------------------
- */
+/* ---- Batches ------------------------------------------------------------- */
 
-/*
- * Copy so->currPos as the newest batch, and make the real access method step
- * off that page when it is called next.
- */
+/* Copy so->currPos as the newest batch, and have nbtree leave that page when it is called next. */
 static LaLeafBatch *
-push_current_page(LaLeaves *lv)
+push_current_page(LeafRing *ring)
 {
-	LaScan	   *ls = lv->ls;
+	LaScan	   *ls = ring->ls;
 	BTScanOpaque so = la_bt_opaque(ls);
-	bool		forward = ScanDirectionIsForward(lv->dir);
-	LaLeafBatch *b = la_leafbatch_copy(&lv->batches, &so->currPos, so->currTuples);
+	bool		forward = ScanDirectionIsForward(ring->dir);
+	LaLeafBatch *b = la_leafbatch_copy(&ring->pool, &so->currPos, so->currTuples);
 
 	if (BufferIsValid(so->currPos.buf))
 	{
 		IncrBufferRefCount(so->currPos.buf);
-		la_leafbatch_own_pin(&lv->batches);
+		la_leafbatch_own_pin(&ring->pool);
 	}
-	la_leafbatch_save_elements(&lv->batches, b, false);
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	if (so->needPrimScan)
-	{
-		if (ScanDirectionIsForward(so->currPos.dir))
-			b->pos->moreRight = true;
-		else
-			b->pos->moreLeft = true;
-	}
-#endif
-	ring_slot(lv, lv->tail) = b;
-	lv->tail++;
-	so->currPos.itemIndex = forward ? so->currPos.lastItem :
-		so->currPos.firstItem;
+	la_leafbatch_save_array_keys(&ring->pool, b, false);
+	batch_of(ring, ring->tail) = b;
+	ring->tail++;
+	so->currPos.itemIndex = forward ? so->currPos.lastItem : so->currPos.firstItem;
 	return b;
 }
 
 /*
- * Start the read of the leaf page after the one in currPos.  Where it is the
- * next block of the file, as in an index that was just built, the kernel's
- * read-ahead is on its way, and advice would keep it from setting in.
+ * Start the read of the leaf page after the one in currPos; but not if it is the next block of
+ * the file, as in an index that was just built: advice would keep the kernel's own read-ahead
+ * from setting in.
  */
 static void
-issue_next_leaf(LaLeaves *lv)
+issue_next_leaf(LeafRing *ring)
 {
-	LaScan	   *ls = lv->ls;
+	LaScan	   *ls = ring->ls;
 	BTScanOpaque so = la_bt_opaque(ls);
 	BlockNumber next;
 
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	if (so->needPrimScan)
-		return;					/* it will be found by a descent */
-#endif
-	if (ScanDirectionIsForward(lv->dir))
+	if (la_bt_descent_is_next(so))
+		return;
+	if (ScanDirectionIsForward(ring->dir))
 		next = so->currPos.moreRight ? so->currPos.nextPage : P_NONE;
 	else
 		next = so->currPos.moreLeft ? la_bt_prev_page(&so->currPos) : P_NONE;
 	if (next == P_NONE || next == InvalidBlockNumber ||
 		(next == so->currPos.currPage + 1 && !ls->policy.config.force))
 		return;
-	(void) la_shim_issue_index_page(ls, next);
+	la_scan_issue_index_page(ls, next);
 }
 
 /*
- * Let the real access method load the next leaf page.  The consumer may always
- * ask for it; look-ahead is subject to limits.
+ * Have nbtree read the next leaf page.  The consumer may always ask for it; look-ahead is subject
+ * to may_read_ahead().
  */
 static bool
-read_leaf(LaLeaves *lv)
+read_leaf(LeafRing *ring)
 {
-	LaScan	   *ls = lv->ls;
+	LaScan	   *ls = ring->ls;
 	LaLeafBatch *b;
 
-	if (lv->read_to_end)
+	if (ring->read_to_end)
 		return false;
-	if (lv->elements && ls->policy.state == LA_ARMED && ls->policy.io)
-		la_arraykeys_advance(lv->elements, lv->dir,
-							 la_shim_rows_wanted(ls, lv->dir));
+	if (ring->arraykeys && ls->policy.state == LA_ARMED && ls->policy.io)
+		la_arraykeys_advance(ring->arraykeys, ring->dir, la_scan_rows_wanted(ls, ring->dir));
 	ls->scan->kill_prior_tuple = false;
-	if (!la_shim_real_gettuple(ls, lv->dir))
+	if (!la_scan_am_gettuple(ls, ring->dir))
 	{
-		lv->read_to_end = true;
+		ring->read_to_end = true;
 		return false;
 	}
-	b = push_current_page(lv);
+	b = push_current_page(ring);
 	if (ls->policy.state == LA_ARMED &&
-		la_shim_rows_wanted(ls, lv->dir) > b->pos->lastItem - b->pos->firstItem)
-		issue_next_leaf(lv);
+		la_scan_rows_wanted(ls, ring->dir) > b->pos->lastItem - b->pos->firstItem)
+		issue_next_leaf(ring);
 	return true;
 }
 
 static bool
-may_read_ahead(LaLeaves *lv)
+may_read_ahead(LeafRing *ring)
 {
-	LaScan	   *ls = lv->ls;
-	uint64		nbatches = lv->tail - lv->head;
+	LaScan	   *ls = ring->ls;
+	uint64		nbatches = ring->tail - ring->head;
 	uint64		most = ls->max_leaf_batches;
 
-	if (lv->read_to_end || IsolationIsSerializable())
+	if (ring->read_to_end || IsolationIsSerializable())
 		return false;
-	if (BufferIsValid(ring_slot(lv, lv->head)->pos->buf))
+	if (BufferIsValid(batch_of(ring, ring->head)->pos->buf))
 	{
 		if (!la_budget_has_pin(RelationUsesLocalBuffers(ls->real)))
 			return false;
@@ -223,298 +201,265 @@ may_read_ahead(LaLeaves *lv)
 	}
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_BATCHES);
-	return nbatches < most &&
-		la_budget_has(&ls->budget, la_leafbatch_most_bytes(&lv->batches));
+	return nbatches < most && la_budget_has(&ls->budget, la_leafbatch_most_bytes(&ring->pool));
 }
 
-/* ------------------------------------------------------------------
- *		Beginning, ending, moving
- * ------------------------------------------------------------------
- */
+/* ---- Beginning, ending, moving ------------------------------------------- */
 
 static void
-forget_mark(LaLeaves *lv)
+forget_mark(LeafRing *ring)
 {
-	if (lv->kept)
-		la_leafbatch_free(&lv->batches, lv->kept);
-	lv->kept = NULL;
-	lv->marked = false;
+	if (ring->kept)
+		la_leafbatch_free(&ring->pool, ring->kept);
+	ring->kept = NULL;
+	ring->marked = false;
 }
 
 /* Leave the head batch. */
 static void
-pop_batch(LaLeaves *lv)
+pop_batch(LeafRing *ring)
 {
-	LaLeafBatch *b = ring_slot(lv, lv->head);
+	LaLeafBatch *b = batch_of(ring, ring->head);
 
-	la_leafbatch_apply_kills(&lv->batches, b);
-	if (lv->marked && lv->kept == NULL && lv->mark.batch == lv->head)
-		lv->kept = b;
+	la_leafbatch_apply_killed(&ring->pool, b);
+	if (ring->marked && ring->kept == NULL && ring->mark.batch == ring->head)
+		ring->kept = b;
 	else
-		la_leafbatch_free(&lv->batches, b);
-	lv->head++;
+		la_leafbatch_free(&ring->pool, b);
+	ring->head++;
 }
 
-/* Behaviour A: nbtree's mark becomes ours. */
+/* BEGIN: nbtree's mark becomes ours. */
 static void
-take_mark(LaLeaves *lv)
+take_mark(LeafRing *ring)
 {
-	BTScanOpaque so = la_bt_opaque(lv->ls);
+	BTScanOpaque so = la_bt_opaque(ring->ls);
 
-	Assert(!lv->marked);
+	Assert(!ring->marked);
 	if (so->markItemIndex >= 0)
 	{
 		/* it is on the page of the first batch; markPos is an older one */
 		BTScanPosInvalidate(so->markPos);
-		lv->marked = true;
-		lv->mark.batch = lv->head;
-		lv->mark.item = so->markItemIndex;
+		ring->marked = true;
+		ring->mark.batch = ring->head;
+		ring->mark.item = so->markItemIndex;
 		so->markItemIndex = -1;
 	}
 	else if (BTScanPosIsValid(so->markPos))
 	{
-		lv->kept = la_leafbatch_copy(&lv->batches, &so->markPos, so->markTuples);
-		la_leafbatch_save_elements(&lv->batches, lv->kept, true);
-		lv->marked = true;
-		lv->mark.item = so->markPos.itemIndex;
+		ring->kept = la_leafbatch_copy(&ring->pool, &so->markPos, so->markTuples);
+		la_leafbatch_save_array_keys(&ring->pool, ring->kept, true);
+		ring->marked = true;
+		ring->mark.item = so->markPos.itemIndex;
 		/* its pin is the batch's now */
 		if (BufferIsValid(so->markPos.buf))
-			la_leafbatch_own_pin(&lv->batches);
+			la_leafbatch_own_pin(&ring->pool);
 		BTScanPosInvalidate(so->markPos);
 	}
 }
 
-/* Behaviour D: our mark becomes nbtree's. */
+/* END: our mark becomes nbtree's. */
 static void
-give_mark(LaLeaves *lv)
+return_mark(LeafRing *ring)
 {
-	if (!lv->marked)
+	if (!ring->marked)
 		return;
-	la_leafbatch_give_mark(&lv->batches,
-						   lv->kept ? lv->kept : ring_slot(lv, lv->mark.batch),
-						   lv->mark.item);
-	forget_mark(lv);
+	la_leafbatch_restore_mark(&ring->pool,
+							  ring->kept ? ring->kept : batch_of(ring, ring->mark.batch),
+							  ring->mark.item);
+	forget_mark(ring);
 }
 
-/* Give up all batches; the position has been given back, or is not wanted. */
+/* Free all batches; the position is nbtree's again, or is not needed. */
 static void
-end_active(LaLeaves *lv)
+free_batches(LeafRing *ring)
 {
-	la_window_clear(lv->window);
-	while (lv->head < lv->tail)
-		pop_batch(lv);
-	forget_mark(lv);
-	lv->ls->active = false;
+	la_window_clear(ring->window);
+	while (ring->head < ring->tail)
+		pop_batch(ring);
+	forget_mark(ring);
+	ring->ls->owner = NULL;
 }
 
-/* nbtree goes on with the scan: what shim.c compares starts from here. */
+/* END: nbtree goes on with the scan, and what shim.c compares starts from here. */
 static void
-hand_over(LaLeaves *lv)
+end_lookahead(LeafRing *ring)
 {
-	give_mark(lv);
-	end_active(lv);
-	lv->ls->seen_buffer = la_heap_fetch(lv->ls)->xs_cbuf;
-	lv->ls->seen_reads = la_issue_blocks_read();
+	return_mark(ring);
+	free_batches(ring);
+	ring->ls->seen_buffer = la_scan_heap(ring->ls)->xs_cbuf;
+	ring->ls->seen_reads = la_issue_blocks_read();
 }
 
 /* Bytes taken from the budget as long as the structure exists. */
 static Size
 own_bytes(LaScan *ls)
 {
-	return sizeof(LaLeaves) + ls->max_leaf_batches * sizeof(LaLeafBatch *) +
+	return sizeof(LeafRing) + ls->max_leaf_batches * sizeof(LaLeafBatch *) +
 		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
 /*
- * May the position be taken over now?  Either the scan has not started, or the
- * current page was read in the direction that is wanted.
+ * May the position be taken over now?  Either the scan has not started, or the current page was
+ * read in the direction that is wanted.
  */
-bool
-la_leaf_may_begin(LaScan *ls, ScanDirection dir)
+static bool
+leaf_may_begin(LaScan *ls, ScanDirection dir)
 {
 	BTScanOpaque so = la_bt_opaque(ls);
 
 	if (ScanDirectionIsNoMovement(dir))
 		return false;
-	if (ls->leaves == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
+	if (ls->ahead.state == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
 		return false;
-	if (!BTScanPosIsValid(so->currPos))
-		return true;
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	if (so->currPos.dir != dir)
-		return false;
-#endif
-	return ls->last_dir == dir;
+	return !BTScanPosIsValid(so->currPos) || (la_bt_was_read_in(so, dir) && ls->last_dir == dir);
 }
 
-static LaLeaves *
+static LeafRing *
 create(LaScan *ls)
 {
 	MemoryContext old = MemoryContextSwitchTo(ls->context);
-	LaLeaves   *lv = palloc0(sizeof(LaLeaves));
-	LaProducer	producer = {lv, foresee_visit, foresee_restart};
+	LeafRing   *ring = palloc0(sizeof(LeafRing));
+	LaProducer	producer = {ring, foresee_visit, foresee_restart};
 
-	lv->ls = ls;
-	lv->batches.ls = ls;
-	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
-	lv->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								  &ls->policy, &ls->counters, &ls->budget);
-	lv->bytes = own_bytes(ls);
-	la_budget_take(&ls->budget, lv->bytes);
+	ring->ls = ls;
+	ring->pool.ls = ls;
+	ring->slots = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
+	ring->window = la_window_create(&ls->scan->heapRelation, 1, producer,
+									&ls->policy, &ls->counters, &ls->budget);
+	ring->bytes = own_bytes(ls);
+	la_budget_take(&ls->budget, ring->bytes);
 	MemoryContextSwitchTo(old);
-	return lv;
+	return ring;
 }
 
 /*
- * A scan that has come to its end, and was never repeated, is not likely to be:
- * so that a query over many partitions need not keep the memory of them all.
+ * Free all memory, at the end of a scan that was never repeated: it is not likely to be, and a
+ * query over many partitions need not keep the memory of them all.
  */
 static void
 release(LaScan *ls)
 {
-	LaLeaves   *lv = ls->leaves;
+	LeafRing   *ring = ls->ahead.state;
 
-	Assert(!ls->active);
-	la_leafbatch_free_spare(&lv->batches);
-	if (lv->elements)
-		la_arraykeys_free(ls, lv->elements);
-	la_budget_return(&ls->budget, lv->bytes);
-	la_window_free(lv->window);
-	pfree(lv->ring);
-	pfree(lv);
-	ls->leaves = NULL;
+	Assert(ls->owner == NULL);
+	la_leafbatch_free_spare(&ring->pool);
+	if (ring->arraykeys)
+		la_arraykeys_free(ls, ring->arraykeys);
+	la_budget_return(&ls->budget, ring->bytes);
+	la_window_free(ring->window);
+	pfree(ring->slots);
+	pfree(ring);
+	ls->ahead.state = NULL;
 }
 
-/*
- * Behaviour A, and the row that was asked for.
- */
-bool
-la_leaf_begin(LaScan *ls, ScanDirection dir)
+/* BEGIN.  A scan that has not started finds its first row here. */
+static bool
+leaf_begin(LaScan *ls, ScanDirection dir)
 {
 	BTScanOpaque so = la_bt_opaque(ls);
-	IndexFetchHeapData *hscan = la_heap_fetch(ls);
-	LaLeaves   *lv = ls->leaves;
+	LeafRing   *ring = ls->ahead.state;
 	bool		fresh = !BTScanPosIsValid(so->currPos);
 	LaLeafBatch *b;
 
-	if (fresh && !la_shim_real_gettuple(ls, dir))
-	{
-		ls->ended = true;
+	if (fresh && !la_scan_am_gettuple(ls, dir))
 		return false;
-	}
-	if (lv == NULL)
-		lv = ls->leaves = create(ls);
+	if (ring == NULL)
+		ring = ls->ahead.state = create(ls);
 
-	lv->dir = dir;
-	lv->read_to_end = false;
-	lv->fetch_first = fresh;
-	lv->head = lv->tail = 0;
-	lv->item = so->currPos.itemIndex;
-	lv->nconsumed = lv->nforeseen = 0;
-	lv->heap_block = BufferIsValid(hscan->xs_cbuf) ?
-		BufferGetBlockNumber(hscan->xs_cbuf) : InvalidBlockNumber;
+	ring->dir = dir;
+	ring->read_to_end = false;
+	ring->fetch_first = fresh;
+	ring->head = ring->tail = 0;
+	ring->item = so->currPos.itemIndex;
+	ring->nconsumed = ring->nforeseen = 0;
+	ring->heap_block = la_scan_heap_block(ls);
 
 	/* the arrays may be others in each scan */
-	if (lv->elements)
-		la_arraykeys_free(ls, lv->elements);
-	lv->elements = la_arraykeys_create(ls);
+	if (ring->arraykeys)
+		la_arraykeys_free(ls, ring->arraykeys);
+	ring->arraykeys = la_arraykeys_create(ls);
 
-	b = push_current_page(lv);
+	b = push_current_page(ring);
 	for (int i = 0; i < so->numKilled; i++)
-		la_leafbatch_kill(&lv->batches, b, so->killedItems[i]);
+		la_leafbatch_kill(&ring->pool, b, so->killedItems[i]);
 	so->numKilled = 0;
-	take_mark(lv);
+	take_mark(ring);
 	if (!IsolationIsSerializable() &&
-		la_shim_rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
-										b->pos->lastItem - lv->item :
-										lv->item - b->pos->firstItem))
-		issue_next_leaf(lv);
-
-	ls->active = true;
-	ls->ended = false;
-	ls->counters.c[LA_SCANS_ARMED]++;
-	return la_leaf_gettuple(ls, dir);
+		la_scan_rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
+										b->pos->lastItem - ring->item :
+										ring->item - b->pos->firstItem))
+		issue_next_leaf(ring);
+	return true;
 }
 
-/*
- * The scan starts over or ends: nothing is given back but the pins.
- */
-void
-la_leaf_drop(LaScan *ls)
+static void
+leaf_drop(LaScan *ls)
 {
-	if (ls->active)
-		end_active(ls->leaves);
+	if (ls->owner == &la_leaf_ops)
+		free_batches(ls->ahead.state);
 }
 
-/* ------------------------------------------------------------------
- *		The window's producer
- * ------------------------------------------------------------------
- */
+/* ---- The window's producer ----------------------------------------------- */
 
 /* Index scans that are not index-only need every heap row. */
 static bool
-heap_needed(LaLeaves *lv, LaLeafBatch *b, int item)
+heap_needed(LeafRing *ring, LaLeafBatch *b, int item)
 {
 	return b->heap == NULL ||
-		la_shim_heap_needed(lv->ls, &b->pos->items[item].heapTid,
-							&b->heap[item]);
+		la_heapvisit_is_known_needed(ring->ls, &b->pos->items[item].heapTid, &b->heap[item]);
 }
 
 static bool
-outside(LaLeaves *lv, const LaLeafBatch *b, int item)
+outside(LeafRing *ring, const LaLeafBatch *b, int item)
 {
-	return ScanDirectionIsForward(lv->dir) ? item > b->pos->lastItem :
+	return ScanDirectionIsForward(ring->dir) ? item > b->pos->lastItem :
 		item < b->pos->firstItem;
 }
 
 static int
-first_item(LaLeaves *lv, const LaLeafBatch *b)
+first_item(LeafRing *ring, const LaLeafBatch *b)
 {
-	return ScanDirectionIsForward(lv->dir) ? b->pos->firstItem :
-		b->pos->lastItem;
+	return ScanDirectionIsForward(ring->dir) ? b->pos->firstItem : b->pos->lastItem;
 }
 
-/*
- * The next visit after those told so far: the next item whose heap block
- * differs from the one before it.
- */
+/* The next visit to foresee: an item whose heap block differs from that of the one before. */
 static bool
 foresee_visit(void *arg, LaForeseen *visit)
 {
-	LaLeaves   *lv = (LaLeaves *) arg;
-	int64		wanted = la_shim_rows_wanted(lv->ls, lv->dir);
+	LeafRing   *ring = (LeafRing *) arg;
+	int64		wanted = la_scan_rows_wanted(ring->ls, ring->dir);
 
-	while (lv->nforeseen - lv->nconsumed < wanted)
+	while (ring->nforeseen - ring->nconsumed < wanted)
 	{
 		LaLeafBatch *b;
 		ItemPointer tid;
 		BlockNumber block;
 		int			item;
 
-		if (lv->foreseen.batch == lv->tail)
+		if (ring->foreseen.batch == ring->tail)
 		{
-			if (!may_read_ahead(lv) || !read_leaf(lv))
+			if (!may_read_ahead(ring) || !read_leaf(ring))
 				return false;
-			lv->foreseen.item = first_item(lv, ring_slot(lv, lv->tail - 1));
+			ring->foreseen.item = first_item(ring, batch_of(ring, ring->tail - 1));
 		}
-		b = ring_slot(lv, lv->foreseen.batch);
-		item = lv->foreseen.item;
-		if (outside(lv, b, item))
+		b = batch_of(ring, ring->foreseen.batch);
+		item = ring->foreseen.item;
+		if (outside(ring, b, item))
 		{
-			lv->foreseen.batch++;
-			if (lv->foreseen.batch < lv->tail)
-				lv->foreseen.item =
-					first_item(lv, ring_slot(lv, lv->foreseen.batch));
+			ring->foreseen.batch++;
+			if (ring->foreseen.batch < ring->tail)
+				ring->foreseen.item = first_item(ring, batch_of(ring, ring->foreseen.batch));
 			continue;
 		}
 
-		lv->foreseen.item += step(lv);
-		lv->nforeseen++;
+		ring->foreseen.item += step(ring);
+		ring->nforeseen++;
 		tid = &b->pos->items[item].heapTid;
 		block = ItemPointerGetBlockNumber(tid);
-		if (block == lv->foreseen_block || !heap_needed(lv, b, item))
+		if (block == ring->foreseen_block || !heap_needed(ring, b, item))
 			continue;
-		lv->foreseen_block = block;
+		ring->foreseen_block = block;
 		visit->block = block;
 		visit->offset = ItemPointerGetOffsetNumber(tid);
 		return true;
@@ -525,37 +470,34 @@ foresee_visit(void *arg, LaForeseen *visit)
 static void
 foresee_restart(void *arg)
 {
-	LaLeaves   *lv = (LaLeaves *) arg;
+	LeafRing   *ring = (LeafRing *) arg;
 
-	lv->foreseen.batch = lv->head;
-	lv->foreseen.item = lv->item + step(lv);
-	lv->foreseen_block = lv->heap_block;
-	lv->nforeseen = lv->nconsumed;
+	ring->foreseen.batch = ring->head;
+	ring->foreseen.item = ring->item + step(ring);
+	ring->foreseen_block = ring->heap_block;
+	ring->nforeseen = ring->nconsumed;
 }
 
-/* ------------------------------------------------------------------
- *		The consumer
- * ------------------------------------------------------------------
- */
+/* ---- The consumer -------------------------------------------------------- */
 
 /*
- * The row at the consumer's position, whose heap block is made the current one
- * first.  Behaviour D of shim.c: results are written last.
+ * The row at the consumer's position, whose heap block is made the current one first (WRITE_LAST
+ * in shim.c).
  */
 static bool
-return_item(LaLeaves *lv)
+return_item(LeafRing *ring)
 {
-	LaScan	   *ls = lv->ls;
+	LaScan	   *ls = ring->ls;
 	IndexScanDesc scan = ls->scan;
-	LaLeafBatch *b = ring_slot(lv, lv->head);
-	BTScanPosItem *item = &b->pos->items[lv->item];
+	LaLeafBatch *b = batch_of(ring, ring->head);
+	BTScanPosItem *item = &b->pos->items[ring->item];
 	BlockNumber block = ItemPointerGetBlockNumber(&item->heapTid);
 
-	lv->nconsumed++;
-	if (block != lv->heap_block && heap_needed(lv, b, lv->item))
+	ring->nconsumed++;
+	if (block != ring->heap_block && heap_needed(ring, b, ring->item))
 	{
-		lv->heap_block = block;
-		la_shim_turn_to(ls, lv->window, block);
+		ring->heap_block = block;
+		la_heapvisit_turn_to(ls, ring->window, block);
 	}
 
 	scan->xs_heaptid = item->heapTid;
@@ -566,57 +508,54 @@ return_item(LaLeaves *lv)
 }
 
 /*
- * The consumer has used up the head batch.  Go to the next one; false if the
- * position went back to nbtree, which may have more (behaviour F) or not.
+ * The consumer has used up the head batch.  Go to the next one; false if the position is
+ * nbtree's again, which may have more rows (DISARMED) or not.
  */
 static bool
-next_batch(LaLeaves *lv)
+next_batch(LeafRing *ring)
 {
-	if (lv->head + 1 == lv->tail)
+	if (ring->head + 1 == ring->tail &&
+		(ring->ls->policy.state != LA_ARMED || !read_leaf(ring)))
 	{
-		if (lv->ls->policy.state != LA_ARMED || !read_leaf(lv))
-		{
-			hand_over(lv);
-			return false;
-		}
+		end_lookahead(ring);
+		return false;
 	}
-	pop_batch(lv);
-	lv->item = first_item(lv, ring_slot(lv, lv->head));
-	if (lv->foreseen.batch < lv->head)
-		foresee_restart(lv);
+	pop_batch(ring);
+	ring->item = first_item(ring, batch_of(ring, ring->head));
+	if (ring->foreseen.batch < ring->head)
+		foresee_restart(ring);
 	return true;
 }
 
-bool
-la_leaf_gettuple(LaScan *ls, ScanDirection dir)
+static bool
+leaf_gettuple(LaScan *ls, ScanDirection dir)
 {
-	LaLeaves   *lv = ls->leaves;
-	LaLeafBatch *b = ring_slot(lv, lv->head);
+	LeafRing   *ring = ls->ahead.state;
+	LaLeafBatch *b = batch_of(ring, ring->head);
 
-	if (lv->fetch_first)
+	if (ring->fetch_first)
 	{
-		lv->fetch_first = false;
-		return return_item(lv);
+		ring->fetch_first = false;
+		return return_item(ring);
 	}
 	if (ls->scan->kill_prior_tuple)
 	{
-		la_leafbatch_kill(&lv->batches, b, lv->item);
+		la_leafbatch_kill(&ring->pool, b, ring->item);
 		ls->scan->kill_prior_tuple = false;
 	}
 
-	if (dir != lv->dir)
+	if (dir != ring->dir)
 	{
-		/* behaviour E */
-		la_leafbatch_give_position(&lv->batches, b, lv->item, dir);
-		hand_over(lv);
-		return la_shim_real_gettuple(ls, dir);
+		/* TURN */
+		la_leafbatch_restore_position(&ring->pool, b, ring->item, dir);
+		end_lookahead(ring);
+		return la_scan_am_gettuple(ls, dir);
 	}
 
-	lv->item += step(lv);
-	if (outside(lv, b, lv->item) && !next_batch(lv))
+	ring->item += step(ring);
+	if (outside(ring, b, ring->item) && !next_batch(ring))
 	{
-		bool		read_to_end = lv->read_to_end;
-		bool		found = !read_to_end && la_shim_real_gettuple(ls, dir);
+		bool		found = !ring->read_to_end && la_scan_am_gettuple(ls, dir);
 
 		ls->seen_reads = la_issue_blocks_read();
 		if (!found)
@@ -627,41 +566,44 @@ la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 		}
 		return found;
 	}
-	return return_item(lv);
+	return return_item(ring);
 }
 
-/* ------------------------------------------------------------------
- *		Mark and restore (behaviour C)
- * ------------------------------------------------------------------
- */
+/* ---- MARK ---------------------------------------------------------------- */
 
-void
-la_leaf_mark(LaScan *ls)
+static void
+leaf_mark(LaScan *ls)
 {
-	LaLeaves   *lv = ls->leaves;
+	LeafRing   *ring = ls->ahead.state;
 
-	forget_mark(lv);
-	lv->marked = true;
-	lv->mark.batch = lv->head;
-	lv->mark.item = lv->item;
+	forget_mark(ring);
+	ring->marked = true;
+	ring->mark.batch = ring->head;
+	ring->mark.item = ring->item;
 }
 
-/*
- * Returns false if the restore is left to nbtree.
- */
-bool
-la_leaf_restore(LaScan *ls)
+static bool
+leaf_restore(LaScan *ls)
 {
-	LaLeaves   *lv = ls->leaves;
+	LeafRing   *ring = ls->ahead.state;
 
-	if (lv->marked && lv->kept == NULL)
+	if (ring->marked && ring->kept == NULL)
 	{
-		Assert(lv->mark.batch == lv->head);
-		lv->item = lv->mark.item;
-		lv->heap_block = InvalidBlockNumber;
-		la_window_clear(lv->window);
+		Assert(ring->mark.batch == ring->head);
+		ring->item = ring->mark.item;
+		ring->heap_block = InvalidBlockNumber;
+		la_window_clear(ring->window);
 		return true;
 	}
-	hand_over(lv);
+	end_lookahead(ring);
 	return false;
 }
+
+const LaScanOps la_leaf_ops = {
+	.may_begin = leaf_may_begin,
+	.begin = leaf_begin,
+	.gettuple = leaf_gettuple,
+	.mark = leaf_mark,
+	.restore = leaf_restore,
+	.drop = leaf_drop
+};

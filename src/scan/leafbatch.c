@@ -2,20 +2,18 @@
  * leafbatch.c
  *	  One index leaf page that was read ahead, and nbtree's state for it.
  *
- * A batch is a copy of BTScanOpaque->currPos as nbtree left it after reading a
- * leaf page: items, page number, links, LSN and, if nbtree holds one, a pin.
- * leaf.c keeps them in a ring and tells the whole story; its behaviours are
- * cited here.  This file moves state between nbtree and batches: it makes and
- * frees them, applies kills (B), gives positions and marks back (C, D), and
- * keeps the array keys right (G).
+ * A batch is a copy of BTScanOpaque->currPos as nbtree left it after reading a leaf page: items,
+ * page number, links, LSN and, if nbtree holds one, a pin.  leaf.c keeps them in a ring; its
+ * behaviours are cited here.  This file moves state between nbtree and batches: it makes and frees
+ * them, has killed items marked (KILLED), puts positions and marks back into nbtree's state (MARK,
+ * END), and keeps the array keys right (ARRAYS).
  *
  * Invariants:
- *	- a batch with a valid pos->buf owns one pin of it, which is counted in the scan's
- *	  budget, until la_leafbatch_free;
- *	- killed[] names items of this batch only, and is applied with this batch's
- *	  position in place, so that _bt_killitems sees the page number, LSN and pin
- *	  that belong to them;
- *	- a position given to nbtree has a pin of its own.
+ *	- a batch with a valid pos->buf owns one pin of it, which is counted in the scan's budget,
+ *	  until la_leafbatch_free;
+ *	- killed[] names items of this batch only, and is applied with this batch's position in place,
+ *	  so that _bt_killitems sees the page number, LSN and pin that belong to them;
+ *	- a position that is put back into nbtree's state gets a pin of its own.
  *
  * src/scan/leafbatch.c
  */
@@ -26,12 +24,10 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "scan/heapvisit.h"
 #include "scan/leafbatch.h"
 
-/*
- * How many items of its current leaf page has a scan taken, before or without a
- * shim?
- */
+/* How many items of its current leaf page has a scan taken, before or without a shim? */
 int
 la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir)
 {
@@ -45,20 +41,18 @@ la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir)
 
 /* Bytes that a batch may take. */
 Size
-la_leafbatch_most_bytes(const LaLeafBatches *bs)
+la_leafbatch_most_bytes(const LaLeafBatchPool *pool)
 {
 	Size		bytes = sizeof(LaLeafBatch) + sizeof(BTScanPosData);
 
-	if (bs->ls->kind == LA_KIND_INDEX_ONLY_SCAN)
+	if (pool->ls->kind == LA_KIND_INDEX_ONLY_SCAN)
 		bytes += BLCKSZ + MaxTIDsPerBTreePage;
 	return bytes;
 }
 
-/*
- * Note what a batch takes.  Its few bytes of array elements are not counted.
- */
+/* Take what a batch needs from the budget, but for its few bytes of array elements. */
 static void
-account(LaLeafBatches *bs, LaLeafBatch *b)
+account(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
 	Size		bytes = sizeof(LaLeafBatch) + offsetof(BTScanPosData, items) +
 		b->max_items * sizeof(BTScanPosItem);
@@ -69,15 +63,15 @@ account(LaLeafBatches *bs, LaLeafBatch *b)
 		bytes += MaxTIDsPerBTreePage;
 	if (b->killed)
 		bytes += MaxTIDsPerBTreePage * sizeof(int);
-	la_budget_return(&bs->ls->budget, b->bytes);
-	la_budget_take(&bs->ls->budget, bytes);
+	la_budget_return(&pool->ls->budget, b->bytes);
+	la_budget_take(&pool->ls->budget, bytes);
 	b->bytes = bytes;
 }
 
 static void
-free_memory(LaLeafBatches *bs, LaLeafBatch *b)
+free_memory(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
-	la_budget_return(&bs->ls->budget, b->bytes);
+	la_budget_return(&pool->ls->budget, b->bytes);
 	pfree(b->pos);
 	if (b->tuples)
 		pfree(b->tuples);
@@ -85,60 +79,55 @@ free_memory(LaLeafBatches *bs, LaLeafBatch *b)
 		pfree(b->heap);
 	if (b->killed)
 		pfree(b->killed);
-	if (b->elements)
-		pfree(b->elements);
+	if (b->array_elems)
+		pfree(b->array_elems);
 	pfree(b);
 }
 
-/*
- * The pin of a batch's page is the batch's own.
- */
+/* Count a pin that is the batch's own from now on. */
 void
-la_leafbatch_own_pin(LaLeafBatches *bs)
+la_leafbatch_own_pin(LaLeafBatchPool *pool)
 {
-	la_budget_take_pin(&bs->ls->budget, RelationUsesLocalBuffers(bs->ls->real));
+	la_budget_take_pin(&pool->ls->budget, RelationUsesLocalBuffers(pool->ls->real));
 }
 
 void
-la_leafbatch_free(LaLeafBatches *bs, LaLeafBatch *b)
+la_leafbatch_free(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
 	if (BufferIsValid(b->pos->buf))
 	{
 		ReleaseBuffer(b->pos->buf);
-		la_budget_return_pin(&bs->ls->budget,
-							 RelationUsesLocalBuffers(bs->ls->real));
+		la_budget_return_pin(&pool->ls->budget, RelationUsesLocalBuffers(pool->ls->real));
 	}
 	b->pos->buf = InvalidBuffer;
 	b->nkilled = 0;
 
-	if (bs->spare == NULL)
-		bs->spare = b;
+	if (pool->spare == NULL)
+		pool->spare = b;
 	else
-		free_memory(bs, b);
+		free_memory(pool, b);
 }
 
 void
-la_leafbatch_free_spare(LaLeafBatches *bs)
+la_leafbatch_free_spare(LaLeafBatchPool *pool)
 {
-	if (bs->spare)
-		free_memory(bs, bs->spare);
-	bs->spare = NULL;
-	if (bs->kill_state)
-		pfree(bs->kill_state);
-	bs->kill_state = NULL;
+	if (pool->spare)
+		free_memory(pool, pool->spare);
+	pool->spare = NULL;
+	if (pool->kill_state)
+		pfree(pool->kill_state);
+	pool->kill_state = NULL;
 }
 
-/*
- * Make a batch of a position of nbtree's.  The caller cares for the pin.
- */
+/* Make a batch of a position of nbtree's.  The pin is the caller's business. */
 LaLeafBatch *
-la_leafbatch_copy(LaLeafBatches *bs, BTScanPos pos, const char *tuples)
+la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 {
-	LaScan	   *ls = bs->ls;
-	LaLeafBatch *b = bs->spare;
+	LaScan	   *ls = pool->ls;
+	LaLeafBatch *b = pool->spare;
 	int			nitems = pos->lastItem + 1;
 
-	bs->spare = NULL;
+	pool->spare = NULL;
 	if (b == NULL)
 		b = MemoryContextAllocZero(ls->context, sizeof(LaLeafBatch));
 	if (b->max_items < nitems)
@@ -159,59 +148,136 @@ la_leafbatch_copy(LaLeafBatches *bs, BTScanPos pos, const char *tuples)
 		if (b->heap == NULL)
 			b->heap = MemoryContextAlloc(ls->context, MaxTIDsPerBTreePage);
 		memcpy(b->tuples, tuples, pos->nextTupleOffset);
-		memset(b->heap, HEAP_UNKNOWN, nitems);
+		memset(b->heap, LA_HEAP_UNKNOWN, nitems);
 	}
-	account(bs, b);
+	account(pool, b);
 	return b;
 }
 
-/* Behaviour G: the state of the array keys that belongs to a batch. */
+/* ---- Array keys, in the form that this server has (ARRAYS) --------------- */
+
+#ifdef LA_BT_ARRAYS_IN_SCAN
+
+/*
+ * Keep with a batch the state of the array keys that belongs to it, or to nbtree's mark.  Here
+ * that is only whether nbtree goes on by a descent where the page has no successor.
+ */
 void
-la_leafbatch_save_elements(LaLeafBatches *bs, LaLeafBatch *b, bool of_mark)
+la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark)
 {
-#ifndef LA_BT_ARRAYS_IN_SCAN
-	BTScanOpaque so = la_bt_opaque(bs->ls);
+	BTScanOpaque so = la_bt_opaque(pool->ls);
+
+	if (of_mark || !so->needPrimScan)
+		return;
+	if (ScanDirectionIsForward(so->currPos.dir))
+		b->pos->moreRight = true;
+	else
+		b->pos->moreLeft = true;
+}
+
+static void
+set_marked_elements(BTScanOpaque so, LaLeafBatch *b)
+{
+}
+
+static void
+restore_array_keys(LaScan *ls, LaLeafBatch *b, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+
+	la_scan_call_am(ls, _bt_start_array_keys(ls->scan, dir));
+	so->needPrimScan = false;
+	ls->moved_page = so->currPos.currPage;
+}
+
+/*
+ * After restore_array_keys() the arrays stand at their first elements in the direction that was
+ * expected.  If the scan turns before it has left that page, they have to stand at the other end.
+ */
+void
+la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+
+	if (!BTScanPosIsValid(so->currPos) || so->currPos.currPage != ls->moved_page)
+		ls->moved_page = InvalidBlockNumber;
+	else if (dir != ls->last_dir && so->numArrayKeys > 0)
+	{
+		la_scan_call_am(ls, _bt_start_array_keys(ls->scan, dir));
+		so->needPrimScan = false;
+	}
+}
+
+#else
+
+void
+la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark)
+{
+	BTScanOpaque so = la_bt_opaque(pool->ls);
 
 	if (so->numArrayKeys <= 0)
 		return;
-	if (b->elements)
-		pfree(b->elements);
-	b->elements = NULL;
-	b->elements = MemoryContextAlloc(bs->ls->context,
-									 so->numArrayKeys * sizeof(int));
+	if (b->array_elems)
+		pfree(b->array_elems);
+	b->array_elems = NULL;
+	b->array_elems = MemoryContextAlloc(pool->ls->context, so->numArrayKeys * sizeof(int));
 	for (int i = 0; i < so->numArrayKeys; i++)
-		b->elements[i] = of_mark ? so->arrayKeys[i].mark_elem :
-			so->arrayKeys[i].cur_elem;
-#endif
+		b->array_elems[i] = of_mark ? so->arrayKeys[i].mark_elem : so->arrayKeys[i].cur_elem;
 }
 
-/* Behaviour B */
+static void
+set_marked_elements(BTScanOpaque so, LaLeafBatch *b)
+{
+	for (int i = 0; i < so->numArrayKeys; i++)
+		so->arrayKeys[i].mark_elem = b->array_elems[i];
+}
+
+/* Overwrites the elements of nbtree's mark, which leaf.c has taken over. */
+static void
+restore_array_keys(LaScan *ls, LaLeafBatch *b, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+
+	set_marked_elements(so, b);
+	la_scan_call_am(ls, _bt_restore_array_keys(ls->scan));
+	so->arraysStarted = true;
+}
+
 void
-la_leafbatch_kill(LaLeafBatches *bs, LaLeafBatch *b, int item)
+la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
+{
+}
+
+#endif							/* LA_BT_ARRAYS_IN_SCAN */
+
+/* ---- Killed items, positions and marks ----------------------------------- */
+
+/* The executor has found an item of the batch dead. */
+void
+la_leafbatch_kill(LaLeafBatchPool *pool, LaLeafBatch *b, int item)
 {
 	if (b->killed == NULL)
 	{
-		b->killed = MemoryContextAlloc(bs->ls->context,
-									   MaxTIDsPerBTreePage * sizeof(int));
-		account(bs, b);
+		b->killed = MemoryContextAlloc(pool->ls->context, MaxTIDsPerBTreePage * sizeof(int));
+		account(pool, b);
 	}
 	if (b->nkilled < MaxTIDsPerBTreePage)
 		b->killed[b->nkilled++] = item;
 }
 
+/* KILLED: have nbtree mark the items that were found dead. */
 void
-la_leafbatch_apply_kills(LaLeafBatches *bs, LaLeafBatch *b)
+la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
-	LaScan	   *ls = bs->ls;
+	LaScan	   *ls = pool->ls;
 	IndexScanDesc scan = ls->scan;
 	BTScanOpaque so = la_bt_opaque(ls);
-	BTScanOpaque ks = bs->kill_state;
+	BTScanOpaque ks = pool->kill_state;
 
 	if (b->nkilled == 0)
 		return;
 	if (ks == NULL)
-		ks = bs->kill_state = MemoryContextAlloc(ls->context,
-												 sizeof(BTScanOpaqueData));
+		ks = pool->kill_state = MemoryContextAlloc(ls->context, sizeof(BTScanOpaqueData));
 
 	memcpy(ks, so, offsetof(BTScanOpaqueData, currPos));
 	memcpy(&ks->currPos, b->pos, la_pos_size(b->pos));
@@ -219,97 +285,46 @@ la_leafbatch_apply_kills(LaLeafBatches *bs, LaLeafBatch *b)
 	ks->numKilled = b->nkilled;
 
 	scan->opaque = ks;
-	scan->indexRelation = ls->real;
-	_bt_killitems(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, _bt_killitems(scan));
 	scan->opaque = so;
 
 	ls->counters.c[LA_ENTRIES_KILLED] += b->nkilled;
 	b->nkilled = 0;
 }
 
-/*
- * Put an item of a batch into so->currPos, for nbtree to go on from there in
- * direction dir.
- */
-void
-la_leafbatch_give_position(LaLeafBatches *bs, LaLeafBatch *b, int item,
-						   ScanDirection dir)
+/* Put an item of a batch into a position of nbtree's. */
+static void
+put_back(LaLeafBatch *b, int item, BTScanPos pos, char *tuples)
 {
-	LaScan	   *ls = bs->ls;
-	BTScanOpaque so = la_bt_opaque(ls);
+	memcpy(pos, b->pos, la_pos_size(b->pos));
+	if (BufferIsValid(b->pos->buf))
+		IncrBufferRefCount(b->pos->buf);
+	if (b->tuples)
+		memcpy(tuples, b->tuples, b->pos->nextTupleOffset);
+	pos->itemIndex = item;
+}
+
+/* Make an item of a batch the current one of nbtree, to go on from there in direction dir. */
+void
+la_leafbatch_restore_position(LaLeafBatchPool *pool, LaLeafBatch *b, int item, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(pool->ls);
 
 	if (BTScanPosIsValid(so->currPos))
 		BTScanPosUnpinIfPinned(so->currPos);
-	memcpy(&so->currPos, b->pos, la_pos_size(b->pos));
-	if (BufferIsValid(b->pos->buf))
-		IncrBufferRefCount(b->pos->buf);
-	if (b->tuples)
-		memcpy(so->currTuples, b->tuples, b->pos->nextTupleOffset);
-	so->currPos.itemIndex = item;
-
-	if (so->numArrayKeys <= 0)
-		return;
-	ls->scan->indexRelation = ls->real;
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	_bt_start_array_keys(ls->scan, dir);
-	so->needPrimScan = false;
-	ls->moved_page = so->currPos.currPage;
-#else
-	/* overwrites the elements of nbtree's mark; leaf.c has taken that mark */
-	for (int i = 0; i < so->numArrayKeys; i++)
-		so->arrayKeys[i].mark_elem = b->elements[i];
-	_bt_restore_array_keys(ls->scan);
-	so->arraysStarted = true;
-#endif
-	ls->scan->indexRelation = &ls->shadow;
+	put_back(b, item, &so->currPos, so->currTuples);
+	if (so->numArrayKeys > 0)
+		restore_array_keys(pool->ls, b, dir);
 }
 
-/*
- * Make an item of a batch nbtree's mark (behaviour D).
- */
+/* Make an item of a batch nbtree's mark. */
 void
-la_leafbatch_give_mark(LaLeafBatches *bs, LaLeafBatch *b, int item)
+la_leafbatch_restore_mark(LaLeafBatchPool *pool, LaLeafBatch *b, int item)
 {
-	BTScanOpaque so = la_bt_opaque(bs->ls);
+	BTScanOpaque so = la_bt_opaque(pool->ls);
 
 	Assert(!BTScanPosIsPinned(so->markPos));
-	memcpy(&so->markPos, b->pos, la_pos_size(b->pos));
-	if (BufferIsValid(b->pos->buf))
-		IncrBufferRefCount(b->pos->buf);
-	if (b->tuples)
-		memcpy(so->markTuples, b->tuples, b->pos->nextTupleOffset);
-	so->markPos.itemIndex = item;
+	put_back(b, item, &so->markPos, so->markTuples);
 	so->markItemIndex = -1;
-#ifndef LA_BT_ARRAYS_IN_SCAN
-	for (int i = 0; i < so->numArrayKeys; i++)
-		so->arrayKeys[i].mark_elem = b->elements[i];
-#endif
-}
-
-/*
- * Behaviour G, from 17 on: after la_leafbatch_give_position() the array keys stand
- * at their first elements in the direction that was expected.  If the scan turns
- * before it has left that page, they have to stand at the other end.
- */
-void
-la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
-{
-#ifdef LA_BT_ARRAYS_IN_SCAN
-	BTScanOpaque so = la_bt_opaque(ls);
-
-	if (!BTScanPosIsValid(so->currPos) ||
-		so->currPos.currPage != ls->moved_page)
-	{
-		ls->moved_page = InvalidBlockNumber;
-		return;
-	}
-	if (dir != ls->last_dir && so->numArrayKeys > 0)
-	{
-		ls->scan->indexRelation = ls->real;
-		_bt_start_array_keys(ls->scan, dir);
-		so->needPrimScan = false;
-		ls->scan->indexRelation = &ls->shadow;
-	}
-#endif
+	set_marked_elements(so, b);
 }

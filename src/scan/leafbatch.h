@@ -9,27 +9,28 @@
 
 #include "access/nbtree.h"
 
-#include "scan/shim.h"
+#include "scan/scan_int.h"
 
 typedef struct LaLeafBatch
 {
 	BTScanPos	pos;			/* copy of currPos, used items only */
 	int			max_items;		/* allocated in pos */
 	char	   *tuples;			/* copy of currTuples, index-only scans */
-	uint8	   *heap;			/* HEAP_xxx for each item, index-only scans */
+	uint8	   *heap;			/* LA_HEAP_xxx for each item, index-only scans */
 	int		   *killed;			/* items reported dead */
 	int			nkilled;
-	int		   *elements;		/* array keys, until 16: see leaf.c, G */
+	int		   *array_elems;	/* of the array keys, until 16: ARRAYS in
+								 * leaf.c */
 	Size		bytes;			/* taken from the scan's budget */
 } LaLeafBatch;
 
 /* What all batches of a scan share. */
-typedef struct LaLeafBatches
+typedef struct LaLeafBatchPool
 {
 	LaScan	   *ls;
 	LaLeafBatch *spare;			/* a batch to use again */
 	BTScanOpaque kill_state;	/* for _bt_killitems; NULL until needed */
-} LaLeafBatches;
+} LaLeafBatchPool;
 
 #define la_bt_opaque(ls)	((BTScanOpaque) (ls)->scan->opaque)
 
@@ -39,18 +40,17 @@ typedef struct LaLeafBatches
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
 extern int	la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir);
-extern Size la_leafbatch_most_bytes(const LaLeafBatches *bs);
-extern LaLeafBatch *la_leafbatch_copy(LaLeafBatches *bs, BTScanPos pos,
-									  const char *tuples);
-extern void la_leafbatch_own_pin(LaLeafBatches *bs);
-extern void la_leafbatch_free(LaLeafBatches *bs, LaLeafBatch *b);
-extern void la_leafbatch_free_spare(LaLeafBatches *bs);
-extern void la_leafbatch_save_elements(LaLeafBatches *bs, LaLeafBatch *b, bool of_mark);
-extern void la_leafbatch_kill(LaLeafBatches *bs, LaLeafBatch *b, int item);
-extern void la_leafbatch_apply_kills(LaLeafBatches *bs, LaLeafBatch *b);
-extern void la_leafbatch_give_position(LaLeafBatches *bs, LaLeafBatch *b, int item,
-									   ScanDirection dir);
-extern void la_leafbatch_give_mark(LaLeafBatches *bs, LaLeafBatch *b, int item);
+extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
+extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
+extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);
+extern void la_leafbatch_free(LaLeafBatchPool *pool, LaLeafBatch *b);
+extern void la_leafbatch_free_spare(LaLeafBatchPool *pool);
+extern void la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark);
+extern void la_leafbatch_kill(LaLeafBatchPool *pool, LaLeafBatch *b, int item);
+extern void la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b);
+extern void la_leafbatch_restore_position(LaLeafBatchPool *pool, LaLeafBatch *b,
+										  int item, ScanDirection dir);
+extern void la_leafbatch_restore_mark(LaLeafBatchPool *pool, LaLeafBatch *b, int item);
 extern void la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir);
 
 #endif							/* LA_LEAFBATCH_H */

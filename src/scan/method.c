@@ -2,41 +2,36 @@
  * method.c
  *	  What look-ahead knows of index access methods other than btree.
  *
- * rowqueue.c runs any access method ahead through amgettuple alone.  What it cannot
- * do that way is here, for the methods whose scan state we know:
+ * rowqueue.c runs any access method ahead through amgettuple alone.  What it cannot do that way is
+ * here, for the methods whose scan state we know:
  *
- *	hash	An entry's place is currPos.  Dead entries are handed to
- *			_hash_kill_items in a state of their own.  That function finds them
- *			by their TIDs, and is right as long as VACUUM has not been in the
- *			bucket since: stock keeps the primary bucket page pinned for the
- *			whole scan for that reason (and the old bucket's during a split).
- *			The scan may end, and drop these pins, while rows are still queued,
- *			so the queue holds pins of its own.  Stock, which has not come to the
- *			end by then, holds them as well: they are no more pins than its.
- *	GiST	Dead entries are marked by a function that is not exported, which
- *			gistgettuple calls before it turns to the next page.  So we let it:
- *			the scan state is set to the page in question, with its LSN and its
- *			dead entries, at its last row, and with an empty search queue.  The
- *			call marks the entries, under GiST's own rule that the page's LSN
- *			must be the same, finds nothing more, and returns false.  Then the
- *			state is put back.  Entries of a root page that is a leaf are never
- *			marked, as in stock.  Marking entries may change the page's LSN (a
- *			full-page image, with checksums), so those that GiST has noted
- *			for the current page are taken over when look-ahead begins, and
- *			given back when it ends on that page.
+ *	hash	An entry's place is currPos.  Dead entries are marked by _hash_kill_items, called on a
+ *			state of their own.  It finds them by their TIDs, and is right as long as VACUUM has
+ *			not been in the bucket since: stock keeps the primary bucket page pinned for the whole
+ *			scan for that reason (and the old bucket's during a split).  The scan may end, and drop
+ *			these pins, while rows are still queued, so the queue holds pins of its own.  Stock,
+ *			which has not come to the end by then, holds as many.
+ *	GiST	Dead entries are marked by a function that is not exported, which gistgettuple calls
+ *			before it turns to the next page.  So we let it: the scan state is set to the page in
+ *			question, with its LSN and its dead entries, at its last row, and with an empty search
+ *			queue.  The call marks the entries, under GiST's own rule that the page's LSN must be
+ *			the same, finds nothing more, and returns false.  Then the state is restored.  Entries
+ *			of a root page that is a leaf are never marked, as in stock.  Marking entries may
+ *			change the page's LSN (a full-page image, with checksums), so those that GiST has noted
+ *			for the current page are taken over when look-ahead begins, and returned when it ends
+ *			on that page.
  *	SP-GiST	marks no entries.
- *	others	A dead entry is reported to the access method as long as it is the
- *			one that it returned last; else the report is dropped.  It is a
- *			hint, and none of the methods known to us uses it.
+ *	others	A dead entry is reported to the access method as long as it is the one that it returned
+ *			last; else the report is dropped.  It is a hint, and none of the methods known to us
+ *			uses it.
  *
- * Index-only scans.  GiST and SP-GiST hold no pin on the index page whose rows
- * they return, so a row that VACUUM removes between reading the page and looking
- * at the visibility map may be returned, in stock too.  We must not make that
- * window longer: such scans foresee rows of the current page only
- * (rows_on_page).  Methods whose state we do not know are not run ahead then.
+ * Index-only scans: GiST and SP-GiST hold no pin on the index page whose rows they return, so a
+ * row that VACUUM removes between reading the page and looking at the visibility map may be
+ * returned, in stock too.  We must not make that window longer: such scans foresee rows of the
+ * current page only (rows_on_page).  Methods whose state we do not know are not run ahead then.
  *
- * Index pages to come: hash knows the next overflow page, GiST and SP-GiST keep
- * the pages they have not visited in a pairing heap.
+ * Index pages to come: hash knows the next overflow page, GiST and SP-GiST keep the pages they
+ * have not visited in a pairing heap.
  *
  * src/scan/method.c
  */
@@ -45,69 +40,19 @@
 #include "access/gist_private.h"
 #include "access/hash.h"
 #include "access/spgist_private.h"
+#include "catalog/pg_am.h"
 #include "lib/pairingheap.h"
 #include "storage/bufmgr.h"
 
-#include "base/accessmethod.h"
 #include "scan/method.h"
-#include "window/issue.h"
 
 #define PAGES_AHEAD	16			/* index pages of a search queue */
 #define NODES_AHEAD	64			/* nodes looked at to find them */
 
-/* ------------------------------------------------------------------
- *		Dead entries
- * ------------------------------------------------------------------
- */
-
-void
-la_killed_flush(LaScan *ls, LaKilledItems *dead)
-{
-	if (dead->n == 0)
-		return;
-	ls->counters.c[LA_ENTRIES_KILLED] += dead->n;
-	ls->method->kill(ls, dead);
-	dead->n = 0;
-}
-
-/*
- * An entry that the access method has left behind is dead.
- */
-void
-la_killed_add(LaScan *ls, LaKilledItems *dead, const LaIndexEntry *entry)
-{
-	if (ls->method->kill == NULL || entry->page == InvalidBlockNumber)
-		return;
-	if (entry->page != dead->page || entry->lsn != dead->lsn)
-		la_killed_flush(ls, dead);
-	if (dead->entries == NULL)
-		dead->entries = MemoryContextAlloc(ls->context,
-										   MaxIndexTuplesPerPage * sizeof(LaIndexEntry));
-	dead->page = entry->page;
-	dead->lsn = entry->lsn;
-	if (dead->n < MaxIndexTuplesPerPage)
-		dead->entries[dead->n++] = *entry;
-}
-
-/* No entry of the queue is left that could be reported dead. */
-void
-la_killed_unpin(LaKilledItems *dead)
-{
-	for (Size i = 0; i < lengthof(dead->pins); i++)
-	{
-		if (BufferIsValid(dead->pins[i]))
-			ReleaseBuffer(dead->pins[i]);
-		dead->pins[i] = InvalidBuffer;
-	}
-}
-
-/* ------------------------------------------------------------------
- *		hash
- * ------------------------------------------------------------------
- */
+/* ---- hash ---------------------------------------------------------------- */
 
 static void
-hash_locate(LaScan *ls, LaKilledItems *dead, LaIndexEntry *entry)
+hash_locate(LaScan *ls, LaKilledItems *killed, LaIndexEntry *entry)
 {
 	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
 	Buffer		buckets[2] = {so->hashso_bucket_buf, so->hashso_split_bucket_buf};
@@ -118,48 +63,45 @@ hash_locate(LaScan *ls, LaKilledItems *dead, LaIndexEntry *entry)
 	entry->offset = so->currPos.items[so->currPos.itemIndex].indexOffset;
 	for (Size i = 0; i < lengthof(buckets); i++)
 	{
-		if (BufferIsValid(buckets[i]) && !BufferIsValid(dead->pins[i]))
+		if (BufferIsValid(buckets[i]) && !BufferIsValid(killed->pins[i]))
 		{
 			IncrBufferRefCount(buckets[i]);
-			dead->pins[i] = buckets[i];
+			killed->pins[i] = buckets[i];
 		}
 	}
 }
 
 static void
-hash_kill(LaScan *ls, LaKilledItems *dead)
+hash_kill(LaScan *ls, LaKilledItems *killed)
 {
 	IndexScanDesc scan = ls->scan;
 	HashScanOpaque so = (HashScanOpaque) scan->opaque;
-	HashScanOpaque ks = dead->work;
-	int			killed[MaxIndexTuplesPerPage];
+	HashScanOpaque ks = killed->work;
+	int			items[MaxIndexTuplesPerPage];
 
 	if (ks == NULL)
-		ks = dead->work = MemoryContextAllocZero(ls->context,
-												 sizeof(HashScanOpaqueData));
+		ks = killed->work = MemoryContextAllocZero(ls->context, sizeof(HashScanOpaqueData));
 	HashScanPosInvalidate(ks->currPos);
-	ks->currPos.currPage = dead->page;
-	for (Size i = 0; i < lengthof(dead->pins); i++)
+	ks->currPos.currPage = killed->page;
+	for (Size i = 0; i < lengthof(killed->pins); i++)
 	{
-		if (BufferIsValid(dead->pins[i]) &&
-			BufferGetBlockNumber(dead->pins[i]) == dead->page)
-			ks->currPos.buf = dead->pins[i];
+		if (BufferIsValid(killed->pins[i]) &&
+			BufferGetBlockNumber(killed->pins[i]) == killed->page)
+			ks->currPos.buf = killed->pins[i];
 	}
 	/* an invalid one would look like that of an unpinned overflow page */
-	ks->hashso_bucket_buf = dead->pins[0];
-	for (int i = 0; i < dead->n; i++)
+	ks->hashso_bucket_buf = killed->pins[0];
+	for (int i = 0; i < killed->n; i++)
 	{
-		ks->currPos.items[i].heapTid = dead->entries[i].tid;
-		ks->currPos.items[i].indexOffset = dead->entries[i].offset;
-		killed[i] = i;
+		ks->currPos.items[i].heapTid = killed->entries[i].tid;
+		ks->currPos.items[i].indexOffset = killed->entries[i].offset;
+		items[i] = i;
 	}
-	ks->currPos.lastItem = dead->n - 1;
-	ks->killedItems = killed;
-	ks->numKilled = dead->n;
+	ks->currPos.lastItem = killed->n - 1;
+	ks->killedItems = items;
+	ks->numKilled = killed->n;
 	scan->opaque = ks;
-	scan->indexRelation = ls->real;
-	_hash_kill_items(scan);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, _hash_kill_items(scan));
 	scan->opaque = so;
 }
 
@@ -168,18 +110,14 @@ hash_issue_pages(LaScan *ls)
 {
 	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
 
-	if (HashScanPosIsValid(so->currPos) &&
-		BlockNumberIsValid(so->currPos.nextPage))
-		(void) la_shim_issue_index_page(ls, so->currPos.nextPage);
+	if (HashScanPosIsValid(so->currPos) && BlockNumberIsValid(so->currPos.nextPage))
+		la_scan_issue_index_page(ls, so->currPos.nextPage);
 }
 
-/* ------------------------------------------------------------------
- *		GiST
- * ------------------------------------------------------------------
- */
+/* ---- GiST ---------------------------------------------------------------- */
 
 static void
-gist_locate(LaScan *ls, LaKilledItems *dead, LaIndexEntry *entry)
+gist_locate(LaScan *ls, LaKilledItems *killed, LaIndexEntry *entry)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 
@@ -192,12 +130,12 @@ gist_locate(LaScan *ls, LaKilledItems *dead, LaIndexEntry *entry)
 }
 
 static void
-gist_kill(LaScan *ls, LaKilledItems *dead)
+gist_kill(LaScan *ls, LaKilledItems *killed)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 	pairingheap *queue = so->queue;
-	OffsetNumber *killed = so->killedItems;
-	int			nkilled = so->numKilled;
+	OffsetNumber *own_killed = so->killedItems;
+	int			nown_killed = so->numKilled;
 	BlockNumber page = so->curBlkno;
 	GistNSN		lsn = so->curPageLSN;
 	OffsetNumber nrows = so->nPageData;
@@ -206,23 +144,23 @@ gist_kill(LaScan *ls, LaKilledItems *dead)
 	pairingheap empty = *queue;
 
 	empty.ph_root = NULL;
-	for (int i = 0; i < dead->n; i++)
-		offsets[i] = dead->entries[i].offset;
+	for (int i = 0; i < killed->n; i++)
+		offsets[i] = killed->entries[i].offset;
 
 	so->queue = &empty;
 	so->killedItems = offsets;
-	so->numKilled = dead->n;
-	so->curBlkno = dead->page;
-	so->curPageLSN = dead->lsn;
+	so->numKilled = killed->n;
+	so->curBlkno = killed->page;
+	so->curPageLSN = killed->lsn;
 	so->nPageData = so->curPageData = 0;
 
 	ls->scan->kill_prior_tuple = false;
-	if (la_shim_real_gettuple(ls, ForwardScanDirection))
+	if (la_scan_am_gettuple(ls, ForwardScanDirection))
 		elog(ERROR, "GiST scan returned a row from an empty search queue");
 
 	so->queue = queue;
-	so->killedItems = killed;
-	so->numKilled = nkilled;
+	so->killedItems = own_killed;
+	so->numKilled = nown_killed;
 	so->curBlkno = page;
 	so->curPageLSN = lsn;
 	so->nPageData = nrows;
@@ -230,7 +168,7 @@ gist_kill(LaScan *ls, LaKilledItems *dead)
 }
 
 static void
-gist_take_dead(LaScan *ls, LaKilledItems *dead)
+gist_take_killed(LaScan *ls, LaKilledItems *killed)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 	LaIndexEntry entry = {.page = so->curBlkno,.lsn = so->curPageLSN};
@@ -238,26 +176,24 @@ gist_take_dead(LaScan *ls, LaKilledItems *dead)
 	for (int i = 0; i < so->numKilled; i++)
 	{
 		entry.offset = so->killedItems[i];
-		la_killed_add(ls, dead, &entry);
+		la_killed_add(ls, killed, &entry);
 	}
 	so->numKilled = 0;
 }
 
-static bool
-gist_give_dead(LaScan *ls, LaKilledItems *dead)
+static void
+gist_return_killed(LaScan *ls, LaKilledItems *killed)
 {
 	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
 
-	if (dead->page != so->curBlkno || dead->lsn != so->curPageLSN ||
-		so->numKilled > 0)
-		return false;
+	if (killed->page != so->curBlkno || killed->lsn != so->curPageLSN || so->numKilled > 0)
+		return;
 	if (so->killedItems == NULL)
 		so->killedItems = MemoryContextAlloc(so->giststate->scanCxt,
 											 MaxIndexTuplesPerPage * sizeof(OffsetNumber));
-	for (int i = 0; i < dead->n; i++)
-		so->killedItems[so->numKilled++] = dead->entries[i].offset;
-	dead->n = 0;
-	return true;
+	for (int i = 0; i < killed->n; i++)
+		so->killedItems[so->numKilled++] = killed->entries[i].offset;
+	killed->n = 0;
 }
 
 static int
@@ -268,15 +204,12 @@ gist_rows_on_page(LaScan *ls)
 	return ls->scan->numberOfOrderBys > 0 ? 0 : so->nPageData - so->curPageData;
 }
 
-/* ------------------------------------------------------------------
- *		Search queues
- * ------------------------------------------------------------------
- */
+/* ---- Search queues ------------------------------------------------------- */
 
 /*
- * Start the reads of the first index pages of a search queue.  A pairing heap is
- * in order from each node to its children only, so the nodes next to the root
- * are near to the front, not exactly the front.
+ * Start the reads of the first index pages of a search queue.  A pairing heap is in order from
+ * each node to its children only, so the nodes next to the root are near to the front, not
+ * exactly the front.
  */
 static void
 issue_queued_pages(LaScan *ls, pairingheap *heap,
@@ -295,7 +228,7 @@ issue_queued_pages(LaScan *ls, pairingheap *heap,
 
 		if (page != InvalidBlockNumber)
 		{
-			(void) la_shim_issue_index_page(ls, page);
+			la_scan_issue_index_page(ls, page);
 			npages++;
 		}
 		for (pairingheap_node *child = nodes[i]->first_child;
@@ -314,15 +247,13 @@ gist_page_of(pairingheap_node *node)
 static void
 gist_issue_pages(LaScan *ls)
 {
-	issue_queued_pages(ls, ((GISTScanOpaque) ls->scan->opaque)->queue,
-					   gist_page_of);
+	issue_queued_pages(ls, ((GISTScanOpaque) ls->scan->opaque)->queue, gist_page_of);
 }
 
 static BlockNumber
 spgist_page_of(pairingheap_node *node)
 {
-	SpGistSearchItem *item = pairingheap_container(SpGistSearchItem, phNode,
-												   node);
+	SpGistSearchItem *item = pairingheap_container(SpGistSearchItem, phNode, node);
 
 	if (item->isLeaf || !ItemPointerIsValid(&item->heapPtr))
 		return InvalidBlockNumber;
@@ -332,8 +263,7 @@ spgist_page_of(pairingheap_node *node)
 static void
 spgist_issue_pages(LaScan *ls)
 {
-	issue_queued_pages(ls, ((SpGistScanOpaque) ls->scan->opaque)->scanQueue,
-					   spgist_page_of);
+	issue_queued_pages(ls, ((SpGistScanOpaque) ls->scan->opaque)->scanQueue, spgist_page_of);
 }
 
 static int
@@ -355,8 +285,8 @@ la_method_of(Oid am)
 	static const LaMethod gist = {
 		.locate = gist_locate,
 		.kill = gist_kill,
-		.take_dead = gist_take_dead,
-		.give_dead = gist_give_dead,
+		.take_killed = gist_take_killed,
+		.return_killed = gist_return_killed,
 		.rows_on_page = gist_rows_on_page,
 		.issue_pages = gist_issue_pages,
 		.sets_distances = true
@@ -368,13 +298,13 @@ la_method_of(Oid am)
 	};
 	static const LaMethod unknown = {0};
 
-	switch (la_am_of(am))
+	switch (am)
 	{
-		case LA_AM_HASH:
+		case HASH_AM_OID:
 			return &hash;
-		case LA_AM_GIST:
+		case GIST_AM_OID:
 			return &gist;
-		case LA_AM_SPGIST:
+		case SPGIST_AM_OID:
 			return &spgist;
 		default:
 			return &unknown;

@@ -8,32 +8,29 @@
  *		+---------+---------+---------+---------+---------+		method stands on
  *		  ^ current is the one before							the last of them
  *
- * A queued row is all that amgettuple left in the scan descriptor: TID, recheck
- * flags, ORDER BY distances, and copies of the tuples of index-only scans, whose
- * memory is the access method's.  The access method finds the descriptor as it
- * has left it each time it is called (GiST frees what it finds in xs_hitup), and
- * the executor as if the row had been fetched just now.
+ * A queued row is all that amgettuple left in the scan descriptor: TID, recheck flags, ORDER BY
+ * distances, and copies of the tuples of index-only scans, whose memory is the access method's.
+ * Each time it is called, the access method finds the descriptor as it has left it (GiST frees
+ * what it finds in xs_hitup), and the executor as if the row had been fetched just now.
  *
  * Behaviours:
- *	A. Begin: the access method stands on the row returned last, the queue is
- *	   empty.  Nothing has to move.
- *	B. Dead entries are collected for each index page and handed over when the
- *	   consumer leaves that page, and at the end (method.c).  To methods that we
- *	   do not know, a report is passed on as long as it is about the row on which
- *	   they stand.
- *	C. End: only when the queue is empty, so there is no position to give back.
- *	   Disarmed by the policy, rows are used up and none is read ahead.  A scan
- *	   that starts over or ends early drops the queue.
- *	D. After the last row the access method is not called again: that would
- *	   start a hash scan over.
- *	E. Forward only, no marks: scans that may turn, or return to a mark, are not
- *	   taken (scan.c).  No core method but btree has marks, and none but btree
- *	   and hash goes backward.
- *	F. SERIALIZABLE: methods that lock index pages are not run ahead, since the
- *	   locks would be seen (by others, as conflicts).
- *	G. LIMIT: no more rows are foreseen than can still be wanted.  For ORDER BY
- *	   distance LIMIT k that makes look-ahead end at the k-th row.
- *	H. Index-only scans: see method.c.
+ *	BEGIN		The access method stands on the row returned last, the queue is empty.  Nothing has
+ *				to move.
+ *	KILLED		Entries reported dead are collected for each index page, and marked when the
+ *				consumer leaves that page, and at the end (killed.c, method.c).  Methods that we do
+ *				not know get a report as long as it is about the row on which they stand.
+ *	END			Only when the queue is empty, so there is no position to restore.  When the policy
+ *				has disarmed, rows are used up and none is read ahead.  A scan that starts over or
+ *				ends early drops the queue.
+ *	LAST_ROW	After the last row the access method is not called again: that would start a hash
+ *				scan over.
+ *	FORWARD		Scans that may turn, or return to a mark, are not taken (scan.c).  No core method
+ *				but btree has marks, and none but btree and hash goes backward.
+ *	LOCKS		Under SERIALIZABLE, methods that lock index pages are not run ahead, since the
+ *				locks would be seen (by others, as conflicts).
+ *	LIMIT		No more rows are foreseen than can still be wanted.  For ORDER BY distance LIMIT k
+ *				that makes look-ahead end at the k-th row.
+ *	INDEX_ONLY	Rows are foreseen only on the current index page: see method.c.
  *
  * src/scan/rowqueue.c
  */
@@ -43,14 +40,12 @@
 #include "access/htup_details.h"
 #include "access/itup.h"
 #include "port/pg_bitutils.h"
-#include "storage/bufmgr.h"
-#include "storage/predicate.h"
 #include "utils/memutils.h"
 
-#include "scan/graph.h"
+#include "scan/heapvisit.h"
+#include "scan/killed.h"
 #include "scan/method.h"
-#include "scan/shim.h"
-#include "window/issue.h"
+#include "scan/rowqueue.h"
 #include "window/window.h"
 
 #define ROWS_PER_VISIT	16		/* queue slots per block of max_distance */
@@ -69,17 +64,18 @@ typedef struct Row
 {
 	Returned	returned;
 	LaIndexEntry entry;
-	uint8		heap;			/* HEAP_xxx */
+	uint8		heap;			/* LA_HEAP_xxx */
 } Row;
 
-struct LaRowQueue
+typedef struct RowQueue
 {
 	LaScan	   *ls;
+	const LaMethod *method;
 	LaWindow   *window;
 	Size		bytes;			/* taken from the scan's budget */
-	LaKilledItems dead;
+	LaKilledItems killed;
 
-	uint64		rows_before;	/* visits, and so at most rows, before that */
+	uint64		rows_before;	/* visits, and so at most rows, before BEGIN */
 	uint64		head;			/* next row to be returned */
 	uint64		tail;			/* next row to be read */
 	Row			current;		/* returned last */
@@ -87,7 +83,7 @@ struct LaRowQueue
 	BlockNumber heap_block;		/* heap block visited last */
 
 	uint64		foreseen;		/* next row for the window */
-	BlockNumber foreseen_block; /* heap block told to the window last */
+	BlockNumber foreseen_block; /* heap block foreseen last */
 
 	Returned	left;			/* what the access method left behind */
 	MemoryContext tuples;		/* copies for index-only scans */
@@ -98,7 +94,7 @@ struct LaRowQueue
 
 	uint64		nslots;			/* a power of 2 */
 	Row			rows[FLEXIBLE_ARRAY_MEMBER];
-};
+} RowQueue;
 
 static bool foresee_visit(void *arg, LaForeseen *visit);
 static void foresee_restart(void *arg);
@@ -106,23 +102,20 @@ static void foresee_restart(void *arg);
 #define slot_of(q, n)	((n) & ((q)->nslots - 1))
 #define row_of(q, n)	(&(q)->rows[slot_of(q, n)])
 
-/* ------------------------------------------------------------------
- *		The descriptor
- * ------------------------------------------------------------------
- */
+/* ---- The descriptor ------------------------------------------------------ */
 
 /*
- * Are there distances in the descriptor?  Methods that need no reordering leave
- * even the pointers to them uninitialized.
+ * Are there distances in the descriptor?  Methods that need no reordering leave even the pointers
+ * to them uninitialized.
  */
 static bool
-has_distances(LaRowQueue *q, const Returned *r)
+has_distances(RowQueue *q, const Returned *r)
 {
-	return q->norderbys > 0 && (q->ls->method->sets_distances || r->recheckorderby);
+	return q->norderbys > 0 && (q->method->sets_distances || r->recheckorderby);
 }
 
 static void
-save_returned(LaRowQueue *q, Returned *r, uint64 distances_at)
+save_returned(RowQueue *q, Returned *r, uint64 distances_at)
 {
 	IndexScanDesc scan = q->ls->scan;
 
@@ -141,7 +134,7 @@ save_returned(LaRowQueue *q, Returned *r, uint64 distances_at)
 }
 
 static void
-restore_returned(LaRowQueue *q, const Returned *r, uint64 distances_at)
+restore_returned(RowQueue *q, const Returned *r, uint64 distances_at)
 {
 	IndexScanDesc scan = q->ls->scan;
 
@@ -152,11 +145,9 @@ restore_returned(LaRowQueue *q, const Returned *r, uint64 distances_at)
 	scan->xs_hitup = r->hitup;
 	if (has_distances(q, r))
 	{
-		memcpy(scan->xs_orderbyvals,
-			   q->distances + distances_at * q->norderbys,
+		memcpy(scan->xs_orderbyvals, q->distances + distances_at * q->norderbys,
 			   q->norderbys * sizeof(Datum));
-		memcpy(scan->xs_orderbynulls,
-			   q->nulls + distances_at * q->norderbys,
+		memcpy(scan->xs_orderbynulls, q->nulls + distances_at * q->norderbys,
 			   q->norderbys * sizeof(bool));
 	}
 }
@@ -173,7 +164,7 @@ free_tuples(Returned *r)
 }
 
 static void
-copy_tuples(LaRowQueue *q, Returned *r)
+copy_tuples(RowQueue *q, Returned *r)
 {
 	MemoryContext old;
 
@@ -191,17 +182,14 @@ copy_tuples(LaRowQueue *q, Returned *r)
 	MemoryContextSwitchTo(old);
 }
 
-/* ------------------------------------------------------------------
- *		Reading rows
- * ------------------------------------------------------------------
- */
+/* ---- Reading rows -------------------------------------------------------- */
 
 /*
- * Let the access method return its next row, and queue it.  dead tells that the
- * one on which it stands is.
+ * Let the access method return its next row, and queue it.  dead: the row on which it stands was
+ * reported dead.
  */
 static bool
-read_row(LaRowQueue *q, bool dead)
+read_row(RowQueue *q, bool dead)
 {
 	LaScan	   *ls = q->ls;
 	Row		   *row = row_of(q, q->tail);
@@ -212,7 +200,7 @@ read_row(LaRowQueue *q, bool dead)
 		return false;
 	restore_returned(q, &q->left, q->nslots);
 	ls->scan->kill_prior_tuple = dead;
-	found = la_shim_real_gettuple(ls, ForwardScanDirection);
+	found = la_scan_am_gettuple(ls, ForwardScanDirection);
 	ls->scan->kill_prior_tuple = false;
 	save_returned(q, &q->left, q->nslots);
 	if (!found)
@@ -223,47 +211,37 @@ read_row(LaRowQueue *q, bool dead)
 
 	save_returned(q, &row->returned, slot_of(q, q->tail));
 	copy_tuples(q, &row->returned);
-	row->heap = HEAP_UNKNOWN;
-	row->entry.tid = row->returned.tid;
-	row->entry.page = InvalidBlockNumber;
-	row->entry.lsn = InvalidXLogRecPtr;
-	if (ls->method->locate)
-		ls->method->locate(ls, &q->dead, &row->entry);
+	row->heap = LA_HEAP_UNKNOWN;
+	row->entry = (LaIndexEntry)
+	{
+		.tid = row->returned.tid,.page = InvalidBlockNumber
+	};
+	if (q->method->locate)
+		q->method->locate(ls, &q->killed, &row->entry);
 	q->tail++;
 
 	/* it has turned to another index page: which ones are next? */
-	if (ls->method->issue_pages && buffers != la_issue_buffers_used() &&
+	if (q->method->issue_pages && buffers != la_issue_buffers_used() &&
 		ls->policy.state == LA_ARMED &&
-		la_shim_rows_wanted(ls, ForwardScanDirection) >
-		(int64) (q->tail - q->head))
-		ls->method->issue_pages(ls);
+		la_scan_rows_wanted(ls, ForwardScanDirection) > (int64) (q->tail - q->head))
+		q->method->issue_pages(ls);
 	return true;
 }
 
 static bool
-may_read_ahead(LaRowQueue *q)
+may_read_ahead(RowQueue *q)
 {
 	LaScan	   *ls = q->ls;
 
 	if (q->read_to_end || q->tail - q->head >= q->nslots)
 		return false;
-	if (ls->graph && !la_graph_may_run_ahead(ls->graph, q->rows_before + q->tail))
+	if (ls->watch.ops && !ls->watch.ops->may_run_ahead(ls, q->rows_before + q->tail))
 		return false;
-	/* H */
-	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
-		ls->method->rows_on_page(ls) > 0;
+	/* INDEX_ONLY */
+	return ls->kind != LA_KIND_INDEX_ONLY_SCAN || q->method->rows_on_page(ls) > 0;
 }
 
-static bool
-heap_needed(LaRowQueue *q, Row *row)
-{
-	return la_shim_heap_needed(q->ls, &row->returned.tid, &row->heap);
-}
-
-/* ------------------------------------------------------------------
- *		Beginning and ending
- * ------------------------------------------------------------------
- */
+/* ---- Beginning and ending ------------------------------------------------ */
 
 static uint64
 slots_of_queue(LaScan *ls)
@@ -275,36 +253,41 @@ slots_of_queue(LaScan *ls)
 static Size
 own_bytes(LaScan *ls)
 {
-	return offsetof(LaRowQueue, rows) + slots_of_queue(ls) *
+	return offsetof(RowQueue, rows) + slots_of_queue(ls) *
 		(sizeof(Row) +
 		 ls->scan->numberOfOrderBys * (sizeof(Datum) + sizeof(bool))) +
 		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
-bool
-la_rowqueue_may_begin(LaScan *ls, ScanDirection dir)
+static bool
+rowqueue_may_begin(LaScan *ls, ScanDirection dir)
 {
+	/* FORWARD */
 	if (!ScanDirectionIsForward(dir))
 		return false;
-	if (ls->queue == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
+	if (ls->ahead.state == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
 		return false;
-	/* F */
+	/* LOCKS */
 	if (IsolationIsSerializable() && ls->real->rd_indam->ampredlocks)
 		return false;
+	/* INDEX_ONLY */
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
-		(ls->method->rows_on_page != NULL && ls->scan->numberOfOrderBys == 0);
+		(ls->scan->numberOfOrderBys == 0 &&
+		 la_method_of(ls->real->rd_rel->relam)->rows_on_page != NULL);
 }
 
-static LaRowQueue *
+static RowQueue *
 create(LaScan *ls)
 {
 	MemoryContext old = MemoryContextSwitchTo(ls->context);
 	uint64		nslots = slots_of_queue(ls);
-	LaRowQueue *q = palloc(offsetof(LaRowQueue, rows) + nslots * sizeof(Row));
+	RowQueue   *q = palloc(offsetof(RowQueue, rows) + nslots * sizeof(Row));
 	LaProducer	producer = {q, foresee_visit, foresee_restart};
 
-	memset(q, 0, offsetof(LaRowQueue, rows));
+	memset(q, 0, offsetof(RowQueue, rows));
 	q->ls = ls;
+	q->method = la_method_of(ls->real->rd_rel->relam);
+	q->killed.kill = q->method->kill;
 	q->nslots = nslots;
 	q->norderbys = ls->scan->numberOfOrderBys;
 	if (q->norderbys > 0)
@@ -323,13 +306,13 @@ create(LaScan *ls)
 	return q;
 }
 
-/* See release() of leaf.c. */
+/* Free all memory, when release() of leaf.c does. */
 static void
 release(LaScan *ls)
 {
-	LaRowQueue *q = ls->queue;
+	RowQueue   *q = ls->ahead.state;
 
-	Assert(!ls->active);
+	Assert(ls->owner == NULL);
 	la_budget_return(&ls->budget, q->bytes);
 	if (q->tuples)
 		MemoryContextDelete(q->tuples);
@@ -338,110 +321,95 @@ release(LaScan *ls)
 		pfree(q->distances);
 		pfree(q->nulls);
 	}
-	if (q->dead.entries)
-		pfree(q->dead.entries);
-	if (q->dead.work)
-		pfree(q->dead.work);
+	la_killed_free(&q->killed);
 	la_window_free(q->window);
 	pfree(q);
-	ls->queue = NULL;
+	ls->ahead.state = NULL;
 }
 
-/*
- * Behaviour A, and the row that was asked for.
- */
-bool
-la_rowqueue_begin(LaScan *ls, ScanDirection dir)
+/* BEGIN */
+static bool
+rowqueue_begin(LaScan *ls, ScanDirection dir)
 {
-	IndexFetchHeapData *hscan = la_heap_fetch(ls);
-	LaRowQueue *q = ls->queue;
+	RowQueue   *q = ls->ahead.state;
 
 	if (q == NULL)
-		q = ls->queue = create(ls);
+		q = ls->ahead.state = create(ls);
 	q->rows_before = ls->policy.total - ls->policy.scan_start;
 	q->head = q->tail = 0;
 	q->read_to_end = false;
-	q->current.entry.tid = ls->scan->xs_heaptid;
-	q->current.entry.page = InvalidBlockNumber;
-	q->current.entry.lsn = InvalidXLogRecPtr;
+	q->current.entry = (LaIndexEntry)
+	{
+		.tid = ls->scan->xs_heaptid,.page = InvalidBlockNumber
+	};
 	q->current.returned.itup = NULL;
 	q->current.returned.hitup = NULL;
-	if (ls->last_dir != NoMovementScanDirection && ls->method->locate)
-		ls->method->locate(ls, &q->dead, &q->current.entry);
-	if (ls->last_dir != NoMovementScanDirection && ls->method->take_dead)
-		ls->method->take_dead(ls, &q->dead);
-	q->heap_block = BufferIsValid(hscan->xs_cbuf) ?
-		BufferGetBlockNumber(hscan->xs_cbuf) : InvalidBlockNumber;
-	/* before the first row, nobody has set it */
+	q->heap_block = la_scan_heap_block(ls);
 	if (ls->last_dir == NoMovementScanDirection)
-		ls->scan->xs_recheckorderby = false;
+		ls->scan->xs_recheckorderby = false;	/* no row has set it yet */
+	else
+	{
+		if (q->method->locate)
+			q->method->locate(ls, &q->killed, &q->current.entry);
+		if (q->method->take_killed)
+			q->method->take_killed(ls, &q->killed);
+	}
 	save_returned(q, &q->left, q->nslots);
-
-	ls->active = true;
-	ls->ended = false;
-	ls->counters.c[LA_SCANS_ARMED]++;
-	return la_rowqueue_gettuple(ls, dir);
+	return true;
 }
 
-/* The queue is empty, or what it holds is not wanted. */
+/* The queue is empty, or its rows are not needed. */
 static void
-end_active(LaRowQueue *q)
+empty_queue(RowQueue *q)
 {
 	la_window_clear(q->window);
 	for (; q->head < q->tail; q->head++)
 		free_tuples(&row_of(q, q->head)->returned);
-	la_killed_flush(q->ls, &q->dead);
-	la_killed_unpin(&q->dead);
-	q->ls->active = false;
+	la_killed_apply(q->ls, &q->killed);
+	la_killed_unpin(&q->killed);
+	q->ls->owner = NULL;
 }
 
 /*
- * The scan starts over or ends.  The tuple that was returned last is the
- * executor's until now.
+ * The scan starts over or ends.  The tuple that was returned last is the executor's until now.
  */
-void
-la_rowqueue_drop(LaScan *ls)
+static void
+rowqueue_drop(LaScan *ls)
 {
-	LaRowQueue *q = ls->queue;
+	RowQueue   *q = ls->ahead.state;
 
-	if (ls->active)
+	if (ls->owner == &la_rowqueue_ops)
 	{
 		/* what is in the descriptor is the access method's again */
 		restore_returned(q, &q->left, q->nslots);
-		end_active(q);
+		empty_queue(q);
 	}
 	if (q->tuples)
 		MemoryContextReset(q->tuples);
 }
 
-/* ------------------------------------------------------------------
- *		The window's producer
- * ------------------------------------------------------------------
- */
+/* ---- The window's producer ----------------------------------------------- */
 
-/*
- * The next visit after those told so far: the next row whose heap block differs
- * from that of the row before it.
- */
+/* The next visit to foresee: a row whose heap block differs from that of the one before. */
 static bool
 foresee_visit(void *arg, LaForeseen *visit)
 {
-	LaRowQueue *q = (LaRowQueue *) arg;
-	int64		wanted = la_shim_rows_wanted(q->ls, ForwardScanDirection);
+	RowQueue   *q = (RowQueue *) arg;
+	int64		wanted = la_scan_rows_wanted(q->ls, ForwardScanDirection);
 
-	/* G; the row at the head is the one about to be returned */
+	/* LIMIT; the row at the head is the one about to be returned */
 	while ((int64) (q->foreseen - q->head) <= wanted)
 	{
 		Row		   *row;
 		BlockNumber block;
 
-		if (q->foreseen == q->tail &&
-			(!may_read_ahead(q) || !read_row(q, false)))
+		if (q->foreseen == q->tail && (!may_read_ahead(q) || !read_row(q, false)))
 			return false;
 		row = row_of(q, q->foreseen);
 		q->foreseen++;
 		block = ItemPointerGetBlockNumber(&row->returned.tid);
-		if (block == q->foreseen_block || !heap_needed(q, row))
+		if (block == q->foreseen_block ||
+			!la_heapvisit_is_known_needed(q->ls, &row->returned.tid, &row->heap))
 			continue;
 		q->foreseen_block = block;
 		visit->block = block;
@@ -454,37 +422,33 @@ foresee_visit(void *arg, LaForeseen *visit)
 static void
 foresee_restart(void *arg)
 {
-	LaRowQueue *q = (LaRowQueue *) arg;
+	RowQueue   *q = (RowQueue *) arg;
 
 	q->foreseen = q->head + 1;
 	q->foreseen_block = q->heap_block;
 }
 
-/* ------------------------------------------------------------------
- *		The consumer
- * ------------------------------------------------------------------
- */
+/* ---- The consumer -------------------------------------------------------- */
 
 /*
- * Return the row at the head, whose heap block is made the current one first.
- * The row keeps its slot meanwhile, and the descriptor is written last: looking
- * ahead uses both.
+ * Return the row at the head, whose heap block is made the current one first.  The row keeps its
+ * slot meanwhile, and the descriptor is written last: looking ahead uses both.
  */
 static bool
-return_row(LaRowQueue *q)
+return_row(RowQueue *q)
 {
 	LaScan	   *ls = q->ls;
 	Row		   *row = row_of(q, q->head);
 	BlockNumber block = ItemPointerGetBlockNumber(&row->returned.tid);
 
-	/* B */
 	if (row->entry.page != q->current.entry.page)
-		la_killed_flush(ls, &q->dead);
+		la_killed_apply(ls, &q->killed);
 
-	if (block != q->heap_block && heap_needed(q, row))
+	if (block != q->heap_block &&
+		la_heapvisit_is_known_needed(ls, &row->returned.tid, &row->heap))
 	{
 		q->heap_block = block;
-		la_shim_turn_to(ls, q->window, block);
+		la_heapvisit_turn_to(ls, q->window, block);
 	}
 
 	restore_returned(q, &row->returned, slot_of(q, q->head));
@@ -499,44 +463,43 @@ return_row(LaRowQueue *q)
 	return true;
 }
 
-/* Behaviour C: the access method goes on alone, or has ended. */
+/* END: the access method goes on alone, or has no more rows. */
 static void
-hand_over(LaRowQueue *q)
+end_lookahead(RowQueue *q)
 {
 	LaScan	   *ls = q->ls;
 
 	restore_returned(q, &q->left, q->nslots);
 	free_tuples(&q->current.returned);
-	if (!q->read_to_end && ls->method->give_dead)
-		(void) ls->method->give_dead(ls, &q->dead);
-	end_active(q);
-	ls->seen_buffer = la_heap_fetch(ls)->xs_cbuf;
+	if (!q->read_to_end && q->method->return_killed)
+		q->method->return_killed(ls, &q->killed);
+	empty_queue(q);
+	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 }
 
-bool
-la_rowqueue_gettuple(LaScan *ls, ScanDirection dir)
+static bool
+rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 {
-	LaRowQueue *q = ls->queue;
+	RowQueue   *q = ls->ahead.state;
 	bool		dead = ls->scan->kill_prior_tuple;
 
 	if (!ScanDirectionIsForward(dir))
 		elog(ERROR, "index scan that looks ahead cannot turn");
 
 	ls->scan->kill_prior_tuple = false;
-	if (dead && (ls->method->kill || q->head < q->tail || q->read_to_end))
+	if (dead && (q->method->kill || q->head < q->tail || q->read_to_end))
 	{
-		/* B */
-		la_killed_add(ls, &q->dead, &q->current.entry);
+		/* KILLED */
+		la_killed_add(ls, &q->killed, &q->current.entry);
 		dead = false;
 	}
 	if (q->head < q->tail)
 		return return_row(q);
 
-	if (q->read_to_end ||
-		(ls->policy.state == LA_ARMED && !read_row(q, dead)))
+	if (q->read_to_end || (ls->policy.state == LA_ARMED && !read_row(q, dead)))
 	{
-		/* D */
-		hand_over(q);
+		/* LAST_ROW */
+		end_lookahead(q);
 		ls->ended = true;
 		if (ls->policy.scans == 0)
 			release(ls);
@@ -545,9 +508,16 @@ la_rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 	if (q->head < q->tail)
 		return return_row(q);
 
-	hand_over(q);
+	end_lookahead(q);
 	ls->scan->kill_prior_tuple = dead;
-	ls->ended = !la_shim_real_gettuple(ls, dir);
+	ls->ended = !la_scan_am_gettuple(ls, dir);
 	ls->seen_reads = la_issue_blocks_read();
 	return !ls->ended;
 }
+
+const LaScanOps la_rowqueue_ops = {
+	.may_begin = rowqueue_may_begin,
+	.begin = rowqueue_begin,
+	.gettuple = rowqueue_gettuple,
+	.drop = rowqueue_drop
+};

@@ -55,6 +55,7 @@
 #include "scan/leafbatch.h"
 #include "scan/scan.h"
 #include "scan/shim.h"
+#include "scan/tidsource.h"
 #include "window/issue.h"
 
 /*
@@ -302,12 +303,9 @@ take_tids(PlanState *ps, const LaTidSource *source)
 		if (ls == NULL)
 			return false;
 		if (!la_enable_index_scan)
-			la_shim_only_feed(ls);
+			la_shim_disable_lookahead(ls);
 	}
-	if (ls->method != NULL)
-		return false;
-	ls->feed = *source;
-	return true;
+	return la_tidsource_set(ls, feed);
 }
 
 static const LaCounters *

@@ -1,39 +1,38 @@
 /*
  * tidsource.c
- *	  An index scan whose row addresses another room has found already.
+ *	  An index scan whose TIDs another room has found already.
  *
- * The nested loop's scout descends the index for outer rows ahead of their turn.
- * When the inner scan starts over for such a row, its descent would find what the
- * scout has found; so it is left out, and amgettuple returns the scout's row
- * addresses, in the scan's direction.
+ * A room that searches the index for outer rows ahead of their turn, such as nestloop/, has by
+ * then what the inner scan's descent is going to find.  It offers that as a LaTidSource
+ * (attach.h).  When the scan starts over for such a row, the descent is left out, and amgettuple
+ * returns the source's TIDs in the scan's direction.
  *
- *		amrescan --> feed.begin --> { tid, tid, tid }  --amgettuple--> node
+ *		amrescan --> source.begin --> { tid, tid, tid }  --amgettuple--> node
  *					  |  not known, or not all of them
  *					  v
- *					the access method's own amrescan, as if there were no feed
+ *					the access method's own amrescan, as if there were no source
  *
- * Why the rows are the same.  The feed holds all entries of the index that matched the
- * scan's keys when the scout looked, a moment before the scan would have looked; and
- * the scan's keys are equality keys of leading columns only, so that there is
- * nothing left to check.  Under an MVCC snapshot the moment makes no difference:
- *	- entries added since then are of row versions that the snapshot cannot see (the
- *	  command's own, too: its snapshot is older than what it writes);
- *	- entries removed since then are of versions dead to everybody, and if their
- *	  address was given to another row meanwhile, that one is invisible as well.
- * nbtree relies on the same when it returns items of a page that it has unpinned.
- * Entries with equal keys are in the order of their addresses in both cases.
+ * Why the rows are the same: the source has all entries of the index that matched the scan's keys
+ * when it looked, a moment before the scan would have looked; and the scan's keys are equality
+ * keys of leading columns only, so that there is nothing left to check.  Under an MVCC snapshot
+ * the moment makes no difference:
+ *	- entries added since then are of row versions that the snapshot cannot see (the command's own,
+ *	  too: its snapshot is older than what it writes);
+ *	- entries removed since then are of versions dead to everybody, and if their TID was given to
+ *	  another row meanwhile, that one is invisible as well.
+ * nbtree relies on the same when it returns items of a page that it has unpinned.  Entries with
+ * equal keys are in the order of their TIDs in both cases.
  *
- * Dead entries.  Stock marks an entry dead when the heap says that all versions are,
- * and if its page has not changed since before the heap was asked.  The scout's look
- * at the page is too old for that: meanwhile a vacuum may have removed the entry, and
- * an insert have brought another one with the same address.  So with the first dead
- * entry the feeding ends: the access method makes the scan, forward to that entry,
- * which is returned once more.  The executor asks the heap again, finds it dead
- * again, and everything else is the access method's.
+ * Killed items: stock marks an entry dead when the heap says that all versions are, and if its
+ * page has not changed since before the heap was asked.  The source's look at the page is too old
+ * for that: meanwhile a vacuum may have removed the entry, and an insert have brought another one
+ * with the same TID.  So at the first dead entry the access method makes the scan, forward to that
+ * entry, which is returned once more.  The executor asks the heap again, finds it dead again, and
+ * everything else is the access method's.
  *
- * Not fed: index-only scans, which need the tuple; SERIALIZABLE, since stock's descent
- * takes predicate locks; parallel scans; scans of a standby, which ignore dead marks.
- * The feeding room sees to keys and snapshots.
+ * No source is asked in index-only scans, which need the tuple; under SERIALIZABLE, since stock's
+ * descent takes predicate locks; in parallel scans; on a standby, whose scans ignore dead marks.
+ * The room of the source sees to keys and snapshots.
  *
  * src/scan/tidsource.c
  */
@@ -41,75 +40,87 @@
 
 #include "access/nbtree.h"
 #include "access/xact.h"
+#include "catalog/pg_am.h"
 #include "pgstat.h"
 
 #include "base/compat.h"
-#include "scan/shim.h"
+#include "scan/tidsource.h"
 
-/*
- * The scan starts over.  Returns false if it has to look for itself.
- */
-bool
-la_tidsource_begin(LaScan *ls, ScanKey keys, int nkeys)
+typedef struct TidSourceScan
 {
+	LaTidSource source;
+	ItemPointer tids;
+	int			ntids;
+	int			next;
+	bool		started;		/* a row was asked for */
+	bool		uncounted;		/* ... and statistics do not know of it */
+	bool		searched;		/* the access method looked for a dead entry */
+} TidSourceScan;
+
+/* The scan starts over. */
+static bool
+tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
+{
+	TidSourceScan *ts = ls->source.state;
 	IndexScanDesc scan = ls->scan;
 	BTScanOpaque so = (BTScanOpaque) scan->opaque;
 
-	ls->fed = false;
 	if (scan->parallel_scan != NULL || IsolationIsSerializable() ||
 		scan->xactStartedInRecovery ||
-		!ls->feed.begin(ls->feed.arg, &ls->fed_tids, &ls->nfed))
+		!ts->source.begin(ts->source.arg, &ts->tids, &ts->ntids))
 		return false;
 
-	/* what is left of a scan of its own is the access method's to put away */
+	/* a scan that the access method made is its own to put away */
 	if (BTScanPosIsValid(so->currPos) || BTScanPosIsValid(so->markPos))
-	{
-		scan->indexRelation = ls->real;
-		ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0);
-		scan->indexRelation = &ls->shadow;
-	}
+		la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0));
 	else if (keys != NULL && nkeys > 0)
 		memmove(scan->keyData, keys, nkeys * sizeof(ScanKeyData));
-	ls->fed = true;
-	ls->fed_ended = ls->fed_tried_to_end = false;
-	ls->next_fed = 0;
+	ts->next = 0;
+	ts->started = ts->searched = false;
+	ls->owner = ls->source.ops;
 	return true;
 }
 
 /*
  * Statistics count the scan that stock would have counted when it began.  (EXPLAIN ANALYZE,
- * which may look at any time, has been told at once.)
+ * which may look at any time, has been given its number then.)
  */
-void
-la_tidsource_settle(LaScan *ls)
+static void
+count_scan(LaScan *ls, TidSourceScan *ts)
 {
-	if (!ls->fed_uncounted)
-		return;
-	ls->fed_uncounted = false;
-	pgstat_count_index_scan(ls->real);
+	if (ts->uncounted)
+		pgstat_count_index_scan(ls->real);
+	ts->uncounted = false;
+}
+
+static void
+tidsource_drop(LaScan *ls)
+{
+	count_scan(ls, ls->source.state);
+	if (ls->owner == ls->source.ops)
+		ls->owner = NULL;
 }
 
 /*
- * The entry returned last is dead: go on with the access method's own scan, beginning
- * with that entry.  Returns false if it is no longer there.
+ * The entry returned last is dead: go on with the access method's own scan, beginning with that
+ * entry.  Returns false if it is no longer there.
  */
 static bool
-end_feeding(LaScan *ls, ScanDirection dir, ItemPointerData tid)
+search_again(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 {
+	TidSourceScan *ts = ls->source.state;
 	IndexScanDesc scan = ls->scan;
 
 	scan->kill_prior_tuple = false;
-	scan->indexRelation = ls->real;
-	ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0);
-	scan->indexRelation = &ls->shadow;
+	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0));
 	/* the access method counts its own */
-	ls->fed_uncounted = false;
+	ts->uncounted = false;
 	la_count_index_search(scan, -1);
-	while (la_shim_real_gettuple(ls, dir))
+	while (la_scan_am_gettuple(ls, dir))
 	{
 		if (ItemPointerEquals(&scan->xs_heaptid, &tid))
 		{
-			ls->fed = false;
+			ls->owner = NULL;
 			return true;
 		}
 	}
@@ -117,33 +128,57 @@ end_feeding(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 	return false;
 }
 
-bool
-la_tidsource_gettuple(LaScan *ls, ScanDirection dir)
+static bool
+tidsource_gettuple(LaScan *ls, ScanDirection dir)
 {
+	TidSourceScan *ts = ls->source.state;
 	IndexScanDesc scan = ls->scan;
 	int			step = ScanDirectionIsForward(dir) ? 1 : -1;
-	ItemPointer next = ls->fed_tids +
-		(step > 0 ? ls->next_fed : ls->nfed - 1 - ls->next_fed);
+	ItemPointer next = ts->tids + (step > 0 ? ts->next : ts->ntids - 1 - ts->next);
 
-	if (ls->next_fed == 0 && !ls->fed_ended)
+	if (!ts->started)
 	{
-		ls->fed_uncounted = true;
+		ts->started = ts->uncounted = true;
 		la_count_index_search(scan, 1);
 	}
-	if (scan->kill_prior_tuple && ls->next_fed > 0 && !ls->fed_tried_to_end)
+	if (scan->kill_prior_tuple && ts->next > 0 && !ts->searched)
 	{
-		ls->fed_tried_to_end = true;
-		if (end_feeding(ls, dir, next[-step]))
+		ts->searched = true;
+		if (search_again(ls, dir, next[-step]))
 			return true;
 	}
-	if (ls->next_fed >= ls->nfed)
+	if (ts->next >= ts->ntids)
 	{
-		ls->fed_ended = true;
-		la_tidsource_settle(ls);
+		count_scan(ls, ts);
 		return false;
 	}
 	scan->xs_heaptid = *next;
 	scan->xs_recheck = false;
-	ls->next_fed++;
+	ts->next++;
+	return true;
+}
+
+static const LaScanOps tidsource_ops = {
+	.rescan = tidsource_rescan,
+	.gettuple = tidsource_gettuple,
+	.drop = tidsource_drop
+};
+
+/*
+ * Take the scan's TIDs from a source wherever it has them, from the next rescan on.  Returns
+ * false if this scan cannot.
+ */
+bool
+la_tidsource_set(LaScan *ls, const LaTidSource *source)
+{
+	TidSourceScan *ts = ls->source.state;
+
+	if (ls->real->rd_rel->relam != BTREE_AM_OID)
+		return false;
+	if (ts == NULL)
+		ts = MemoryContextAllocZero(ls->context, sizeof(TidSourceScan));
+	ts->source = *source;
+	ls->source.ops = &tidsource_ops;
+	ls->source.state = ts;
 	return true;
 }

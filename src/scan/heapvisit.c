@@ -1,0 +1,95 @@
+/*
+ * heapvisit.c
+ *	  The heap blocks of a scan, as its rows are returned.
+ *
+ * A visit is a row on another heap block than the row before it.  What is done for it depends on
+ * the policy's state:
+ *
+ *		PASS	 the policy learns afterwards whether a block was read
+ *		OBSERVE	 the block is read here, before heapam asks for it, and timed
+ *		ARMED	 the window's, which has had its read started (window.c)
+ *
+ * In the last two, the block becomes the one that heapam has pinned for the scan, so heapam does
+ * not look for it again (issue.c).
+ *
+ * src/scan/heapvisit.c
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "scan/heapvisit.h"
+
+/*
+ * Will the executor fetch the heap row of this entry?  In an index-only scan it does so unless
+ * the page is all-visible.  The executor looks for itself; ours only decides what to foresee.
+ */
+bool
+la_heapvisit_is_needed(LaScan *ls, ItemPointer tid)
+{
+	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
+		!la_issue_all_visible(ls->scan->heapRelation, ItemPointerGetBlockNumber(tid),
+							  &ls->vmbuf, &ls->budget);
+}
+
+/*
+ * The same, where *known keeps the answer, so that foreseeing a row and returning it never
+ * disagree.
+ */
+bool
+la_heapvisit_is_known_needed(LaScan *ls, ItemPointer tid, uint8 *known)
+{
+	if (*known == LA_HEAP_UNKNOWN)
+		*known = la_heapvisit_is_needed(ls, tid) ? LA_HEAP_NEEDED : LA_HEAP_NOT_NEEDED;
+	return *known == LA_HEAP_NEEDED;
+}
+
+/* A visit in state PASS has been made. */
+void
+la_heapvisit_pass(LaScan *ls, bool missed)
+{
+	la_policy_on_pass(&ls->policy, missed);
+	if (la_policy_clock_due(&ls->policy))
+		la_policy_on_clock(&ls->policy, la_issue_clock_us());
+}
+
+/* A row of this block is about to be returned in state OBSERVE. */
+void
+la_heapvisit_observe(LaScan *ls, BlockNumber block)
+{
+	Buffer	   *current = &la_scan_heap(ls)->xs_cbuf;
+	LaVisitResult result;
+	double		us;
+
+	if (block == la_scan_heap_block(ls))
+		return;
+	result = la_window_read_observed(ls->scan->heapRelation, block,
+									 ls->observed_block, current, &us);
+	la_heap_turned_to(la_scan_heap(ls), block);
+	ls->observed_block = block;
+	ls->seen_buffer = *current;
+	la_policy_on_visit(&ls->policy, result, us);
+}
+
+/*
+ * A row of another block is about to be returned, by a way of looking ahead.  Once the policy
+ * has disarmed, what is left in the window is not wanted; a block that was read since the last
+ * visit is then the previous one.
+ */
+void
+la_heapvisit_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)
+{
+	int64		reads = la_issue_blocks_read();
+
+	if (ls->policy.state == LA_ARMED)
+	{
+		la_window_visit(window, 0, block, &la_scan_heap(ls)->xs_cbuf);
+		la_heap_turned_to(la_scan_heap(ls), block);
+		return;
+	}
+	la_window_clear(window);
+	if (ls->policy.state == LA_PASS)
+		la_heapvisit_pass(ls, reads != ls->seen_reads);
+	if (ls->policy.state == LA_OBSERVE)
+		la_heapvisit_observe(ls, block);
+	ls->seen_reads = la_issue_blocks_read();
+}

@@ -1,0 +1,14 @@
+/*
+ * leaf.h
+ *	  Index leaf pages read ahead of the scan (nbtree).
+ *
+ * src/scan/leaf.h
+ */
+#ifndef LA_LEAF_H
+#define LA_LEAF_H
+
+#include "scan/scan_int.h"
+
+extern const LaScanOps la_leaf_ops;
+
+#endif							/* LA_LEAF_H */

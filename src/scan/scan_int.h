@@ -1,0 +1,146 @@
+/*
+ * scan_int.h
+ *	  An index scan, and the ways in which it looks ahead: shared by the files of this room.
+ *
+ * src/scan/scan_int.h
+ */
+#ifndef LA_SCAN_INT_H
+#define LA_SCAN_INT_H
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+#include "attach/attach.h"
+#include "base/budget.h"
+#include "base/stats.h"
+#include "window/issue.h"
+#include "window/policy.h"
+
+typedef struct LaScan LaScan;
+
+/* A way of looking ahead.  Functions that its role in LaScan does not need are NULL. */
+typedef struct LaScanOps
+{
+	/* can the position be taken over from the access method now? */
+	bool		(*may_begin) (LaScan *ls, ScanDirection dir);
+	/* take it over; false: the scan has no rows, and nothing was taken */
+	bool		(*begin) (LaScan *ls, ScanDirection dir);
+	/* the scan starts over; false: the access method has to make it */
+	bool		(*rescan) (LaScan *ls, ScanKey keys, int nkeys);
+	/* return the next row as amgettuple does */
+	bool		(*gettuple) (LaScan *ls, ScanDirection dir);
+	/* may the access method be asked for the row after nrows ones? */
+	bool		(*may_run_ahead) (LaScan *ls, uint64 nrows);
+	/* mark and restore the position; NULL or false: the access method has to */
+	void		(*mark) (LaScan *ls);
+	bool		(*restore) (LaScan *ls);
+	/* the scan starts over or ends: the position is not needed any more */
+	void		(*drop) (LaScan *ls);
+} LaScanOps;
+
+typedef struct LaScanWay
+{
+	const LaScanOps *ops;
+	void	   *state;			/* private to the file that has the operations */
+} LaScanWay;
+
+struct LaScan
+{
+	/*
+	 * Copy of the index's relation descriptor, whose access method is the
+	 * shim.  Must be first: scan->indexRelation points here.
+	 */
+	RelationData shadow;
+
+	Relation	real;			/* the index */
+	IndexScanDesc scan;
+	MemoryContext context;		/* lives as long as the query */
+	LaKind		kind;
+	Oid			heaprelid;
+	Oid			indexrelid;
+	LimitState *limit;			/* see attach.h */
+	int			max_leaf_batches;
+
+	LaPolicy	policy;
+	LaCounters	counters;
+	LaBudget	budget;
+
+	const LaScanOps *owner;		/* of the position; NULL: the access method */
+	LaScanWay	ahead;			/* becomes owner when the policy arms: leaf.c,
+								 * rowqueue.c (state NULL: not yet) */
+	LaScanWay	source;			/* becomes owner at a rescan: tidsource.c
+								 * (state NULL: no source) */
+	LaScanWay	watch;			/* called in place of amgettuple: graph.c (ops
+								 * NULL: no need) */
+
+	/* while the access method owns the position */
+	Buffer		seen_buffer;	/* heap buffer at the previous call */
+	BlockNumber observed_block; /* heap block read last in state OBSERVE */
+	int64		seen_reads;		/* blocks read when we last returned */
+	ScanDirection last_dir;		/* of the last call of the access method */
+	BlockNumber moved_page;		/* leaf page that nbtree was put back on */
+	bool		ended;			/* answered that there are no more rows */
+
+	Buffer		vmbuf;			/* visibility map page, index-only scans */
+	BlockNumber index_size;		/* see la_issue_exists() */
+
+	MemoryContextCallback callback;
+};
+
+#define la_scan_heap(ls)	((IndexFetchHeapData *) (ls)->scan->xs_heapfetch)
+
+/* The heap block that the executor has pinned for the current row. */
+static inline BlockNumber
+la_scan_heap_block(LaScan *ls)
+{
+	Buffer		buffer = la_scan_heap(ls)->xs_cbuf;
+
+	return BufferIsValid(buffer) ? BufferGetBlockNumber(buffer) : InvalidBlockNumber;
+}
+
+/*
+ * Evaluate a call of the access method, which expects the index itself in the descriptor.  After
+ * an error the index stays there: shim.c, AFTER_ERROR.
+ */
+#define la_scan_call_am(ls, call) \
+	do { \
+		(ls)->scan->indexRelation = (ls)->real; \
+		call; \
+		(ls)->scan->indexRelation = &(ls)->shadow; \
+	} while (0)
+
+/* The next row of the access method. */
+static inline bool
+la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
+{
+	bool		found;
+
+	la_scan_call_am(ls, found = ls->watch.ops ? ls->watch.ops->gettuple(ls, dir) :
+					ls->real->rd_indam->amgettuple(ls->scan, dir));
+	ls->last_dir = dir;
+	return found;
+}
+
+/* How many rows the Limit above may still take after the current one. */
+static inline int64
+la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
+{
+	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) : PG_INT64_MAX;
+}
+
+/* Start the read of an index page, if it is not cached. */
+static inline void
+la_scan_issue_index_page(LaScan *ls, BlockNumber page)
+{
+	Buffer		recent;
+
+	if (la_issue_exists(ls->real, page, &ls->index_size) &&
+		la_issue_block(ls->real, page, &recent) == LA_ISSUE_STARTED)
+		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+}
+
+#endif							/* LA_SCAN_INT_H */
