@@ -56,6 +56,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
+#include "attach/attach.h"
 #include "base/guc.h"
 #include "nestloop/cache_prefetch.h"
 #include "nestloop/inner_prefetch.h"

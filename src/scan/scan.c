@@ -305,7 +305,7 @@ take_tids(PlanState *ps, const LaTidSource *source)
 		if (!la_enable_index_scan)
 			la_shim_disable_lookahead(ls);
 	}
-	return la_tidsource_set(ls, feed);
+	return la_tidsource_set(ls, source);
 }
 
 static const LaCounters *

@@ -14,7 +14,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "attach/attach.h"
+#include "attach/demand.h"
 #include "base/budget.h"
 #include "base/stats.h"
 #include "window/issue.h"
@@ -129,7 +129,7 @@ la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 static inline int64
 la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) : PG_INT64_MAX;
+	return ScanDirectionIsForward(dir) ? la_demand_rows_wanted(ls->limit) : PG_INT64_MAX;
 }
 
 /* Start the read of an index page, if it is not cached. */

@@ -7,6 +7,7 @@
 #ifndef LA_TIDSOURCE_H
 #define LA_TIDSOURCE_H
 
+#include "attach/attach.h"
 #include "scan/scan_int.h"
 
 extern bool la_tidsource_set(LaScan *ls, const LaTidSource *source);
