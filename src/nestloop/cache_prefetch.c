@@ -16,7 +16,7 @@
  * (Asynchronous memory access chaining: Kocberber, Falsafi, Grot, 2015.)  It pays only
  * because the inner scan does not search once more (inner_prefetch.c, behaviour G), and not always
  * then.  So it is gated by the time that rows take: LaNestLoop.rows is a policy of which a
- * visit is an outer row (behaviour I of window/policy.c).
+ * visit is an outer row (window/cache_policy.c).
  *
  * A row one of whose pages is not in shared buffers is left to the inner scan.  The
  * queue then is told of a miss, and this ends.
@@ -99,7 +99,7 @@ void
 la_cacheprefetch_rows(LaNestLoop *join)
 {
 	LaInnerPrefetch *prefetch = join->prefetch;
-	uint64		distance = join->rows.config.memory_distance;
+	uint64		distance = join->rows.config.distance;
 	uint64		end;
 
 	prefetch->to_find = Max(prefetch->to_find, prefetch->head);

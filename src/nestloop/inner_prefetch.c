@@ -87,11 +87,11 @@ la_innerprefetch_create(LaNestLoop *join)
 	prefetch->vmbuf = InvalidBuffer;
 	prefetch->read_leaf = prefetch->told_leaf = LA_NO_BLOCK;
 	join->leaf.window = la_window_create(join->leaf.rels, join->ninners, leaf,
-										 &join->leaf.policy,
+										 &join->leaf.policy, NULL,
 										 &join->leaf.counters,
 										 &join->budget);
 	join->heap.window = la_window_create(join->heap.rels, join->ninners, heap,
-										 &join->heap.policy,
+										 &join->heap.policy, NULL,
 										 &join->heap.counters,
 										 &join->budget);
 	MemoryContextSwitchTo(old);
@@ -106,7 +106,7 @@ la_innerprefetch_create(LaNestLoop *join)
 static void
 visit(LaLane *lane, int rel, BlockNumber block, bool queued, Buffer *buffer)
 {
-	LaPolicy   *policy = &lane->policy;
+	LaIoPolicy *policy = &lane->policy;
 	LaVisitResult result;
 	LaReadResult r;
 	double		us;
@@ -123,14 +123,14 @@ visit(LaLane *lane, int rel, BlockNumber block, bool queued, Buffer *buffer)
 										 rel == lane->last_rel ?
 										 lane->last_block : InvalidBlockNumber,
 										 buffer, &us);
-		la_policy_on_visit(policy, result, us);
+		la_io_policy_on_visit(policy, result, us);
 	}
 	else
 	{
 		r = la_issue_read(lane->rels[rel], block, InvalidBuffer, false, false,
 						  buffer);
 		if (policy->state == LA_PASS)
-			la_policy_on_pass(policy, r.missed);
+			la_io_policy_on_pass(policy, r.missed);
 	}
 	lane->last_block = block;
 	lane->last_rel = rel;
@@ -141,7 +141,7 @@ static void
 no_visit(LaLane *lane)
 {
 	if (lane->policy.state == LA_OBSERVE)
-		la_policy_on_visit(&lane->policy, LA_VISIT_HIT, 0.0);
+		la_io_policy_on_visit(&lane->policy, LA_VISIT_HIT, 0.0);
 }
 
 /* Behaviour K.  Returns false if the row's inner scan cannot be known. */
@@ -379,7 +379,7 @@ next_leaf(void *arg, LaForeseen *visit)
 {
 	LaNestLoop *join = arg;
 	LaInnerPrefetch *prefetch = join->prefetch;
-	uint64		ahead = la_policy_visits_ahead(&join->leaf.policy);
+	uint64		ahead = la_io_policy_visits_ahead(&join->leaf.policy);
 
 	retry(join);
 	while (prefetch->leaf_row < Max(prefetch->heap_row, prefetch->visited_row) + 1 + ahead)
@@ -425,7 +425,7 @@ next_heap(void *arg, LaForeseen *visit)
 {
 	LaNestLoop *join = arg;
 	LaInnerPrefetch *prefetch = join->prefetch;
-	uint64		ahead = la_policy_visits_ahead(&join->heap.policy);
+	uint64		ahead = la_io_policy_visits_ahead(&join->heap.policy);
 
 	while (prefetch->heap_row < prefetch->head + 1 + ahead)
 	{
@@ -589,7 +589,7 @@ la_innerprefetch_next(LaNestLoop *join)
 	else
 	{
 		rest(join);
-		if (join->rows.state == LA_ARMED)
+		if (la_cache_policy_is_armed(&join->rows))
 		{
 			if (!join->touching)
 				join->heap.counters.c[LA_SCANS_ARMED]++;

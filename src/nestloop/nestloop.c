@@ -102,9 +102,9 @@ on_rescan(LaTakeover *takeover)
 		return;
 	if (join->handed > 0)
 	{
-		la_policy_rescan(&join->leaf.policy, !join->at_end);
-		la_policy_rescan(&join->heap.policy, !join->at_end);
-		la_policy_rescan(&join->rows, !join->at_end);
+		la_io_policy_rescan(&join->leaf.policy, !join->at_end);
+		la_io_policy_rescan(&join->heap.policy, !join->at_end);
+		la_cache_policy_rescan(&join->rows);
 	}
 	join->handed = 0;
 	join->at_end = false;
@@ -135,7 +135,8 @@ on_end(LaTakeover *takeover)
 					 &counters);
 	la_history_note(join->known_by,
 					join->heap.policy.verdict != LA_READS_UNKNOWN ?
-					&join->heap.policy : &join->leaf.policy);
+					join->heap.policy.verdict : join->leaf.policy.verdict,
+					LA_CACHE_UNKNOWN);
 }
 
 /* An inner scan that stands for all of them. */
@@ -211,16 +212,15 @@ prepare(LaNestLoop *join)
 static void
 init_rows(LaNestLoop *join, int threshold)
 {
-	LaPolicyConfig config = {
-		.max_distance = 1,
-		.memory_threshold = threshold,
-		.memory_distance = la_memory_distance,
-		.memory_trial = TRIAL_ROWS,
-		.memory_faster = FASTER,
-		.memory_visit_us = LONG_ROW_US,
+	LaCachePolicyConfig config = {
+		.threshold = threshold,
+		.distance = la_memory_distance,
+		.trial = TRIAL_ROWS,
+		.faster = FASTER,
+		.visit_us = LONG_ROW_US,
 	};
 
-	la_policy_init(&join->rows, &config);
+	la_cache_policy_init(&join->rows, &config);
 }
 
 /*
@@ -232,32 +232,26 @@ init_rows(LaNestLoop *join, int threshold)
 static void
 count_pass(LaNestLoop *join, bool missed)
 {
-	LaPolicy   *heap = &join->heap.policy;
-	LaPolicy   *leaf = &join->leaf.policy;
+	LaIoPolicy *heap = &join->heap.policy;
+	LaIoPolicy *leaf = &join->leaf.policy;
 
-	la_policy_rest(leaf);
-	if (missed || !la_policy_quiet_visit(heap))
-		la_policy_on_pass(heap, missed);
-	if (heap->state != LA_PASS)
-		la_policy_on_pass(leaf, true);
-	else
-		(void) la_policy_quiet_visit(leaf);
+	la_io_policy_stop(leaf);
+	la_io_policy_on_pass(heap, missed);
+	la_io_policy_on_pass(leaf, heap->state != LA_PASS);
 }
 
 /* The same for memory look-ahead, which ends with a miss. */
 static void
 count_row(LaNestLoop *join, bool missed)
 {
-	LaPolicy   *rows = &join->rows;
+	LaCachePolicy *rows = &join->rows;
 
 	if (missed)
-		la_policy_on_read(rows);
-	else if (rows->state == LA_ARMED)
-		la_policy_on_visit(rows, LA_VISIT_HIT, 0.0);
-	else if (!la_policy_quiet_visit(rows))
-		la_policy_on_pass(rows, false);
-	if (la_policy_clock_due(rows))
-		la_policy_on_clock(rows, la_issue_clock_us());
+		la_cache_policy_on_read(rows);
+	else
+		la_cache_policy_on_hit(rows, true);
+	if (la_cache_policy_clock_due(rows))
+		la_cache_policy_on_clock(rows, la_issue_clock_us());
 }
 
 /* Memory look-ahead would begin: can it? */
@@ -266,14 +260,14 @@ prepare_rows(LaNestLoop *join)
 {
 	if (prepare(join) && la_innerprefetch_may_reuse(first_scan(join)))
 		return true;
-	init_rows(join, -1);
+	la_cache_policy_disable(&join->rows);
 	return false;
 }
 
 static TupleTableSlot *
 next_row(LaNestLoop *join)
 {
-	LaPolicy   *heap = &join->heap.policy;
+	LaIoPolicy *heap = &join->heap.policy;
 	bool		missed = join->handed > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
 	TupleTableSlot *slot;
@@ -289,7 +283,7 @@ next_row(LaNestLoop *join)
 	}
 	if (la_innerprefetch_has_rows(join) ||
 		(la_nestloop_is(join, LA_ARMED) && prepare(join)) ||
-		(join->rows.state == LA_ARMED && prepare_rows(join)))
+		(la_cache_policy_is_armed(&join->rows) && prepare_rows(join)))
 		return la_innerprefetch_next(join);
 	la_innerprefetch_pass(join);
 	slot = la_nestloop_outer_row(join);
@@ -300,10 +294,10 @@ next_row(LaNestLoop *join)
 
 /* What is possible everywhere. */
 static void
-restrict_config(LaPolicyConfig *config, Relation rel, const LaNestLoop *join)
+restrict_config(LaIoPolicyConfig *config, Relation rel, const LaNestLoop *join)
 {
-	LaPolicyConfig other = la_window_config(rel, la_nestloop_takes_all(join),
-											join->known_by);
+	LaIoPolicyConfig other = la_window_config(rel, la_nestloop_takes_all(join),
+											  join->known_by);
 
 	config->max_distance = Min(config->max_distance, other.max_distance);
 	config->advice_works &= other.advice_works;
@@ -314,8 +308,8 @@ init_lane(LaLane *lane, LaNestLoop *join, bool heaps)
 {
 	LaInner    *first = first_scan(join);
 	Relation	rel = heaps ? first->heap : first->index;
-	LaPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
-											 join->known_by);
+	LaIoPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
+											   join->known_by);
 
 	lane->rels = MemoryContextAlloc(join->context,
 									join->ninners * sizeof(Relation));
@@ -329,9 +323,9 @@ init_lane(LaLane *lane, LaNestLoop *join, bool heaps)
 		if (lane->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
 			restrict_config(&config, lane->rels[i], join);
 	}
-	config.memory_threshold = -1;	/* that is what join->rows is for */
-	config.nested_loop = true;
-	la_policy_init(&lane->policy, &config);
+	config.costly_to_observe = true;
+	config.kernel_reads_near = true;
+	la_io_policy_init(&lane->policy, &config);
 	lane->last_block = InvalidBlockNumber;
 }
 

@@ -16,7 +16,8 @@
 #include "base/budget.h"
 #include "base/stats.h"
 #include "btree/descent.h"
-#include "window/policy.h"
+#include "window/cache_policy.h"
+#include "window/io_policy.h"
 #include "window/window.h"
 
 typedef struct LaInnerKeys LaInnerKeys;
@@ -55,7 +56,7 @@ typedef struct LaInner
 typedef struct LaLane
 {
 	Relation   *rels;			/* one for each LaInner */
-	LaPolicy	policy;
+	LaIoPolicy	policy;
 	LaCounters	counters;
 	LaWindow   *window;			/* NULL until the join first looks ahead */
 	BlockNumber last_block;		/* visited last, and of which relation */
@@ -91,14 +92,14 @@ typedef struct LaNestLoop
 
 	LaLane		leaf;
 	LaLane		heap;
-	LaPolicy	rows;			/* of memory look-ahead; a visit is a row */
+	LaCachePolicy rows;			/* a visit is an outer row */
 	LaInnerPrefetch *prefetch;
 	LaBudget	budget;
 } LaNestLoop;
 
 /* Is one of the lanes in this state? */
 static inline bool
-la_nestloop_is(const LaNestLoop *join, LaPolicyState state)
+la_nestloop_is(const LaNestLoop *join, LaIoState state)
 {
 	return join->leaf.policy.state == state || join->heap.policy.state == state;
 }
@@ -107,7 +108,7 @@ la_nestloop_is(const LaNestLoop *join, LaPolicyState state)
 static inline bool
 la_nestloop_looks_ahead(const LaNestLoop *join)
 {
-	return la_nestloop_is(join, LA_ARMED) || join->rows.state == LA_ARMED;
+	return la_nestloop_is(join, LA_ARMED) || la_cache_policy_is_armed(&join->rows);
 }
 
 /*

@@ -207,7 +207,7 @@ look_up(LaArrayKeys *el, bool may_wait)
 void
 la_arraykeys_advance(LaArrayKeys *el, ScanDirection dir, int64 rows_wanted)
 {
-	LaPolicy   *policy = &el->ls->policy;
+	LaIoPolicy *policy = &el->ls->policy;
 	int64		here = current_combination(el, dir);
 	int64		distance = Min(policy->ahead, policy->config.max_distance);
 	int64		end;

@@ -315,7 +315,7 @@ arm(LaGraph *g)
 static bool
 has_evidence(LaGraph *g)
 {
-	const LaPolicyConfig *config = &g->ls->policy.config;
+	const LaIoPolicyConfig *config = &g->ls->policy.config;
 	int64		reads = la_issue_blocks_read();
 
 	if (g->armed)

@@ -190,7 +190,7 @@ read_leaf(LaLeaves *lv)
 
 	if (lv->read_to_end)
 		return false;
-	if (lv->elements && ls->policy.state == LA_ARMED && ls->policy.io)
+	if (lv->elements && ls->policy.state == LA_ARMED && ls->policy.for_reads)
 		la_arraykeys_advance(lv->elements, lv->dir,
 							 la_shim_rows_wanted(ls, lv->dir));
 	ls->scan->kill_prior_tuple = false;
@@ -358,7 +358,8 @@ create(LaScan *ls)
 	lv->batches.ls = ls;
 	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
 	lv->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								  &ls->policy, &ls->counters, &ls->budget);
+								  &ls->policy, &ls->cache_policy, &ls->counters,
+								  &ls->budget);
 	lv->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, lv->bytes);
 	MemoryContextSwitchTo(old);
@@ -622,7 +623,7 @@ la_leaf_gettuple(LaScan *ls, ScanDirection dir)
 		if (!found)
 		{
 			ls->ended = true;
-			if (ls->policy.scans == 0)
+			if (ls->policy.length.scans == 0)
 				release(ls);
 		}
 		return found;

@@ -316,7 +316,8 @@ create(LaScan *ls)
 		q->tuples = AllocSetContextCreate(ls->context, "pg_lookahead tuples",
 										  ALLOCSET_DEFAULT_SIZES);
 	q->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								 &ls->policy, &ls->counters, &ls->budget);
+								 &ls->policy, &ls->cache_policy, &ls->counters,
+								 &ls->budget);
 	q->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, q->bytes);
 	MemoryContextSwitchTo(old);
@@ -358,7 +359,7 @@ la_rowqueue_begin(LaScan *ls, ScanDirection dir)
 
 	if (q == NULL)
 		q = ls->queue = create(ls);
-	q->rows_before = ls->policy.total - ls->policy.scan_start;
+	q->rows_before = la_scan_length_visits(&ls->policy.length);
 	q->head = q->tail = 0;
 	q->read_to_end = false;
 	q->current.entry.tid = ls->scan->xs_heaptid;
@@ -538,7 +539,7 @@ la_rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 		/* D */
 		hand_over(q);
 		ls->ended = true;
-		if (ls->policy.scans == 0)
+		if (ls->policy.length.scans == 0)
 			release(ls);
 		return false;
 	}

@@ -144,7 +144,7 @@ install(PlanState *ps, IndexScanDesc scan, LaKind kind, bool missed)
 						 la_attach_is_all(context.demand, ps->state),
 						 ps->state->es_query_cxt);
 	if (missed)
-		la_policy_on_pass(&ls->policy, true);
+		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
 
 static void

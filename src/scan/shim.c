@@ -144,9 +144,9 @@ la_shim_rows_wanted(LaScan *ls, ScanDirection dir)
 static inline void
 pass_visit(LaScan *ls, bool missed)
 {
-	la_policy_on_pass(&ls->policy, missed);
-	if (la_policy_clock_due(&ls->policy))
-		la_policy_on_clock(&ls->policy, la_issue_clock_us());
+	la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, missed);
+	if (la_cache_policy_clock_due(&ls->cache_policy))
+		la_scan_policy_on_clock(&ls->policy, &ls->cache_policy, la_issue_clock_us());
 }
 
 /*
@@ -166,7 +166,7 @@ observe(LaScan *ls, BlockNumber block)
 	la_heap_turned_to(la_heap_fetch(ls), block);
 	ls->observed_block = block;
 	ls->seen_buffer = *current;
-	la_policy_on_visit(&ls->policy, result, us);
+	la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, result, us);
 }
 
 /*
@@ -271,7 +271,7 @@ attend(LaScan *ls, ScanDirection dir)
 			observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
 		else
 			/* or an all-visible table would be observed for ever */
-			la_policy_on_visit(&ls->policy, LA_VISIT_HIT, 0.0);
+			la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, LA_VISIT_HIT, 0.0);
 	}
 	ls->seen_reads = la_issue_blocks_read();
 	return found;
@@ -290,7 +290,7 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 	if (buffer != ls->seen_buffer)
 	{
 		if (la_issue_blocks_read() != ls->seen_reads ||
-			!la_policy_quiet_visit(&ls->policy))
+			!la_scan_policy_quiet_visit(&ls->policy, &ls->cache_policy))
 			return attend(ls, dir);
 		ls->seen_buffer = buffer;
 	}
@@ -336,8 +336,8 @@ finish_scan(LaScan *ls)
 	if (ls->queue != NULL)
 		la_rowqueue_drop(ls);
 	if (started)
-		la_policy_rescan(&ls->policy, !ls->ended);
-	la_history_note(ls->indexrelid, &ls->policy);
+		la_scan_policy_rescan(&ls->policy, &ls->cache_policy, !ls->ended);
+	la_history_note(ls->indexrelid, ls->policy.verdict, ls->cache_policy.verdict);
 	ls->ended = false;
 	ls->moved_page = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
@@ -426,11 +426,12 @@ end_scan(void *arg)
 static void
 read_settings(LaScan *ls)
 {
-	LaPolicyConfig config = la_window_config(ls->scan->heapRelation,
-											 ls->read_to_end, ls->indexrelid);
+	LaIoPolicyConfig config = la_window_config(ls->scan->heapRelation,
+											   ls->read_to_end, ls->indexrelid);
+	LaCachePolicyConfig cache_config = la_window_cache_config(ls->indexrelid);
 
-	config.known_unhelpful = la_history_known_unhelpful(ls->indexrelid);
-	la_policy_init(&ls->policy, &config);
+	la_io_policy_init(&ls->policy, &config);
+	la_cache_policy_init(&ls->cache_policy, &cache_config);
 	ls->max_leaf_batches = la_max_leaf_batches;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
 }
@@ -441,9 +442,8 @@ read_settings(LaScan *ls)
 void
 la_shim_only_feed(LaScan *ls)
 {
-	LaPolicyConfig config = {.max_distance = 1,.memory_threshold = -1};
-
-	la_policy_init(&ls->policy, &config);
+	la_io_policy_disable(&ls->policy);
+	la_cache_policy_disable(&ls->cache_policy);
 }
 
 /*

@@ -17,7 +17,7 @@
 #include "attach/attach.h"
 #include "base/budget.h"
 #include "base/stats.h"
-#include "window/policy.h"
+#include "window/scan_policy.h"
 #include "window/window.h"
 
 /* What is known of an entry: will the executor fetch its heap row? */
@@ -46,7 +46,8 @@ typedef struct LaScan
 	bool		read_to_end;	/* see attach.h */
 	int			max_leaf_batches;
 
-	LaPolicy	policy;
+	LaIoPolicy	policy;
+	LaCachePolicy cache_policy;
 	LaCounters	counters;
 	LaBudget	budget;
 
