@@ -46,7 +46,7 @@ typedef struct LaScan
 	bool		read_to_end;	/* see attach.h */
 	int			max_leaf_batches;
 
-	LaIoPolicy	policy;
+	LaIoPolicy	policy;			/* see scan_policy.h */
 	LaCachePolicy cache_policy;
 	LaCounters	counters;
 	LaBudget	budget;

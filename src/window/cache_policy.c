@@ -38,15 +38,8 @@ static void
 set_phase(LaCachePolicy *p, LaCachePhase phase, int64_t visits)
 {
 	p->phase = phase;
-	p->attend_at = p->length.total + visits;
-}
-
-/* PASSIVE at once, except that the time of its start is not known yet. */
-static void
-begin_passive(LaCachePolicy *p)
-{
-	set_phase(p, LA_CACHE_PASSIVE, 0);
 	p->phase_start_us = 0;
+	p->attend_at = p->length.total + visits;
 }
 
 void
@@ -92,7 +85,7 @@ la_cache_policy_attend(LaCachePolicy *p, bool may_begin)
 		return;					/* la_cache_policy_on_clock() follows */
 	if (may_begin && p->length.total >= p->again_at &&
 		la_scan_length_reaches(&p->length, p->config.threshold / 4))
-		begin_passive(p);
+		set_phase(p, LA_CACHE_PASSIVE, 0);
 	else
 		la_cache_policy_reset(p);
 }
@@ -119,9 +112,8 @@ la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 			break;
 
 		case LA_CACHE_SETTLE:
-			begin_passive(p);
-			la_cache_policy_on_clock(p, now_us);
-			break;
+			set_phase(p, LA_CACHE_PASSIVE, 0);
+			/* FALLTHROUGH */
 
 		case LA_CACHE_PASSIVE:
 			if (p->phase_start_us == 0)
@@ -138,8 +130,8 @@ la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 			break;
 
 		case LA_CACHE_WARM_UP:
-			p->phase_start_us = now_us;
 			set_phase(p, LA_CACHE_TRIAL, p->config.trial);
+			p->phase_start_us = now_us;
 			break;
 
 		case LA_CACHE_TRIAL:

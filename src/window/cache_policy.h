@@ -48,7 +48,7 @@ typedef struct LaCachePolicy
 	LaScanLength length;
 	int64_t		attend_at;		/* visit at which a trial may begin (IDLE), or
 								 * the time is wanted */
-	double		phase_start_us;
+	double		phase_start_us; /* 0: not known yet */
 	double		passive_us;		/* what `trial` visits took without it */
 	int64_t		again_at;		/* no trial before this visit */
 	int			pause;			/* visits until the one after the next */

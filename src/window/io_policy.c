@@ -216,18 +216,31 @@ la_io_policy_stop(LaIoPolicy *p)
 		pass(p);
 }
 
+/* QUIET: nothing was issued for this visit, nor waited for. */
+static void
+on_quiet_visit(LaIoPolicy *p)
+{
+	if (p->for_reads && ++p->hit_run > IO_QUIET)
+		pass(p);
+}
+
 /*
- * NEAR and STREAMS: a block left to the kernel had to be read.  After `length`
- * reads, or as soon as more than `most_slow` were waits, there is an answer.
+ * NEAR and STREAMS: a block left to the kernel had to be read.  A trial ends after
+ * `length` reads, or as soon as more than `max_slow` were waits.
  */
 static void
-on_trial_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int most_slow,
-			  bool slow)
+on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow,
+			   bool slow)
 {
+	if (slow)
+		p->hit_run = 0;
+	else
+		on_quiet_visit(p);
+
 	trial->reads++;
 	if (slow)
 		trial->slow++;
-	if (trial->slow > most_slow)
+	if (trial->slow > max_slow)
 	{
 		trial->leave = trial->proven = false;
 		trial->again_at = p->length.total + trial->pause;
@@ -332,14 +345,6 @@ on_control_visit(LaIoPolicy *p, bool slow)
 		p->until_control = 0;
 }
 
-/* QUIET: nothing was issued for this visit, nor waited for. */
-static void
-on_quiet_visit(LaIoPolicy *p)
-{
-	if (p->for_reads && ++p->hit_run > IO_QUIET)
-		pass(p);
-}
-
 static void
 on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 {
@@ -358,27 +363,18 @@ on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 		case LA_VISIT_ISSUED:
 			on_issued_visit(p, slow);
 			break;
-
 		case LA_VISIT_CONTROL:
 			on_control_visit(p, slow);
 			break;
-
 		case LA_VISIT_MISS:
 			p->hit_run = 0;
 			break;
-
 		case LA_VISIT_NEAR_MISS:
-		case LA_VISIT_STREAM_MISS:
-			if (result == LA_VISIT_NEAR_MISS)
-				on_trial_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow);
-			else
-				on_trial_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW, slow);
-			if (slow)
-				p->hit_run = 0;
-			else
-				on_quiet_visit(p);
+			on_kernel_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow);
 			break;
-
+		case LA_VISIT_STREAM_MISS:
+			on_kernel_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW, slow);
+			break;
 		case LA_VISIT_NEXT_MISS:
 		case LA_VISIT_HIT:
 			on_quiet_visit(p);

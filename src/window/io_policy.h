@@ -45,12 +45,12 @@ typedef enum LaIoVerdict
 typedef enum LaVisitResult
 {
 	LA_VISIT_HIT,				/* in shared buffers */
-	LA_VISIT_MISS,				/* read, its read not having been started before */
+	LA_VISIT_MISS,				/* read, and not issued before */
 	LA_VISIT_NEAR_MISS,			/* the same, close to the previous block */
 	LA_VISIT_NEXT_MISS,			/* the same, the block after the previous one */
 	LA_VISIT_STREAM_MISS,		/* the same, after a block that was cached */
 	LA_VISIT_CONTROL,			/* the same, as a control */
-	LA_VISIT_ISSUED				/* read, its read having been started before */
+	LA_VISIT_ISSUED				/* read, and issued before */
 } LaVisitResult;
 
 /* Does the kernel read blocks of some kind ahead?  They are left to it. */

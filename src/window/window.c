@@ -229,8 +229,7 @@ LaIoPolicyConfig
 la_window_config(Relation rel, bool read_to_end, Oid known_by)
 {
 	int			distance = distance_for(rel);
-
-	return (LaIoPolicyConfig) {
+	LaIoPolicyConfig config = {
 		.max_distance = Max(distance, 1),
 		.miss_threshold = la_miss_threshold,
 		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
@@ -240,6 +239,8 @@ la_window_config(Relation rel, bool read_to_end, Oid known_by)
 		.known_slow = la_history_known_slow(known_by),
 		.force = la_force
 	};
+
+	return config;
 }
 
 /*
@@ -249,7 +250,7 @@ la_window_config(Relation rel, bool read_to_end, Oid known_by)
 LaCachePolicyConfig
 la_window_cache_config(Oid known_by)
 {
-	return (LaCachePolicyConfig) {
+	LaCachePolicyConfig config = {
 		.threshold = la_memory_threshold,
 		.distance = la_memory_distance,
 		.trial = TRIAL_VISITS,
@@ -257,6 +258,8 @@ la_window_cache_config(Oid known_by)
 		.visit_us = LONG_VISIT_US,
 		.known_unhelpful = la_history_known_unhelpful(known_by)
 	};
+
+	return config;
 }
 
 /*
