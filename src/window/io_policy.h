@@ -124,11 +124,4 @@ la_io_policy_on_pass(LaIoPolicy *p, bool missed)
 		la_io_policy_on_miss(p);
 }
 
-/* Looking ahead, but not for reads: see la_io_policy_assist(). */
-static inline bool
-la_io_policy_assists(const LaIoPolicy *p)
-{
-	return p->state == LA_ARMED && !p->for_reads;
-}
-
 #endif							/* LA_IO_POLICY_H */

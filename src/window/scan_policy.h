@@ -50,7 +50,7 @@ la_scan_policy_on_visit(LaIoPolicy *io, LaCachePolicy *cache, LaVisitResult resu
 						double us)
 {
 	la_io_policy_on_visit(io, result, us);
-	if (la_io_policy_assists(io))
+	if (io->state == LA_ARMED && !io->for_reads)
 		la_cache_policy_on_hit(cache, false);
 	else
 		la_cache_policy_on_read(cache);
