@@ -317,19 +317,28 @@
 
 /*
  * 19 has 64 bits for the state of a buffer, and ReadRecentBuffer() counts as a use of it
- * (commits dac328c8a682, 819dc118c0f6).  It also keeps a pin although it returns false if this
- * backend has the buffer pinned already, and the buffer's read is not done; so it is not to
- * be asked then.
+ * (commits dac328c8a682, 819dc118c0f6).  Before, la_count_recent_use() does; one try is
+ * enough, as whoever got in between has just used it.  19 also keeps a pin although it returns
+ * false if this backend has the buffer pinned already, and the buffer's read is not done; so it
+ * is not to be asked then.
  */
 #if PG_VERSION_NUM >= 190000
 #define la_buffer_state(buffer) \
 	pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state)
 #define la_recent_is_valid(buffer)	((la_buffer_state(buffer) & BM_VALID) != 0)
+#define la_count_recent_use(buffer) ((void) 0)
 #else
-#define LA_RECENT_IS_UNCOUNTED 1
 #define la_buffer_state(buffer) \
 	pg_atomic_read_u32(&GetBufferDescriptor((buffer) - 1)->state)
 #define la_recent_is_valid(buffer)	true
+#define la_count_recent_use(buffer) \
+	do { \
+		uint32		state_ = la_buffer_state(buffer); \
+		if (BUF_STATE_GET_USAGECOUNT(state_) < BM_MAX_USAGE_COUNT && \
+			(state_ & BM_LOCKED) == 0) \
+			(void) pg_atomic_compare_exchange_u32(&GetBufferDescriptor((buffer) - 1)->state, \
+												  &state_, state_ + BUF_USAGECOUNT_ONE); \
+	} while (0)
 #endif
 
 /*

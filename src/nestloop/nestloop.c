@@ -115,9 +115,9 @@ on_rescan(LaInterposer *interposer)
 		return;
 	if (join->returned > 0)
 	{
-		la_policy_rescan(&join->leaf.policy, !join->at_end);
-		la_policy_rescan(&join->heap.policy, !join->at_end);
-		la_policy_rescan(&join->rows, !join->at_end);
+		la_io_policy_rescan(&join->leaf.policy, !join->at_end);
+		la_io_policy_rescan(&join->heap.policy, !join->at_end);
+		la_cache_policy_rescan(&join->rows);
 	}
 	join->returned = 0;
 	join->at_end = false;
@@ -148,7 +148,8 @@ on_end(LaInterposer *interposer)
 					 &counters);
 	la_history_note(join->known_by,
 					join->heap.policy.verdict != LA_READS_UNKNOWN ?
-					&join->heap.policy : &join->leaf.policy);
+					join->heap.policy.verdict : join->leaf.policy.verdict,
+					LA_CACHE_UNKNOWN);
 }
 
 /*
@@ -206,16 +207,15 @@ prepare(LaNestLoop *join)
 static void
 init_rows(LaNestLoop *join, int threshold)
 {
-	LaPolicyConfig config = {
-		.max_distance = 1,
-		.memory_threshold = threshold,
-		.memory_distance = la_memory_distance,
-		.memory_trial = TRIAL_ROWS,
-		.memory_faster = FASTER,
-		.memory_visit_us = LONG_ROW_US,
+	LaCachePolicyConfig config = {
+		.threshold = threshold,
+		.distance = la_memory_distance,
+		.trial = TRIAL_ROWS,
+		.faster = FASTER,
+		.visit_us = LONG_ROW_US,
 	};
 
-	la_policy_init(&join->rows, &config);
+	la_cache_policy_init(&join->rows, &config);
 }
 
 /*
@@ -226,32 +226,26 @@ init_rows(LaNestLoop *join, int threshold)
 static void
 count_pass(LaNestLoop *join, bool missed)
 {
-	LaPolicy   *heap = &join->heap.policy;
-	LaPolicy   *leaf = &join->leaf.policy;
+	LaIoPolicy *heap = &join->heap.policy;
+	LaIoPolicy *leaf = &join->leaf.policy;
 
-	la_policy_rest(leaf);
-	if (missed || !la_policy_quiet_visit(heap))
-		la_policy_on_pass(heap, missed);
-	if (heap->state != LA_PASS)
-		la_policy_on_pass(leaf, true);
-	else
-		(void) la_policy_quiet_visit(leaf);
+	la_io_policy_stop(leaf);
+	la_io_policy_on_pass(heap, missed);
+	la_io_policy_on_pass(leaf, heap->state != LA_PASS);
 }
 
 /* The same for cache prefetch, which ends with a miss. */
 static void
 count_row(LaNestLoop *join, bool missed)
 {
-	LaPolicy   *rows = &join->rows;
+	LaCachePolicy *rows = &join->rows;
 
 	if (missed)
-		la_policy_on_read(rows);
-	else if (rows->state == LA_ARMED)
-		la_policy_on_visit(rows, LA_VISIT_HIT, 0.0);
-	else if (!la_policy_quiet_visit(rows))
-		la_policy_on_pass(rows, false);
-	if (la_policy_clock_due(rows))
-		la_policy_on_clock(rows, la_issue_clock_us());
+		la_cache_policy_on_read(rows);
+	else
+		la_cache_policy_on_hit(rows, true);
+	if (la_cache_policy_clock_due(rows))
+		la_cache_policy_on_clock(rows, la_issue_clock_us());
 }
 
 /* Cache prefetch would begin: may it?  If not, it is not tried again. */
@@ -260,15 +254,15 @@ prepare_rows(LaNestLoop *join)
 {
 	if (prepare(join) && la_innerprefetch_may_reuse(join->first))
 		return true;
-	init_rows(join, -1);
+	la_cache_policy_disable(&join->rows);
 	return false;
 }
 
 static TupleTableSlot *
 next_row(LaNestLoop *join)
 {
-	LaPolicy   *heap = &join->heap.policy;
-	bool		missed = join->returned > 0 &&
+	LaIoPolicy *heap = &join->heap.policy;
+	bool		missed = join->handed > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
 	TupleTableSlot *slot;
 
@@ -282,8 +276,8 @@ next_row(LaNestLoop *join)
 		count_row(join, missed);
 	}
 	if (la_innerprefetch_has_rows(join) ||
-		(la_nestloop_reads_ahead(join) && prepare(join)) ||
-		(join->rows.state == LA_ARMED && prepare_rows(join)))
+		(la_nestloop_is(join, LA_ARMED) && prepare(join)) ||
+		(la_cache_policy_is_armed(&join->rows) && prepare_rows(join)))
 		return la_innerprefetch_next(join);
 	la_innerprefetch_pass(join);
 	slot = la_nestloop_outer_row(join);
@@ -294,10 +288,10 @@ next_row(LaNestLoop *join)
 
 /* Restrict the configuration to what is possible for this relation as well. */
 static void
-restrict_config(LaPolicyConfig *config, Relation rel, const LaNestLoop *join)
+restrict_config(LaIoPolicyConfig *config, Relation rel, const LaNestLoop *join)
 {
-	LaPolicyConfig other = la_window_config(rel, la_nestloop_takes_all(join),
-											join->known_by);
+	LaIoPolicyConfig other = la_window_config(rel, la_nestloop_takes_all(join),
+											  join->known_by);
 
 	config->max_distance = Min(config->max_distance, other.max_distance);
 	config->advice_works &= other.advice_works;
@@ -308,8 +302,8 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 {
 	LaInner    *first = join->first;
 	Relation	rel = heaps ? first->heap : first->index;
-	LaPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
-											 join->known_by);
+	LaIoPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
+											   join->known_by);
 
 	reads->rels = MemoryContextAlloc(join->context, join->ninners * sizeof(Relation));
 	for (int i = 0; i < join->ninners; i++)
@@ -321,10 +315,10 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 		if (reads->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
 			restrict_config(&config, reads->rels[i], join);
 	}
-	config.memory_threshold = -1;	/* join->rows does that */
-	config.nested_loop = true;
-	la_policy_init(&reads->policy, &config);
-	reads->last_block = InvalidBlockNumber;
+	config.costly_to_observe = true;
+	config.kernel_reads_near = true;
+	la_io_policy_init(&lane->policy, &config);
+	lane->last_block = InvalidBlockNumber;
 }
 
 /* Not before the first execution, since only now it is known how many rows are wanted. */

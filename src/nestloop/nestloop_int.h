@@ -16,7 +16,8 @@
 #include "base/budget.h"
 #include "base/stats.h"
 #include "btree/descent.h"
-#include "window/policy.h"
+#include "window/cache_policy.h"
+#include "window/io_policy.h"
 #include "window/window.h"
 
 /* each is private to the file of its name */
@@ -60,7 +61,7 @@ typedef struct LaInner
 typedef struct LaInnerReads
 {
 	Relation   *rels;			/* one for each LaInner */
-	LaPolicy	policy;
+	LaIoPolicy	policy;
 	LaCounters	counters;
 	LaWindow   *window;			/* NULL until the join first looks ahead */
 	BlockNumber last_block;		/* visited last, and of which relation */
@@ -100,16 +101,16 @@ typedef struct LaNestLoop
 	bool		at_end;			/* there were no more of them */
 	int64		seen_reads;		/* blocks read when the last one was returned */
 
-	LaInnerReads leaf;
-	LaInnerReads heap;
-	LaPolicy	rows;			/* of cache prefetch; a visit is a row */
-	LaInnerPrefetch *prefetch;	/* NULL until the join first looks ahead */
+	LaLane		leaf;
+	LaLane		heap;
+	LaCachePolicy rows;			/* a visit is an outer row */
+	LaInnerPrefetch *prefetch;
 	LaBudget	budget;
 } LaNestLoop;
 
 /* Do the policies want reads to be started ahead? */
 static inline bool
-la_nestloop_reads_ahead(const LaNestLoop *join)
+la_nestloop_is(const LaNestLoop *join, LaIoState state)
 {
 	return join->leaf.policy.state == LA_ARMED || join->heap.policy.state == LA_ARMED;
 }
@@ -118,7 +119,7 @@ la_nestloop_reads_ahead(const LaNestLoop *join)
 static inline bool
 la_nestloop_looks_ahead(const LaNestLoop *join)
 {
-	return la_nestloop_reads_ahead(join) || join->rows.state == LA_ARMED;
+	return la_nestloop_is(join, LA_ARMED) || la_cache_policy_is_armed(&join->rows);
 }
 
 /* Will the join take all outer rows, if nothing fails? */

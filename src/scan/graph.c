@@ -295,7 +295,7 @@ activate(GraphSearch *g)
 static bool
 has_evidence(GraphSearch *g)
 {
-	const LaPolicyConfig *config = &g->ls->policy.config;
+	const LaIoPolicyConfig *config = &g->ls->policy.config;
 	int64		reads = la_issue_blocks_read();
 
 	if (g->active)

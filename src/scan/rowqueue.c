@@ -299,7 +299,8 @@ create(LaScan *ls)
 		q->tuples = AllocSetContextCreate(ls->context, "pg_lookahead tuples",
 										  ALLOCSET_DEFAULT_SIZES);
 	q->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								 &ls->policy, &ls->counters, &ls->budget);
+								 &ls->policy, &ls->cache_policy, &ls->counters,
+								 &ls->budget);
 	q->bytes = own_bytes(ls);
 	la_budget_take(&ls->budget, q->bytes);
 	MemoryContextSwitchTo(old);
@@ -334,8 +335,8 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 	RowQueue   *q = ls->ahead.state;
 
 	if (q == NULL)
-		q = ls->ahead.state = create(ls);
-	q->rows_before = ls->policy.total - ls->policy.scan_start;
+		q = ls->queue = create(ls);
+	q->rows_before = la_scan_length_visits(&ls->policy.length);
 	q->head = q->tail = 0;
 	q->read_to_end = false;
 	q->current.entry = (LaIndexEntry)
@@ -501,7 +502,7 @@ rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 		/* LAST_ROW */
 		end_lookahead(q);
 		ls->ended = true;
-		if (ls->policy.scans == 0)
+		if (ls->policy.length.scans == 0)
 			release(ls);
 		return false;
 	}

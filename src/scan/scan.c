@@ -207,7 +207,7 @@ attach(PlanState *ps, bool missed)
 						 context.limit, la_demand_is_all(context.demand, ps->state),
 						 ps->state->es_query_cxt);
 	if (missed)
-		la_policy_on_pass(&ls->policy, true);
+		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
 
 /* ---- functions that stand in front of the node's own until it is attached ------ */

@@ -4,27 +4,26 @@
  *
  * With debug_io_direct = data there is no page cache that advice could fill.
  * From 18 on the server reads asynchronously (io_method worker or io_uring):
- * StartReadBuffer gives the block a buffer, pins it and starts the read,
- * WaitReadBuffers waits for it.  Before 18, and with io_method = sync, nothing
- * can be done, and la_aio_works() says so.
+ * StartReadBuffer assigns a buffer to the block, pins it and starts the read,
+ * WaitReadBuffers waits for it.  Before 18, and with io_method = sync,
+ * la_aio_works() returns false.
  *
- *		start ----> in flight, pinned ----> finish: waited for; the pin is the
- *						|					caller's, or the read's error raised
- *						+----> settle: the read is done, the pin goes; from then
- *						|	   on the block is one that is cached
- *						+----> cancel: not wanted any more; errors do not matter
+ *		start ---> in flight, pinned ---> finish: wait; the pin becomes the
+ *						|				  scan's, or the read's error is raised
+ *						+---> settle: the read is done, the pin is released; the
+ *						|	  block is a cached one from then on
+ *						+---> cancel: not wanted any more; errors are ignored
  *
- * Pins.  A block that is only foreseen must not keep a buffer pinned: that holds
- * up VACUUM, and on a standby the replay.  A read in flight has to.  So reads
- * are settled, in the order of the scan, at the first visit that finds them
- * done; an idle cursor keeps what was in flight at its last visit, at most
- * max_distance buffers and never more than the budget of pins allows (budget.c).
- * On a standby no read is started: a pin there can
- * cancel queries.
+ * Pins.  A foreseen block must not keep its buffer pinned: that would hold up
+ * VACUUM, and on a standby replay.  A read in flight has to.  So at each visit
+ * reads that are done are settled, in the order of the scan.  An idle cursor keeps
+ * the pins of what was in flight at its last visit: at most max_distance, and no
+ * more than the backend's budget of pins allows (base/budget.c).  On a standby,
+ * where a pin can cancel queries, no read is started.
  *
- * Memory.  The server writes the result of a read into the operation, so a slot
- * is not given up before its read is done.  After an error the server has let go
- * of the operations itself (pgaio_io_release_resowner), and of the pins.
+ * Memory.  The server writes the result of a read into the operation, so a slot is
+ * not reused before its read is done.  After an error the server itself has
+ * released the operations (pgaio_io_release_resowner) and the pins.
  *
  * src/window/aio.c
  */
@@ -88,7 +87,7 @@ la_aio_has_room(const LaAio *aio)
 	return aio->nfree > 0 && la_budget_has_pin(false);
 }
 
-/* The slot's read is over; its pin is the caller's, or has gone. */
+/* The slot's read is done, and its pin is the scan's or released. */
 static void
 free_slot(LaAio *aio, int slot)
 {
@@ -118,7 +117,7 @@ la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 	s->op.forknum = MAIN_FORKNUM;
 	if (!StartReadBuffer(&s->op, &s->buffer, block, 0))
 	{
-		/* someone else has read it in this moment */
+		/* another backend has read it since the look-up */
 		*recent = s->buffer;
 		ReleaseBuffer(s->buffer);
 		return LA_ISSUE_CACHED;
@@ -129,7 +128,7 @@ la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 }
 
 /*
- * If the read is done without an error, let the buffer go and tell where it is.
+ * If the read is done without an error, release the pin; *recent is the buffer.
  */
 bool
 la_aio_settle(LaAio *aio, int slot, Buffer *recent)
@@ -147,16 +146,20 @@ la_aio_settle(LaAio *aio, int slot, Buffer *recent)
 }
 
 /*
- * Wait for the read, and hand over the pinned buffer.
+ * Wait for the read, and make its buffer the scan's current one.
  */
-Buffer
-la_aio_finish(LaAio *aio, int slot)
+LaReadResult
+la_aio_finish(LaAio *aio, int slot, Relation rel, Buffer *current)
 {
 	Slot	   *s = &aio->slots[slot];
+	LaReadResult result = {true, 0.0};
+	double		start = la_issue_clock_us();
 
 	WaitReadBuffers(&s->op);
 	free_slot(aio, slot);
-	return s->buffer;
+	result.us = la_issue_clock_us() - start;
+	la_issue_replace_current(rel, s->buffer, current);
+	return result;
 }
 
 void
@@ -167,56 +170,6 @@ la_aio_cancel(LaAio *aio, int slot)
 	pgaio_wref_wait(&s->op.io_wref);
 	ReleaseBuffer(s->buffer);
 	free_slot(aio, slot);
-}
-
-#else							/* !LA_HAVE_AIO */
-
-bool
-la_aio_works(Relation rel)
-{
-	return false;
-}
-
-Size
-la_aio_size(int slots)
-{
-	return 0;
-}
-
-LaAio *
-la_aio_create(int slots, LaBudget *budget)
-{
-	return NULL;
-}
-
-bool
-la_aio_has_room(const LaAio *aio)
-{
-	return false;
-}
-
-LaIssueResult
-la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
-			 Buffer *recent)
-{
-	return LA_ISSUE_NOTHING;
-}
-
-bool
-la_aio_settle(LaAio *aio, int slot, Buffer *recent)
-{
-	return false;
-}
-
-Buffer
-la_aio_finish(LaAio *aio, int slot)
-{
-	return InvalidBuffer;
-}
-
-void
-la_aio_cancel(LaAio *aio, int slot)
-{
 }
 
 #endif							/* LA_HAVE_AIO */

@@ -1,22 +1,20 @@
 /*
  * history.c
- *	  What earlier scans of this session have learnt of an index's reads.
+ *	  What earlier scans of an index have learnt, for later ones of the session.
  *
- * A scan has to wait for a few reads before it knows that they are waits.  The
- * next scan of the same index need not learn it again: queries of a dozen rows
- * would be over before.  By index, not by table: rows that one index finds
- * scattered over the table, another one finds side by side, where the kernel
- * reads ahead by itself.
+ * A scan learns that its reads are waits by a few of them; a scan of a dozen rows
+ * would be over by then.  So its verdict is kept for the next scan of the index.
+ * Not of the table: rows that one index finds scattered, another one may find side
+ * by side, where the kernel reads ahead.
  *
  *		index OID ---(modulo)---> one entry of SIZE: { index, slow?, unhelpful? }
  *
- * The same for look-ahead in memory, which takes a trial to be found out: for
- * UNHELPFUL_SCANS scans after one that it did not help, it is not tried at once.
+ * Where a trial of cache prefetch was not faster, the next UNHELPFUL_SCANS scans
+ * do not begin with another one.
  *
- * The last verdict counts; two indexes that share an entry forget each other.
- * Being wrong is cheap in both directions (policy.c, behaviours B and J), so
- * nothing is invalidated: not by a vacuumed cache, not by a dropped index.  A session
- * that is given to another client starts anew (base/utility.c).
+ * The last verdict counts, and two indexes that share an entry overwrite each
+ * other's.  A wrong verdict costs little (EVIDENCE and HISTORY in io_policy.c), so
+ * none is invalidated.  DISCARD ALL forgets them all (base/reset.c).
  *
  * src/window/history.c
  */
@@ -32,7 +30,7 @@ typedef struct Entry
 {
 	Oid			index;
 	bool		slow;
-	int			unhelpful;		/* scans that believe it */
+	int			unhelpful;		/* scans that do not begin with a trial */
 } Entry;
 
 static Entry entries[SIZE];
@@ -55,8 +53,7 @@ la_history_known_slow(Oid index)
 }
 
 /*
- * Was memory look-ahead not faster?  To be asked once for each scan, since only so
- * many believe it.
+ * Was cache prefetch not faster?  To be called once for each scan.
  */
 bool
 la_history_known_unhelpful(Oid index)
@@ -73,21 +70,19 @@ la_history_known_unhelpful(Oid index)
  * What a scan that ends has learnt.
  */
 void
-la_history_note(Oid index, const LaPolicy *policy)
+la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 {
 	Entry	   *entry = &entries[index % SIZE];
 	Entry		fresh = {.index = index};
 
-	if (policy->verdict == LA_READS_UNKNOWN &&
-		policy->memory_verdict == LA_MEMORY_UNKNOWN)
+	if (reads == LA_READS_UNKNOWN && cache == LA_CACHE_UNKNOWN)
 		return;
 	if (entry->index != index)
 		*entry = fresh;
-	if (policy->verdict != LA_READS_UNKNOWN)
-		entry->slow = policy->verdict == LA_READS_SLOW;
-	if (policy->memory_verdict != LA_MEMORY_UNKNOWN)
-		entry->unhelpful = policy->memory_verdict == LA_MEMORY_NOT_FASTER ?
-			UNHELPFUL_SCANS : 0;
+	if (reads != LA_READS_UNKNOWN)
+		entry->slow = reads == LA_READS_SLOW;
+	if (cache != LA_CACHE_UNKNOWN)
+		entry->unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
 }
 
 static void

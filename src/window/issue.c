@@ -1,36 +1,33 @@
 /*
  * issue.c
- *	  Starting a read, touching a cached page, and taking over a block.
+ *	  Starts reads, touches cached pages, and makes blocks a scan's current ones.
  *
- * Reads are started by PrefetchBuffer, which looks the block up in shared
- * buffers and, where it is not there, advises the kernel (posix_fadvise).  The
- * kernel then reads into its page cache, and the later pread only copies.  It
- * was measured against read_stream on 18 and reached the disk's ceiling where
- * the stream stopped at about 60% of it (see src/README.md).
+ * PrefetchBuffer starts reads: it looks the block up in shared buffers and, if it
+ * is not there, advises the kernel (posix_fadvise), which reads it into its page
+ * cache.  The scan's own read then copies only.
  *
- * For a block that is cached, PrefetchBuffer tells the buffer where it was.
- * That buffer is neither pinned nor locked: what we do with it is
- *	- tell the CPU to load some of its cache lines (wrong lines cost nothing
- *	  but time), and, when the block's turn comes,
- *	- try ReadRecentBuffer, which checks under the buffer header's lock that it
- *	  still holds the block, and pins it without a look-up.
+ * A block that is cached has a buffer, which is neither pinned nor locked here.
+ * It serves as a hint:
+ *	- cache lines of its page are prefetched; wrong ones cost nothing but time;
+ *	- when the block is visited, ReadRecentBuffer checks that the buffer still
+ *	  holds it, and pins it without another look-up.
  *
- * Exactness of the take-over (la_issue_read).  heapam keeps the current block
- * of an index scan pinned in IndexFetchHeapData.xs_cbuf.  When it is asked for a
- * row of another block, it calls ReleaseAndReadBuffer and then, the buffer
- * having changed, heap_page_prune_opt.  We do the same two things a moment
- * earlier, so that heapam finds the buffer in place and does neither.  The
- * counters that ReadBuffer would have raised are raised here as well, and the
- * buffer's usage count, which ReadRecentBuffer leaves alone: blocks that are
- * used must not look unused to the clock sweep.  (For a room that reads index
- * pages ahead there is no pruning, and *current is its own.)
+ * Invariant of la_issue_read(): effects are those of heapam, a moment earlier.
+ * heapam keeps the current block of an index scan pinned in
+ * IndexFetchHeapData.xs_cbuf.  For a row of another block it calls
+ * ReleaseAndReadBuffer, and heap_page_prune_opt if the buffer has changed.  Both
+ * are done here, so that heapam finds the buffer in place and does neither.
+ * ReadRecentBuffer does not raise all counters that ReadBuffer does, nor, before
+ * 19, the buffer's usage count, without which the clock sweep would take used
+ * blocks for unused ones; both are raised here.  (Index pages are not pruned, and
+ * *current is the caller's own buffer then.)
  *
- * An I/O error of an advised block is the kernel's secret until the block is
- * read: then stock's ReadBuffer raises it, at the time when it would have.
- * Advice itself can fail in one case only: for a block in a segment file that
- * does not exist (a damaged table, or an index that points beyond its end).
- * So callers ask la_issue_exists() first; blocks that are not there are left to
- * stock, which may never come to them.
+ * Errors.  If the kernel fails to read an advised block, nobody knows until the
+ * block is read: ReadBuffer raises the error when stock would have.  Advice itself
+ * fails only for a block in a segment file that does not exist, because the table
+ * is damaged, or the index points beyond its end.  So callers ask
+ * la_issue_exists() first, and leave such blocks to stock, which may never read
+ * them.
  *
  * src/window/issue.c
  */
@@ -44,14 +41,14 @@
 #include "storage/bufpage.h"
 
 #include "base/compat.h"
-#include "window/aio.h"
 #include "window/issue.h"
 
 #define CACHE_LINE 64
 
 /*
- * Is the block within the relation?  *known_size remembers the relation's size,
- * InvalidBlockNumber at first; it is asked for again where it may have grown.
+ * Is the block within the relation?  *known_size caches the relation's size,
+ * InvalidBlockNumber at first.  A block beyond it has the size looked up again, as
+ * the relation may have grown.
  */
 bool
 la_issue_exists(Relation rel, BlockNumber block, BlockNumber *known_size)
@@ -118,8 +115,8 @@ la_issue_touch_page(Buffer recent, OffsetNumber offset)
 }
 
 /*
- * The line pointers that a binary search of a page looks at first, once its header has
- * come.  (See la_issue_touch_tuple() about the page.)
+ * The line pointers that a binary search of a page looks at first, once the CPU has
+ * its header.  (See la_issue_touch_tuple() about the page.)
  */
 void
 la_issue_touch_items(Buffer recent)
@@ -144,9 +141,9 @@ la_issue_touch_items(Buffer recent)
 }
 
 /*
- * Second touch, once the line pointer has come: the row itself.  The page is
- * not pinned and may be changing under us, so nothing read from it is trusted
- * further than to name an address inside the page.
+ * Second touch, once the CPU has the line pointer: the row itself.  The page is
+ * not pinned and may be changing, so what is read from it is used for nothing but
+ * an address inside the page.
  */
 void
 la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
@@ -171,25 +168,11 @@ la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
 }
 
 /*
- * ReadRecentBuffer does not count as a use of the buffer in all versions; ReadBuffer
- * does.  One try is enough: whoever got in between has just used it.
+ * Pin a buffer that has held the block, if it still does, as ReadBuffer would.
+ * counted: this use of the block is in pgBufferUsage already.
  */
-static void
-count_use(Buffer buffer)
-{
-#ifdef LA_RECENT_IS_UNCOUNTED
-	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
-	uint32		state = pg_atomic_read_u32(&desc->state);
-
-	if (BUF_STATE_GET_USAGECOUNT(state) < BM_MAX_USAGE_COUNT &&
-		(state & BM_LOCKED) == 0)
-		(void) pg_atomic_compare_exchange_u32(&desc->state, &state,
-											  state + BUF_USAGECOUNT_ONE);
-#endif
-}
-
 static bool
-take_recent(Relation rel, BlockNumber block, Buffer recent, bool counted)
+pin_recent(Relation rel, BlockNumber block, Buffer recent, bool counted)
 {
 	if (!BufferIsValid(recent) || BufferIsLocal(recent))
 		return false;
@@ -201,7 +184,7 @@ take_recent(Relation rel, BlockNumber block, Buffer recent, bool counted)
 		pgBufferUsage.shared_blks_hit--;
 		return true;
 	}
-	count_use(recent);
+	la_count_recent_use(recent);
 	pgstat_count_buffer_read(rel);
 	pgstat_count_buffer_hit(rel);
 	la_count_io_hit();
@@ -217,7 +200,7 @@ la_issue_clock_us(void)
 	return INSTR_TIME_GET_DOUBLE(now) * 1e6;
 }
 
-/* Heap pages are pruned when a scan turns to them. */
+/* heapam prunes a page when a scan turns to it. */
 static void
 prune(Relation rel, Buffer buffer)
 {
@@ -225,9 +208,11 @@ prune(Relation rel, Buffer buffer)
 		la_prune(rel, buffer);
 }
 
-/* What heapam does when the scan turns to another buffer. */
-static void
-replace_current(Relation rel, Buffer buffer, Buffer *current)
+/*
+ * The scan turns to a pinned buffer: release the previous one, and prune.
+ */
+void
+la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current)
 {
 	Buffer		previous = *current;
 
@@ -276,9 +261,9 @@ la_issue_release_map(Buffer *map, LaBudget *budget)
 }
 
 /*
- * Make *current, the pinned heap buffer of the scan, the given block's.  How long
- * that took is told only if timed: looking at the clock is not free.  counted
- * tells that the server has counted this use of the block already.
+ * Read the block into *current, the scan's pinned buffer.  recent: where it was
+ * found, or InvalidBuffer.  timed: the time is wanted, as reading the clock is not
+ * free.  counted: the server has counted this use of the block already.
  */
 LaReadResult
 la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
@@ -290,8 +275,8 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 	if (BufferIsValid(previous) && BufferGetBlockNumber(previous) == block)
 		return result;
 
-	if (take_recent(rel, block, recent, counted))
-		replace_current(rel, recent, current);
+	if (pin_recent(rel, block, recent, counted))
+		la_issue_replace_current(rel, recent, current);
 	else
 	{
 		int64		before = la_issue_blocks_read();
@@ -304,20 +289,5 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 		if (*current != previous)
 			prune(rel, *current);
 	}
-	return result;
-}
-
-/*
- * The same for a block whose asynchronous read is in flight.
- */
-LaReadResult
-la_issue_finish(Relation rel, LaAio *aio, int slot, Buffer *current)
-{
-	LaReadResult result = {true, 0.0};
-	double		start = la_issue_clock_us();
-	Buffer		buffer = la_aio_finish(aio, slot);
-
-	result.us = la_issue_clock_us() - start;
-	replace_current(rel, buffer, current);
 	return result;
 }

@@ -1,6 +1,6 @@
 /*
  * issue.h
- *	  Starting a read, touching a cached page, and taking over a block.
+ *	  Starts reads, touches cached pages, and makes blocks a scan's current ones.
  *
  * src/window/issue.h
  */
@@ -13,9 +13,7 @@
 
 #include "base/budget.h"
 
-typedef struct LaAio LaAio;		/* see aio.h */
-
-/* Tell the CPU that this address will be read. */
+/* Ask the CPU to load the cache line of this address. */
 #if defined(__GNUC__) || defined(__clang__)
 #define la_prefetch(address)	__builtin_prefetch(address)
 #else
@@ -25,16 +23,16 @@ typedef struct LaAio LaAio;		/* see aio.h */
 /* Where a foreseen block was found. */
 typedef enum LaIssueResult
 {
-	LA_ISSUE_CACHED,			/* in shared buffers: *recent tells where */
+	LA_ISSUE_CACHED,			/* in shared buffers: in *recent */
 	LA_ISSUE_STARTED,			/* its read was started */
-	LA_ISSUE_NOTHING			/* neither: advice does not work here */
+	LA_ISSUE_NOTHING			/* neither: no read can be started here */
 } LaIssueResult;
 
-/* How a block came when its turn was there. */
+/* How a visited block came into the scan's buffer. */
 typedef struct LaReadResult
 {
 	bool		missed;			/* it had to be read */
-	double		us;				/* ... in so many microseconds */
+	double		us;				/* microseconds that took, if timed */
 } LaReadResult;
 
 extern bool la_issue_exists(Relation rel, BlockNumber block,
@@ -48,8 +46,7 @@ extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
 extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
 								  Buffer recent, bool timed, bool counted,
 								  Buffer *current);
-extern LaReadResult la_issue_finish(Relation rel, LaAio *aio, int slot,
-									Buffer *current);
+extern void la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current);
 extern bool la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
 								 LaBudget *budget);
 extern void la_issue_release_map(Buffer *map, LaBudget *budget);

@@ -13,33 +13,31 @@
  *		   +------+------+------+------+------+------+
  *				  |<--------- foreseen visits ------>|
  *
- * At each visit, in this order:
- *	1. The head of the ring is taken off.  It must name the block; where the
- *	   ring is empty, the producer starts over behind this visit.
- *	2. The ring is topped up to the number of visits that the policy wants, but
- *	   never to more than max_distance blocks in flight.  This comes before the
- *	   scan's own read, so that other reads run while it waits.
- *	3. Cached pages that are a few visits ahead are touched, in two steps: the
- *	   line pointer must have come before the row can be found.
- *	   Under direct I/O, reads that are done let their buffers go first (aio.c).
- *	4. The block is read into the scan's buffer, and the policy told how long
- *	   that took.
+ * A visit is made of five steps:
+ *	CONSUME	The head of the ring is taken off.  It must name the block.  If the ring
+ *		is empty, the producer starts over behind this visit.
+ *	SETTLE	Under direct I/O, reads that are done release their pins (aio.c).
+ *	TOP UP	The ring is filled with as many visits as the policy wants, and at most
+ *		max_distance blocks in flight.  This precedes the scan's own read, so
+ *		that other reads run while it waits.
+ *	TOUCH	Cached pages a few visits ahead are prefetched into the CPU's caches, in
+ *		two steps: the row is found by its line pointer.
+ *	READ	The block is read into the scan's buffer, and the policy learns the
+ *		result and the time.
  *
- * What is foreseen and not issued:
- *	- recent: the block was foreseen within the last RECENT_VISITS visits, so it
- *	  is in flight, or cached by now;
- *	- sequential: the last SEQUENTIAL_RUN visits went from block to next block,
- *	  or the last NEAR_RUN visits to blocks near the previous one.  The kernel
- *	  recognizes the former, and often the latter, and reads ahead with larger
- *	  requests than advice would make; the policy finds out whether it does (its
- *	  behaviour G);
- *	- stream: the predecessor of this block, as of most others, is cached: short
- *	  scans that together read a table from end to end (its behaviour K).
+ * A foreseen block is not issued if it is
+ *	recent	foreseen within the last RECENT_VISITS visits: in flight, or cached by
+ *		now;
+ *	sequential	the next one after SEQUENTIAL_RUN visits from block to next block,
+ *		or after NEAR_RUN visits to blocks near the previous one.  The kernel
+ *		recognizes the former, and often the latter, and reads ahead with larger
+ *		requests than ours.  NEAR in io_policy.c finds out whether it does;
+ *	stream	one of many blocks whose predecessor is cached (STREAMS in io_policy.c).
  *
- * Most windows are of one relation.  The partitions that a nested loop's inner side
- * turns to share one window: blocks are told apart by relation and number.
+ * Partitions of a nested loop's inner side share a window, in which a block is
+ * identified by relation and number.  Other windows have one relation.
  *
- * Invariant: the window is a hint.  Whatever it holds, la_window_visit leaves
+ * Invariant: the window is a hint.  Whatever it holds, la_window_visit() leaves
  * the wanted block in the scan's buffer, or raises the error that reading it
  * raises.
  *
@@ -59,14 +57,15 @@
 #include "window/aio.h"
 #include "window/history.h"
 #include "window/issue.h"
+#include "window/scan_policy.h"
 #include "window/window.h"
 
 #define MICROSECONDS_PER_MILLISECOND 1000.0
 
-/* Memory look-ahead, see policy.c, behaviour I */
+/* Trials of cache prefetch in index scans: see cache_policy.c */
 #define TRIAL_VISITS	64
 #define FASTER			0.88	/* noise must not decide */
-#define LONG_VISIT_US	4.0		/* memory costs a tenth of that */
+#define LONG_VISIT_US	4.0		/* ten times what waiting for memory takes */
 
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
@@ -80,19 +79,28 @@ typedef enum VisitState
 	VISIT_UNKNOWN,				/* not foreseen */
 	VISIT_CACHED,
 	VISIT_ISSUED,
-	VISIT_CONTROL,				/* not cached, left alone to be timed */
+	VISIT_CONTROL,				/* not cached, not issued, to be timed */
 	VISIT_RECENT,
 	VISIT_SEQUENTIAL,			/* left to the kernel's read-ahead */
 	VISIT_NEAR,					/* the same, as long as that works */
-	VISIT_STREAM				/* the same, one of many streams */
+	VISIT_STREAM				/* the same, as part of a stream */
 } VisitState;
+
+/* Results of visits in these states that had to read the block. */
+static const LaVisitResult miss_results[] = {
+	[VISIT_UNKNOWN] = LA_VISIT_MISS,
+	[VISIT_CONTROL] = LA_VISIT_CONTROL,
+	[VISIT_SEQUENTIAL] = LA_VISIT_NEXT_MISS,
+	[VISIT_NEAR] = LA_VISIT_NEAR_MISS,
+	[VISIT_STREAM] = LA_VISIT_STREAM_MISS
+};
 
 typedef struct Visit
 {
 	BlockNumber block;
 	Buffer		recent;			/* where it was, or InvalidBuffer */
 	OffsetNumber offset;
-	uint16		rel;			/* whose block */
+	uint16		rel;			/* index into rels */
 	uint8		state;			/* a VisitState */
 	bool		on_trial;		/* counted in undecided */
 	int16		slot;			/* of an asynchronous read in flight, or -1 */
@@ -100,7 +108,7 @@ typedef struct Visit
 
 typedef struct RecentSlot
 {
-	uint64		place;
+	uint64		id;				/* see la_block_id() */
 	uint64		visit;
 } RecentSlot;
 
@@ -109,17 +117,18 @@ struct LaWindow
 	Relation   *rels;			/* behind the ring */
 	BlockNumber *sizes;			/* of each, see la_issue_exists() */
 	LaProducer	producer;
-	LaPolicy   *policy;
+	LaIoPolicy *policy;
+	LaCachePolicy *cache_policy;	/* or NULL */
 	LaCounters *counters;
 
 	uint64		head;			/* next visit to be consumed */
 	uint64		tail;			/* next visit to be foreseen */
 	uint64		page_touched;	/* visits before this had their first touch */
-	int			in_flight;		/* issued, not consumed, not landed */
-	int			landed;			/* issued, known to be done, not consumed */
-	uint64		last_foreseen;	/* its place */
-	int			run;			/* visits that were to the next block */
-	int			near_run;		/* visits that were to a near block */
+	int			in_flight;		/* issued, not consumed, not settled */
+	int			nsettled;		/* issued, known to be done, not consumed */
+	uint64		last_foreseen;	/* block id */
+	int			run;			/* visits from block to next block */
+	int			near_run;		/* visits to a block near the previous one */
 	int			undecided;		/* foreseen and left to the kernel on trial */
 
 	LaAio	   *aio;			/* under direct I/O, else NULL */
@@ -133,14 +142,14 @@ struct LaWindow
 #define count(window, counter) ((window)->counters->c[counter]++)
 
 static uint64
-slots_of(const LaPolicy *policy)
+slots_of(const LaIoPolicy *policy)
 {
 	return pg_nextpower2_64(RING_FACTOR * policy->config.max_distance + 16);
 }
 
-/* max_distance in flight, and the one that is being consumed. */
+/* For max_distance blocks in flight, and the one that is being consumed. */
 static int
-aio_slots(const LaPolicy *policy)
+aio_slots(const LaIoPolicy *policy)
 {
 	return policy->config.max_distance + 1;
 }
@@ -160,15 +169,14 @@ can_issue(Relation rel)
 }
 
 /*
- * effective_io_concurrency of the tablespace that was asked about last.  Most scans of a
- * session ask about the same, and the server looks it up in two hash tables.
+ * effective_io_concurrency of the tablespace that was looked up last.  Most scans of a
+ * session want the same one, and the server's look-up takes two hash tables.
  */
 static struct
 {
 	bool		valid;
 	Oid			tablespace;
-	int			session;		/* the setting then, on which the answer
-								 * depends */
+	int			session;		/* the session's setting then */
 	int			concurrency;
 }			last_tablespace;
 
@@ -191,7 +199,7 @@ concurrency_of(Oid tablespace)
 		CacheRegisterSyscacheCallback(TABLESPACEOID, forget_tablespace, (Datum) 0);
 		listening = true;
 	}
-	/* the look-up may fail, or itself hear that something has changed */
+	/* the look-up may fail, or call forget_tablespace() */
 	last_tablespace.session = -1;
 	last_tablespace.valid = true;
 	last_tablespace.concurrency = get_tablespace_io_concurrency(tablespace);
@@ -201,8 +209,8 @@ concurrency_of(Oid tablespace)
 }
 
 /*
- * A tablespace whose effective_io_concurrency differs from the session's was
- * given its own for a reason: no scan keeps more reads in flight there.
+ * Where a tablespace has an effective_io_concurrency of its own, no scan keeps more
+ * reads in flight.
  */
 static int
 distance_for(Relation rel)
@@ -214,22 +222,18 @@ distance_for(Relation rel)
 }
 
 /*
- * What the settings make of a policy for reads of this relation.  known_by: the
- * index by which history.c may know whether they are waits.
+ * The configuration of a policy for reads of this relation.  known_by: the index
+ * for which history.c may know whether they are waits.
  */
-LaPolicyConfig
+LaIoPolicyConfig
 la_window_config(Relation rel, bool read_to_end, Oid known_by)
 {
 	int			distance = distance_for(rel);
-	LaPolicyConfig config = {
+	LaIoPolicyConfig config = {
 		.max_distance = Max(distance, 1),
 		.miss_threshold = la_miss_threshold,
 		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
-		.memory_threshold = la_memory_threshold,
-		.memory_distance = la_memory_distance,
-		.memory_trial = TRIAL_VISITS,
-		.memory_faster = FASTER,
-		.memory_visit_us = LONG_VISIT_US,
+		.touch_distance = la_memory_distance,
 		.advice_works = distance > 0 && can_issue(rel),
 		.read_to_end = read_to_end,
 		.known_slow = la_history_known_slow(known_by),
@@ -240,8 +244,27 @@ la_window_config(Relation rel, bool read_to_end, Oid known_by)
 }
 
 /*
- * State OBSERVE: read a block into *current, and tell what the policy wants to know
- * of that.  last is the block observed before, if any.
+ * The configuration of cache prefetch for an index scan.  To be called once for each
+ * scan of known_by: see history.c.
+ */
+LaCachePolicyConfig
+la_window_cache_config(Oid known_by)
+{
+	LaCachePolicyConfig config = {
+		.threshold = la_memory_threshold,
+		.distance = la_memory_distance,
+		.trial = TRIAL_VISITS,
+		.faster = FASTER,
+		.visit_us = LONG_VISIT_US,
+		.known_unhelpful = la_history_known_unhelpful(known_by)
+	};
+
+	return config;
+}
+
+/*
+ * State OBSERVE: read a block into *current, and return the result and the time for
+ * the policy.  last: the block observed before, if any.
  */
 LaVisitResult
 la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
@@ -259,9 +282,9 @@ la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 		la_is_near(block, last) ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
 }
 
-/* Bytes without those of asynchronous reads. */
+/* Bytes without asynchronous reads. */
 static Size
-own_size(int nrels, const LaPolicy *policy)
+own_size(int nrels, const LaIoPolicy *policy)
 {
 	return offsetof(LaWindow, ring) + slots_of(policy) * sizeof(Visit) +
 		nrels * (sizeof(Relation) + sizeof(BlockNumber));
@@ -269,18 +292,20 @@ own_size(int nrels, const LaPolicy *policy)
 
 /* Bytes that a window takes. */
 Size
-la_window_size(Relation *rels, int nrels, const LaPolicy *policy)
+la_window_size(Relation *rels, int nrels, const LaIoPolicy *policy)
 {
 	return own_size(nrels, policy) +
 		(uses_aio(rels[0]) ? la_aio_size(aio_slots(policy)) : 0);
 }
 
 /*
- * The relations are all temporary ones, or none of them is.
+ * Either all relations are temporary, or none is.  cache_policy is NULL if the
+ * window is for reads only.
  */
 LaWindow *
 la_window_create(Relation *rels, int nrels, LaProducer producer,
-				 LaPolicy *policy, LaCounters *counters, LaBudget *budget)
+				 LaIoPolicy *policy, LaCachePolicy *cache_policy,
+				 LaCounters *counters, LaBudget *budget)
 {
 	LaWindow   *w;
 
@@ -296,11 +321,12 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	}
 	w->producer = producer;
 	w->policy = policy;
+	w->cache_policy = cache_policy;
 	w->counters = counters;
 	w->mask = slots_of(policy) - 1;
 	w->last_foreseen = LA_NO_BLOCK;
 	for (int i = 0; i < RECENT_SLOTS; i++)
-		w->recent[i].place = LA_NO_BLOCK;
+		w->recent[i].id = LA_NO_BLOCK;
 	if (uses_aio(rels[0]))
 		w->aio = la_aio_create(aio_slots(policy), budget);
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
@@ -308,7 +334,7 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 }
 
 /*
- * Forget the visits foreseen: the scan goes somewhere else, or ends.
+ * Forget the foreseen visits: the scan goes somewhere else, or ends.
  */
 void
 la_window_clear(LaWindow *w)
@@ -322,8 +348,8 @@ la_window_clear(LaWindow *w)
 		if (v->slot >= 0)
 			la_aio_cancel(w->aio, v->slot);
 	}
-	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight + w->landed;
-	w->in_flight = w->landed = 0;
+	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight + w->nsettled;
+	w->in_flight = w->nsettled = 0;
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = LA_NO_BLOCK;
 	w->run = w->near_run = w->undecided = 0;
@@ -339,9 +365,8 @@ la_window_free(LaWindow *w)
 }
 
 /*
- * Asynchronous reads that are done keep no pin, and make room for others.  They
- * are looked at in order up to the first that is not done; all of them where
- * there is no room otherwise.
+ * SETTLE.  Reads are checked in order up to the first that is not done, or all of
+ * them if there is no room for another one.
  */
 static void
 settle(LaWindow *w)
@@ -360,7 +385,7 @@ settle(LaWindow *w)
 			{
 				v->slot = -1;
 				w->in_flight--;
-				w->landed++;
+				w->nsettled++;
 			}
 			else if (w->in_flight < w->policy->config.max_distance &&
 					 la_aio_has_room(w->aio))
@@ -374,49 +399,48 @@ settle(LaWindow *w)
 }
 
 /*
- * Is this visit, the next one in order, part of a run that is left to the
- * kernel?  If so, of which kind?
+ * The next visit in order: the kind of run that it is part of and that is left to
+ * the kernel, or VISIT_UNKNOWN.
  */
 static VisitState
-run_of(LaWindow *w, uint64 place)
+run_of(LaWindow *w, uint64 id)
 {
 	uint64		last = w->last_foreseen;
 
-	w->last_foreseen = place;
-	w->run = place == last + 1 ? w->run + 1 : 0;
-	w->near_run = la_is_near(place, last) ? w->near_run + 1 : 0;
-	if (w->policy->config.nested_loop)
-		la_policy_on_foreseen(w->policy, w->near_run > 0);
+	w->last_foreseen = id;
+	w->run = id == last + 1 ? w->run + 1 : 0;
+	w->near_run = la_is_near(id, last) ? w->near_run + 1 : 0;
+	if (w->policy->config.kernel_reads_near)
+		la_io_policy_on_foreseen(w->policy, w->near_run > 0);
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
-	if (w->near_run >= NEAR_RUN && la_policy_leave_near(w->policy))
+	if (w->near_run >= NEAR_RUN && la_io_policy_leave_near(w->policy))
 		return VISIT_NEAR;
 	return VISIT_UNKNOWN;
 }
 
 static bool
-is_recent(LaWindow *w, uint64 place)
+is_recent(LaWindow *w, uint64 id)
 {
-	/* partitions are read with the same numbers of blocks */
-	RecentSlot *slot = &w->recent[(place + (place >> 32) * 37) % RECENT_SLOTS];
-	bool		found = slot->place == place &&
-		w->tail - slot->visit < RECENT_VISITS;
+	/* blocks of different partitions often have the same numbers */
+	RecentSlot *slot = &w->recent[(id + (id >> 32) * 37) % RECENT_SLOTS];
+	bool		found = slot->id == id && w->tail - slot->visit < RECENT_VISITS;
 
-	slot->place = place;
+	slot->id = id;
 	slot->visit = w->tail;
 	return found;
 }
 
 /*
- * Does the block follow one that is cached, so that it was read before, perhaps
- * by another scan?  Then the kernel may take its read for part of a stream.
+ * Is the block's predecessor cached?  Then the kernel may take the read for part of
+ * a stream.
  */
 static bool
 follows_cached(LaWindow *w, const Visit *v)
 {
 	Buffer		before;
 
-	return w->policy->io && !w->policy->config.force && w->aio == NULL &&
+	return w->policy->for_reads && !w->policy->config.force && w->aio == NULL &&
 		v->block > 0 &&
 		la_issue_is_cached(w->rels[v->rel], v->block - 1, &before);
 }
@@ -428,7 +452,7 @@ issue(LaWindow *w, Visit *v)
 	int			slot;
 	LaIssueResult result;
 
-	/* no reads are to be started: only look where the block is */
+	/* no read is to be started, and PrefetchBuffer would start one */
 	if (!w->policy->config.advice_works && !RelationUsesLocalBuffers(rel))
 		return la_issue_is_cached(rel, v->block, &v->recent) ?
 			LA_ISSUE_CACHED : LA_ISSUE_NOTHING;
@@ -441,8 +465,8 @@ issue(LaWindow *w, Visit *v)
 }
 
 /*
- * Is it left to the kernel, which must prove itself by it?  (The policy's
- * behaviour G: the answer comes when it is visited.)
+ * Is the block left to the kernel on trial?  The result is known when it is
+ * visited, so that no more than MAX_UNDECIDED of them are foreseen.
  */
 static bool
 is_on_trial(LaWindow *w, const Visit *v)
@@ -452,28 +476,28 @@ is_on_trial(LaWindow *w, const Visit *v)
 }
 
 /*
- * Is this visit's block, if it is not cached, not to be issued: as part of a stream
- * that is left to the kernel, or as a control?
+ * Is the block not cached, and not to be issued either: as part of a stream, or as
+ * a control?
  */
 static bool
 leave_alone(LaWindow *w, Visit *v, bool *follows)
 {
-	LaPolicy   *p = w->policy;
+	LaIoPolicy *p = w->policy;
 	bool		stream;
 
 	*follows = follows_cached(w, v);
-	stream = *follows && la_policy_leave_stream(p);
-	if ((!stream && !la_policy_control_due(p)) ||
+	stream = *follows && la_io_policy_leave_stream(p);
+	if ((!stream && !la_io_policy_control_due(p)) ||
 		la_issue_is_cached(w->rels[v->rel], v->block, &v->recent))
 		return false;
 	if (stream)
 	{
-		la_policy_on_uncached(p, true);
+		la_io_policy_on_uncached(p, true);
 		v->state = VISIT_STREAM;
 	}
 	else
 	{
-		la_policy_on_control(p);
+		la_io_policy_on_control(p);
 		v->state = VISIT_CONTROL;
 	}
 	return true;
@@ -483,7 +507,7 @@ static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
 	Visit	   *v = &w->ring[w->tail & w->mask];
-	uint64		place = la_block_id(f->rel, f->block);
+	uint64		id = la_block_id(f->rel, f->block);
 	bool		follows = false;
 
 	v->block = f->block;
@@ -491,10 +515,10 @@ foresee(LaWindow *w, const LaForeseen *f)
 	v->rel = f->rel;
 	v->recent = InvalidBuffer;
 	v->slot = -1;
-	v->state = run_of(w, place);
+	v->state = run_of(w, id);
 	count(w, LA_BLOCKS_FORESEEN);
 
-	if (is_recent(w, place))
+	if (is_recent(w, id))
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
@@ -503,7 +527,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
 	else if (!la_issue_exists(w->rels[f->rel], f->block, &w->sizes[f->rel]))
 	{
-		/* reading it is an error, and stock's to raise */
+		/* to read it is an error, which stock raises */
 	}
 	else if (leave_alone(w, v, &follows))
 	{
@@ -521,8 +545,8 @@ foresee(LaWindow *w, const LaForeseen *f)
 			case LA_ISSUE_STARTED:
 				v->state = VISIT_ISSUED;
 				w->in_flight++;
-				la_policy_on_issue(w->policy);
-				la_policy_on_uncached(w->policy, follows);
+				la_io_policy_on_issue(w->policy);
+				la_io_policy_on_uncached(w->policy, follows);
 				count(w, LA_BLOCKS_ISSUED);
 				break;
 			case LA_ISSUE_NOTHING:
@@ -539,7 +563,7 @@ static void
 top_up(LaWindow *w)
 {
 	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
-	uint64		wanted = la_policy_visits_ahead(w->policy);
+	uint64		wanted = la_io_policy_visits_ahead(w->policy);
 	int			max_distance = w->policy->config.max_distance;
 
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
@@ -550,12 +574,12 @@ top_up(LaWindow *w)
 }
 
 /*
- * Step 3: the first touch happens at memory_distance, the second at half of it.
+ * TOUCH: a page at touch_distance, its row at half of that.
  */
 static void
 touch_ahead(LaWindow *w)
 {
-	uint64		distance = w->policy->config.memory_distance;
+	uint64		distance = w->policy->config.touch_distance;
 	uint64		limit = Min(w->tail, w->head + distance);
 	uint64		second = w->head + distance / 2;
 
@@ -577,13 +601,14 @@ touch_ahead(LaWindow *w)
 	}
 }
 
+/* READ */
 static void
 read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 {
 	bool		timed = v->state != VISIT_RECENT && v->state != VISIT_CACHED;
 	bool		settled = v->state == VISIT_ISSUED && w->aio != NULL;
 	LaReadResult r = v->slot >= 0 ?
-		la_issue_finish(w->rels[v->rel], w->aio, v->slot, current) :
+		la_aio_finish(w->aio, v->slot, w->rels[v->rel], current) :
 		la_issue_read(w->rels[v->rel], v->block, v->recent, timed, settled,
 					  current);
 	LaVisitResult result = LA_VISIT_HIT;
@@ -595,29 +620,16 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}
 	else if (r.missed && timed)
+		result = miss_results[v->state];
+
+	if (w->cache_policy == NULL)
 	{
-		switch (v->state)
-		{
-			case VISIT_CONTROL:
-				result = LA_VISIT_CONTROL;
-				break;
-			case VISIT_SEQUENTIAL:
-				result = LA_VISIT_NEXT_MISS;
-				break;
-			case VISIT_NEAR:
-				result = LA_VISIT_NEAR_MISS;
-				break;
-			case VISIT_STREAM:
-				result = LA_VISIT_STREAM_MISS;
-				break;
-			default:
-				result = LA_VISIT_MISS;
-				break;
-		}
+		la_io_policy_on_visit(w->policy, result, r.us);
+		return;
 	}
-	la_policy_on_visit(w->policy, result, r.us);
-	if (la_policy_clock_due(w->policy))
-		la_policy_on_clock(w->policy, la_issue_clock_us());
+	la_scan_policy_on_visit(w->policy, w->cache_policy, result, r.us);
+	if (la_cache_policy_clock_due(w->cache_policy))
+		la_scan_policy_on_clock(w->policy, w->cache_policy, la_issue_clock_us());
 }
 
 /*
@@ -640,7 +652,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 		v = w->ring[w->head & w->mask];
 		w->head++;
 		if (v.state == VISIT_ISSUED && w->aio != NULL && v.slot < 0)
-			w->landed--;
+			w->nsettled--;
 		else if (v.state == VISIT_ISSUED)
 			w->in_flight--;
 		else if (v.on_trial)

@@ -2,8 +2,8 @@
  * window.h
  *	  The blocks that a scan is going to visit, and what was done about them.
  *
- * One window per scan that looks ahead.  The room that owns the scan is its
- * producer: it says which block comes next.  See window.c.
+ * Each scan that looks ahead has a window.  The room that owns the scan is the
+ * window's producer: it says which block comes next.  See window.c.
  *
  * src/window/window.h
  */
@@ -17,15 +17,15 @@
 
 #include "base/budget.h"
 #include "base/stats.h"
-#include "window/policy.h"
+#include "window/cache_policy.h"
+#include "window/io_policy.h"
 
 /* A visit that the producer foresees: the block, and the first row wanted. */
 typedef struct LaForeseen
 {
 	BlockNumber block;
 	OffsetNumber offset;
-	uint16		rel;			/* which of the window's relations; 0 unless
-								 * set */
+	uint16		rel;			/* of the window's relations; 0 unless set */
 } LaForeseen;
 
 /* A block of a relation, as a number; neighbours have neighbouring numbers. */
@@ -36,30 +36,34 @@ typedef struct LaProducer
 {
 	void	   *arg;
 
-	/* the next visit after those already told; false if there is none now */
+	/* return the visit after the previous one; false if there is none now */
 	bool		(*next_visit) (void *arg, LaForeseen *visit);
 
-	/* forget what was told: start over behind the row about to be returned */
+	/* start over behind the row about to be returned */
 	void		(*restart) (void *arg);
 } LaProducer;
 
 typedef struct LaWindow LaWindow;
 
-/* Could the kernel's read-ahead for one block have brought the other? */
+/* Blocks so close that the kernel's read-ahead for one may read the other. */
+#define LA_NEAR_BLOCKS	16
+
 static inline bool
 la_is_near(uint64 a, uint64 b)
 {
 	return (a > b ? a - b : b - a) <= LA_NEAR_BLOCKS;
 }
 
-extern LaPolicyConfig la_window_config(Relation rel, bool read_to_end,
-									   Oid known_by);
+extern LaIoPolicyConfig la_window_config(Relation rel, bool read_to_end,
+										 Oid known_by);
+extern LaCachePolicyConfig la_window_cache_config(Oid known_by);
 extern LaVisitResult la_window_read_observed(Relation rel, BlockNumber block,
 											 BlockNumber last, Buffer *current,
 											 double *us);
-extern Size la_window_size(Relation *rels, int nrels, const LaPolicy *policy);
+extern Size la_window_size(Relation *rels, int nrels, const LaIoPolicy *policy);
 extern LaWindow *la_window_create(Relation *rels, int nrels,
-								  LaProducer producer, LaPolicy *policy,
+								  LaProducer producer, LaIoPolicy *policy,
+								  LaCachePolicy *cache_policy,
 								  LaCounters *counters, LaBudget *budget);
 extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);

@@ -1,0 +1,487 @@
+/*
+ * io_policy.c
+ *	  When a scan looks ahead for reads, how far, and when it stops.
+ *
+ * The unit is the visit: the scan turns from one block to another.  Rows on the
+ * block that it is already on do not count.
+ *
+ *			 a miss                 miss_threshold waits
+ *	  PASS -----------> OBSERVE --------------------------------> ARMED
+ *	   ^ ^                 |                                       | |
+ *	   | +-----------------+                                       | |
+ *	   |  FAST_ENOUGH fast reads (hold-off), HITS_ENOUGH hits      | |
+ *	   +-----------------------------------------------------------+ |
+ *	   |  IO_QUIET visits without a block to issue                   |
+ *	   +-------------------------------------------------------------+
+ *		  CONTROLS_ENOUGH fast controls in a row (hold-off)
+ *
+ * During a hold-off, misses are ignored; each is twice as long as the previous.
+ * Look-ahead for the cache policy's sake (la_io_policy_assist) is ARMED as
+ * well; for_reads is false then, until a block has been issued.
+ *
+ * Behaviours, cited by name:
+ *
+ *	EVIDENCE	With small shared buffers the operating system serves most misses
+ *		in a few microseconds, and look-ahead costs more than it gains.  So
+ *		misses are timed, and only waits count.
+ *	COST		Where observing a visit means to make it twice
+ *		(costly_to_observe), fewer hits in a row end OBSERVE, with a hold-off.
+ *	RAMP		The number of foreseen visits doubles with each issued block that
+ *		is consumed, up to max_distance, and where hits keep fewer blocks than
+ *		that in flight, up to FORESEE_FACTOR times max_distance.  So a scan that
+ *		is ended soon wastes few reads.  One that is read to its end starts at
+ *		max_distance.  Hits do not shrink it: on mixed data a distance that
+ *		decays with each hit stays near 1.
+ *	QUIET		A wait costs as much as hundreds of cached visits, so only
+ *		IO_QUIET visits without a block to issue end ARMED.
+ *	CONTROLS	The read of an issued block is fast whether or not it would have
+ *		been a wait.  So now and then a block is not issued but timed, as a
+ *		control.  Slow controls make the interval longer.  So does a wait for an
+ *		issued block, which costs nothing.
+ *	LENGTH		Scans of one visit, such as primary key lookups below a nested
+ *		loop, cannot look ahead and stay in PASS.  Where scans are ended early
+ *		(LIMIT, semijoins), no more is foreseen than they visit on average.
+ *	NEAR		The kernel may read blocks ahead that are close to each other, with
+ *		larger requests than ours; when it does differs between systems.  In
+ *		OBSERVE a wait close to the previous block counts a quarter, so that its
+ *		read-ahead has time to begin.  In ARMED, runs of near blocks are left to
+ *		it if at most NEAR_SLOW of NEAR_TRIAL reads are waits, else issued until
+ *		the next trial.  Waits from block to next block mean a busy disk, and
+ *		never count.  With kernel_reads_near, near waits are no evidence, and
+ *		ARMED ends when three quarters of the blocks are near the previous one.
+ *	STREAMS		Short scans may together read a table in order, each continuing
+ *		where another one ended.  The kernel sees many sequential streams and
+ *		reads each ahead, which advice would prevent.  So where most blocks that
+ *		are not cached have a cached predecessor, such blocks are left to the
+ *		kernel.  As each stream starts with a wait or two, half of STREAM_TRIAL
+ *		reads may be waits.
+ *	HISTORY		With known_slow, the first miss arms.  A first control comes after
+ *		ASSUMED_FIRST issued blocks, ASSUMED_ENOUGH fast ones end ARMED, and at
+ *		most ASSUMED_AHEAD visits are foreseen until a wait has been seen.
+ *	FORCE		ARMED from the start, at full distance, for good.
+ *
+ * src/window/io_policy.c
+ */
+#include <string.h>
+
+#include "window/io_policy.h"
+
+#define FAST_ENOUGH			8	/* fast reads that end OBSERVE */
+#define HITS_ENOUGH			256 /* hits in a row that end OBSERVE */
+#define HITS_ENOUGH_COSTLY	128 /* ... if costly_to_observe */
+#define NEAR_ENOUGH			8	/* near waits that do, if kernel_reads_near */
+#define IO_QUIET			1024
+#define HOLDOFF_FIRST		64
+#define HOLDOFF_LAST		4096
+#define START_AHEAD			2
+#define FORESEE_FACTOR		4
+#define CONTROL_FIRST		16
+#define CONTROL_LAST		1024
+#define CONTROLS_ENOUGH		8
+#define ASSUMED_FIRST		4
+#define ASSUMED_ENOUGH		2
+#define ASSUMED_AHEAD		16
+#define FAR_WEIGHT			4	/* a wait far from the previous block */
+#define NEAR_TRIAL			16	/* near reads that make a trial */
+#define NEAR_SLOW			4	/* so many of them may be waits */
+#define STREAM_TRIAL		512
+#define STREAM_SLOW			256
+#define TRIAL_PAUSE_FIRST	1024
+#define TRIAL_PAUSE_LAST	65536
+#define SHARE_UNIT			1024
+#define SHARE_WEIGHT		16	/* blocks over which a share is averaged */
+
+static void
+pass(LaIoPolicy *p)
+{
+	p->state = LA_PASS;
+	p->slow = p->fast = p->near_waits = p->hits = 0;
+	p->for_reads = false;
+}
+
+/* PASS with a hold-off. */
+static void
+hold_off(LaIoPolicy *p)
+{
+	pass(p);
+	p->holdoff_until = p->length.total + p->holdoff_length;
+	p->holdoff_length = la_min(p->holdoff_length * 2, HOLDOFF_LAST);
+}
+
+static void
+hold_off_fast_reads(LaIoPolicy *p)
+{
+	hold_off(p);
+	p->verdict = LA_READS_FAST;
+	p->config.known_slow = false;
+}
+
+/* Start to look ahead, by so many visits. */
+static void
+arm(LaIoPolicy *p, bool for_reads, bool assumed, int ahead)
+{
+	p->state = LA_ARMED;
+	p->for_reads = for_reads;
+	p->assumed = assumed;
+	p->hit_run = 0;
+	p->fast_controls = 0;
+	p->control_interval = CONTROL_FIRST;
+	p->until_control = assumed ? ASSUMED_FIRST : CONTROL_FIRST;
+	p->ahead = p->config.force ? FORESEE_FACTOR * p->config.max_distance : ahead;
+}
+
+static void
+arm_for_reads(LaIoPolicy *p, bool assumed)
+{
+	arm(p, true, assumed,
+		p->config.read_to_end ? p->config.max_distance : START_AHEAD);
+}
+
+void
+la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config)
+{
+	memset(p, 0, sizeof(*p));
+	p->config = *config;
+	p->holdoff_length = HOLDOFF_FIRST;
+	p->near.leave = p->stream.leave = true;
+	p->near.pause = p->stream.pause = TRIAL_PAUSE_FIRST;
+	if (config->force)
+		arm_for_reads(p, false);
+}
+
+/*
+ * Never look ahead.
+ */
+void
+la_io_policy_disable(LaIoPolicy *p)
+{
+	p->config.advice_works = p->config.force = false;
+	pass(p);
+}
+
+/*
+ * The scan ended, or starts again with other keys; ended_early: it was left
+ * before its end.
+ */
+void
+la_io_policy_rescan(LaIoPolicy *p, bool ended_early)
+{
+	int32_t		visits = la_scan_length_end(&p->length);
+
+	if (ended_early)
+		p->early_visits = p->early_visits == 0 ? visits :
+			p->early_visits + (visits - p->early_visits) / 4;
+	else if (p->early_visits > 0)
+		p->early_visits = la_max(p->early_visits, visits);
+
+	/* LENGTH */
+	if (p->state == LA_ARMED && !p->config.force &&
+		!la_scan_length_reaches(&p->length, 2))
+		pass(p);
+}
+
+/*
+ * A buffer was read for a visit in state PASS, which has been counted.
+ */
+void
+la_io_policy_on_miss(LaIoPolicy *p)
+{
+	if (p->length.total < p->holdoff_until || !p->config.advice_works ||
+		!la_scan_length_reaches(&p->length, 2))
+		return;
+	p->state = LA_OBSERVE;
+	if (p->config.miss_threshold == 0)
+		arm_for_reads(p, false);
+	else if (p->config.known_slow)
+		arm_for_reads(p, true);
+}
+
+/*
+ * The cache policy wants to look ahead by so many visits.  The first issued
+ * block that is consumed makes it a look-ahead for reads.
+ */
+void
+la_io_policy_assist(LaIoPolicy *p, int distance)
+{
+	arm(p, false, false, distance);
+}
+
+/*
+ * Another policy has decided: neither look ahead nor observe.
+ */
+void
+la_io_policy_stop(LaIoPolicy *p)
+{
+	if (p->state != LA_PASS)
+		pass(p);
+}
+
+/* QUIET: nothing was issued for this visit, nor waited for. */
+static void
+on_quiet_visit(LaIoPolicy *p)
+{
+	if (p->for_reads && ++p->hit_run > IO_QUIET)
+		pass(p);
+}
+
+/*
+ * NEAR and STREAMS: a block left to the kernel had to be read.  A trial ends after
+ * `length` reads, or as soon as more than `max_slow` were waits.
+ */
+static void
+on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow,
+			   bool slow)
+{
+	if (slow)
+		p->hit_run = 0;
+	else
+		on_quiet_visit(p);
+
+	trial->reads++;
+	if (slow)
+		trial->slow++;
+	if (trial->slow > max_slow)
+	{
+		trial->leave = trial->proven = false;
+		trial->again_at = p->length.total + trial->pause;
+		trial->pause = la_min(trial->pause * 2, TRIAL_PAUSE_LAST);
+	}
+	else if (trial->reads < length)
+		return;
+	else
+		trial->proven = true;
+	trial->reads = trial->slow = 0;
+}
+
+static bool
+leave_to_kernel(LaIoPolicy *p, LaKernelTrial *trial)
+{
+	if (!trial->leave && p->length.total >= trial->again_at)
+		trial->leave = true;
+	return trial->leave;
+}
+
+/* A running average of the share of those that are. */
+static void
+average(int *share, bool is)
+{
+	*share += ((is ? SHARE_UNIT : 0) - *share) / SHARE_WEIGHT;
+}
+
+/*
+ * A block to be foreseen is not cached; follows: the one before it is.
+ */
+void
+la_io_policy_on_uncached(LaIoPolicy *p, bool follows)
+{
+	average(&p->follow_share, follows);
+}
+
+/*
+ * Is a block that follows a cached one left to the kernel now?
+ */
+bool
+la_io_policy_leave_stream(LaIoPolicy *p)
+{
+	return p->follow_share >= SHARE_UNIT / 2 &&
+		leave_to_kernel(p, &p->stream);
+}
+
+/*
+ * With kernel_reads_near: a block is foreseen; near: to the one before.
+ */
+void
+la_io_policy_on_foreseen(LaIoPolicy *p, bool near)
+{
+	average(&p->near_share, near);
+}
+
+/*
+ * Are runs of near blocks left to the kernel now?
+ */
+bool
+la_io_policy_leave_near(LaIoPolicy *p)
+{
+	return leave_to_kernel(p, &p->near);
+}
+
+/* CONTROLS: reads are waits, as far as is known. */
+static void
+confirm_slow(LaIoPolicy *p)
+{
+	p->verdict = LA_READS_SLOW;
+	p->assumed = false;
+	if (p->config.read_to_end)
+		p->ahead = la_max(p->ahead, p->config.max_distance);
+	p->fast_controls = 0;
+	p->control_interval = la_min(p->control_interval * 2, CONTROL_LAST);
+	p->until_control = p->control_interval;
+	p->holdoff_length = HOLDOFF_FIRST;
+}
+
+/* RAMP */
+static void
+on_issued_visit(LaIoPolicy *p, bool slow)
+{
+	int			limit = FORESEE_FACTOR * p->config.max_distance;
+
+	p->for_reads = true;
+	p->hit_run = 0;
+	if (slow && p->until_control <= p->control_interval / 2)
+		confirm_slow(p);
+	if (p->ahead < limit)
+		p->ahead = la_min(p->ahead * 2, limit);
+}
+
+static void
+on_control_visit(LaIoPolicy *p, bool slow)
+{
+	p->hit_run = 0;
+	if (slow)
+		confirm_slow(p);
+	else if (++p->fast_controls >= (p->assumed ? ASSUMED_ENOUGH : CONTROLS_ENOUGH))
+		hold_off_fast_reads(p);
+	else
+		p->until_control = 0;
+}
+
+static void
+on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
+{
+	if (p->config.force)
+		return;
+	if (p->near_share >= SHARE_UNIT * 3 / 4)
+	{
+		/* NEAR */
+		p->near_share = 0;
+		hold_off_fast_reads(p);
+		return;
+	}
+
+	switch (result)
+	{
+		case LA_VISIT_ISSUED:
+			on_issued_visit(p, slow);
+			break;
+		case LA_VISIT_CONTROL:
+			on_control_visit(p, slow);
+			break;
+		case LA_VISIT_MISS:
+			p->hit_run = 0;
+			break;
+		case LA_VISIT_NEAR_MISS:
+			on_kernel_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow);
+			break;
+		case LA_VISIT_STREAM_MISS:
+			on_kernel_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW, slow);
+			break;
+		case LA_VISIT_NEXT_MISS:
+		case LA_VISIT_HIT:
+			on_quiet_visit(p);
+			break;
+	}
+}
+
+static void
+on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
+{
+	bool		near = result == LA_VISIT_NEAR_MISS ||
+		result == LA_VISIT_NEXT_MISS;
+
+	if (result == LA_VISIT_HIT)
+	{
+		p->hits++;
+		if (p->config.costly_to_observe && p->hits >= HITS_ENOUGH_COSTLY)
+			hold_off(p);
+		else if (p->hits >= HITS_ENOUGH)
+			pass(p);
+		return;
+	}
+
+	/* EVIDENCE, NEAR */
+	p->hits = 0;
+	if (!slow)
+		p->fast++;
+	else if (near && p->config.kernel_reads_near)
+		p->near_waits++;
+	else if (result != LA_VISIT_NEXT_MISS)
+		p->slow += near ? 1 : FAR_WEIGHT;
+
+	if (p->slow >= p->config.miss_threshold * FAR_WEIGHT)
+	{
+		p->verdict = LA_READS_SLOW;
+		arm_for_reads(p, false);
+	}
+	else if (p->fast >= FAST_ENOUGH)
+		hold_off_fast_reads(p);
+	else if (p->near_waits >= NEAR_ENOUGH)
+		hold_off(p);
+}
+
+/*
+ * A visit in state OBSERVE or ARMED; us is how long the read took, 0 for a hit.
+ */
+void
+la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us)
+{
+	bool		slow = us >= p->config.min_read_us;
+
+	p->length.total++;
+	if (p->state == LA_ARMED)
+		on_armed_visit(p, result, slow);
+	else if (p->state == LA_OBSERVE)
+		on_observed_visit(p, result, slow);
+}
+
+/*
+ * CONTROLS: is the next block that is not cached to be a control?
+ */
+bool
+la_io_policy_control_due(const LaIoPolicy *p)
+{
+	return p->until_control == 0 && !p->config.force;
+}
+
+/*
+ * It was.  None more before it has been visited.
+ */
+void
+la_io_policy_on_control(LaIoPolicy *p)
+{
+	p->until_control = CONTROL_LAST;
+}
+
+void
+la_io_policy_on_issue(LaIoPolicy *p)
+{
+	if (p->until_control > 0)
+		p->until_control--;
+}
+
+/*
+ * How many visits to foresee now.
+ */
+int
+la_io_policy_visits_ahead(const LaIoPolicy *p)
+{
+	int64_t		ahead = p->ahead;
+
+	/* HISTORY */
+	if (p->assumed && ahead > ASSUMED_AHEAD)
+		ahead = ASSUMED_AHEAD;
+
+	/* LENGTH */
+	if (p->early_visits > 0 && !p->config.force)
+	{
+		/* after the visit that is being made, which is not yet counted */
+		int64_t		left = (p->early_visits + LA_SIXTEENTHS - 1) / LA_SIXTEENTHS -
+			la_scan_length_visits(&p->length) - 1;
+
+		/* a scan longer than usual ramps up again */
+		if (left < 0)
+			left = -left;
+		if (ahead > left)
+			ahead = left;
+	}
+	return (int) ahead;
+}

@@ -1,0 +1,127 @@
+/*
+ * io_policy.h
+ *	  When a scan looks ahead for reads, how far, and when it stops.
+ *
+ * Counters in, decisions out: no I/O, no memory, no PostgreSQL.  See
+ * io_policy.c, and test/unit for a simulation.
+ *
+ * src/window/io_policy.h
+ */
+#ifndef LA_IO_POLICY_H
+#define LA_IO_POLICY_H
+
+#include "window/scan_length.h"
+
+typedef struct LaIoPolicyConfig
+{
+	int			max_distance;	/* blocks in flight, at most */
+	int			miss_threshold; /* waits before look-ahead begins */
+	double		min_read_us;	/* a faster read is no wait */
+	int			touch_distance; /* visits whose cached pages are touched ahead */
+	bool		advice_works;	/* reads can be started */
+	bool		read_to_end;	/* the scan will not be left early */
+	bool		known_slow;		/* reads were waits in an earlier scan */
+	bool		costly_to_observe;	/* to observe a visit is to make it twice */
+	bool		kernel_reads_near;	/* advice would spoil its read-ahead */
+	bool		force;			/* look ahead at once and for good */
+} LaIoPolicyConfig;
+
+typedef enum LaIoState
+{
+	LA_PASS,					/* only misses are noticed */
+	LA_OBSERVE,					/* reads are timed, nothing more */
+	LA_ARMED					/* looking ahead */
+} LaIoState;
+
+/* What has been learnt of reads. */
+typedef enum LaIoVerdict
+{
+	LA_READS_UNKNOWN,
+	LA_READS_SLOW,				/* they are waits */
+	LA_READS_FAST				/* the operating system has the blocks */
+} LaIoVerdict;
+
+/* What became of one visit to a block. */
+typedef enum LaVisitResult
+{
+	LA_VISIT_HIT,				/* in shared buffers */
+	LA_VISIT_MISS,				/* read, and not issued before */
+	LA_VISIT_NEAR_MISS,			/* the same, close to the previous block */
+	LA_VISIT_NEXT_MISS,			/* the same, the block after the previous one */
+	LA_VISIT_STREAM_MISS,		/* the same, after a block that was cached */
+	LA_VISIT_CONTROL,			/* the same, as a control */
+	LA_VISIT_ISSUED				/* read, and issued before */
+} LaVisitResult;
+
+/* Does the kernel read blocks of some kind ahead?  They are left to it. */
+typedef struct LaKernelTrial
+{
+	bool		leave;			/* leave them to it */
+	bool		proven;			/* it does, by the last trial */
+	int			reads;			/* on trial */
+	int			slow;			/* ... that were waits */
+	int64_t		again_at;		/* visit of the next trial */
+	int			pause;			/* visits between trials */
+} LaKernelTrial;
+
+typedef struct LaIoPolicy
+{
+	LaIoPolicyConfig config;
+	LaIoState	state;
+	LaIoVerdict verdict;
+	LaScanLength length;
+	int32_t		early_visits;	/* of scans ended early, 1/16ths, or 0 */
+
+	/* PASS and OBSERVE */
+	int64_t		holdoff_until;	/* no OBSERVE before this visit */
+	int			holdoff_length; /* visits, the next time */
+	int			slow;			/* timed reads that were waits, weighted */
+	int			fast;			/* timed reads that were not */
+	int			near_waits;		/* ... that were, near the block before */
+	int			hits;			/* visits since the last miss */
+
+	/* ARMED */
+	bool		for_reads;		/* or else for the cache policy only */
+	bool		assumed;		/* waits are known from an earlier scan only */
+	int			ahead;			/* visits to foresee */
+	int			hit_run;		/* visits since a block was issued */
+	int			control_interval;	/* issued blocks between controls */
+	int			until_control;
+	int			fast_controls;	/* in a row */
+
+	LaKernelTrial near;			/* behaviour NEAR */
+	LaKernelTrial stream;		/* behaviour STREAMS */
+	int			near_share;		/* of foreseen blocks, those near the one
+								 * before, in 1/1024ths */
+	int			follow_share;	/* of blocks not cached, those whose
+								 * predecessor is, in 1/1024ths */
+} LaIoPolicy;
+
+extern void la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config);
+extern void la_io_policy_disable(LaIoPolicy *p);
+extern void la_io_policy_rescan(LaIoPolicy *p, bool ended_early);
+extern void la_io_policy_on_miss(LaIoPolicy *p);
+extern void la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us);
+extern void la_io_policy_assist(LaIoPolicy *p, int distance);
+extern void la_io_policy_stop(LaIoPolicy *p);
+extern bool la_io_policy_control_due(const LaIoPolicy *p);
+extern void la_io_policy_on_control(LaIoPolicy *p);
+extern void la_io_policy_on_issue(LaIoPolicy *p);
+extern void la_io_policy_on_foreseen(LaIoPolicy *p, bool near);
+extern bool la_io_policy_leave_near(LaIoPolicy *p);
+extern void la_io_policy_on_uncached(LaIoPolicy *p, bool follows);
+extern bool la_io_policy_leave_stream(LaIoPolicy *p);
+extern int	la_io_policy_visits_ahead(const LaIoPolicy *p);
+
+/*
+ * A visit in state PASS; missed: a buffer has been read since the previous one.
+ */
+static inline void
+la_io_policy_on_pass(LaIoPolicy *p, bool missed)
+{
+	p->length.total++;
+	if (missed)
+		la_io_policy_on_miss(p);
+}
+
+#endif							/* LA_IO_POLICY_H */
