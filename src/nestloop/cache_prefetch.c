@@ -15,9 +15,9 @@
  *		 touched           of it will begin   are touched                       matches
  *
  * (Asynchronous memory access chaining: Kocberber, Falsafi, Grot, 2015.)  It pays only
- * because the inner scan does not search once more (inner_prefetch.c, behaviour G), and not always
- * then.  So it is gated by the time that rows take: LaNestLoop.rows is a policy of which a
- * visit is an outer row (window/cache_policy.c).
+ * because the inner scan does not search once more (behaviour REUSE of
+ * inner_prefetch.c), and not always then.  So LaNestLoop.rows, a policy of which a visit
+ * is an outer row, times rows with and without it.
  *
  * A row one of whose pages is not in shared buffers is left to the inner scan, whose read
  * the policy takes as a miss, which ends the cache prefetch.
@@ -126,9 +126,8 @@ static void (*const stages[LA_CACHE_STAGES]) (LaCachePrefetch *, LaOuterRow *) =
 void
 la_cacheprefetch_advance(LaCachePrefetch *cache)
 {
-	LaInnerPrefetch *prefetch = join->prefetch;
-	uint64		distance = join->rows.config.distance;
-	uint64		end;
+	LaOuterQueue *queue = cache->queue;
+	uint64		distance = cache->search->join->rows.config.distance;
 
 	for (int i = 0; i < LA_CACHE_STAGES; i++)
 	{

@@ -262,7 +262,7 @@ static TupleTableSlot *
 next_row(LaNestLoop *join)
 {
 	LaIoPolicy *heap = &join->heap.policy;
-	bool		missed = join->handed > 0 &&
+	bool		missed = join->returned > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
 	TupleTableSlot *slot;
 
@@ -276,7 +276,7 @@ next_row(LaNestLoop *join)
 		count_row(join, missed);
 	}
 	if (la_innerprefetch_has_rows(join) ||
-		(la_nestloop_is(join, LA_ARMED) && prepare(join)) ||
+		(la_nestloop_reads_ahead(join) && prepare(join)) ||
 		(la_cache_policy_is_armed(&join->rows) && prepare_rows(join)))
 		return la_innerprefetch_next(join);
 	la_innerprefetch_pass(join);
@@ -317,8 +317,8 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 	}
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
-	la_io_policy_init(&lane->policy, &config);
-	lane->last_block = InvalidBlockNumber;
+	la_io_policy_init(&reads->policy, &config);
+	reads->last_block = InvalidBlockNumber;
 }
 
 /* Not before the first execution, since only now it is known how many rows are wanted. */

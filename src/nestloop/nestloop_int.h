@@ -101,16 +101,16 @@ typedef struct LaNestLoop
 	bool		at_end;			/* there were no more of them */
 	int64		seen_reads;		/* blocks read when the last one was returned */
 
-	LaLane		leaf;
-	LaLane		heap;
+	LaInnerReads leaf;
+	LaInnerReads heap;
 	LaCachePolicy rows;			/* a visit is an outer row */
-	LaInnerPrefetch *prefetch;
+	LaInnerPrefetch *prefetch;	/* NULL until the join first looks ahead */
 	LaBudget	budget;
 } LaNestLoop;
 
 /* Do the policies want reads to be started ahead? */
 static inline bool
-la_nestloop_is(const LaNestLoop *join, LaIoState state)
+la_nestloop_reads_ahead(const LaNestLoop *join)
 {
 	return join->leaf.policy.state == LA_ARMED || join->heap.policy.state == LA_ARMED;
 }
@@ -119,7 +119,7 @@ la_nestloop_is(const LaNestLoop *join, LaIoState state)
 static inline bool
 la_nestloop_looks_ahead(const LaNestLoop *join)
 {
-	return la_nestloop_is(join, LA_ARMED) || la_cache_policy_is_armed(&join->rows);
+	return la_nestloop_reads_ahead(join) || la_cache_policy_is_armed(&join->rows);
 }
 
 /* Will the join take all outer rows, if nothing fails? */

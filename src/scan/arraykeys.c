@@ -192,8 +192,8 @@ search(LaArrayKeys *ak, bool may_wait)
 void
 la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 rows_wanted)
 {
-	LaIoPolicy *policy = &el->ls->policy;
-	int64		here = current_combination(el, dir);
+	LaIoPolicy *policy = &ak->ls->policy;
+	int64		here = current_combination(ak, dir);
 	int64		distance = Min(policy->ahead, policy->config.max_distance);
 	int64		end;
 

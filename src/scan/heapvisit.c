@@ -47,9 +47,9 @@ la_heapvisit_is_known_needed(LaScan *ls, ItemPointer tid, uint8 *known)
 void
 la_heapvisit_pass(LaScan *ls, bool missed)
 {
-	la_policy_on_pass(&ls->policy, missed);
-	if (la_policy_clock_due(&ls->policy))
-		la_policy_on_clock(&ls->policy, la_issue_clock_us());
+	la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, missed);
+	if (la_cache_policy_clock_due(&ls->cache_policy))
+		la_scan_policy_on_clock(&ls->policy, &ls->cache_policy, la_issue_clock_us());
 }
 
 /* A row of this block is about to be returned in state OBSERVE. */
@@ -67,7 +67,7 @@ la_heapvisit_observe(LaScan *ls, BlockNumber block)
 	la_heap_turned_to(la_scan_heap(ls), block);
 	ls->observed_block = block;
 	ls->seen_buffer = *current;
-	la_policy_on_visit(&ls->policy, result, us);
+	la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, result, us);
 }
 
 /*

@@ -169,9 +169,8 @@ read_leaf(LeafRing *ring)
 
 	if (ring->read_to_end)
 		return false;
-	if (lv->elements && ls->policy.state == LA_ARMED && ls->policy.for_reads)
-		la_arraykeys_advance(lv->elements, lv->dir,
-							 la_shim_rows_wanted(ls, lv->dir));
+	if (ring->arraykeys && ls->policy.state == LA_ARMED && ls->policy.for_reads)
+		la_arraykeys_advance(ring->arraykeys, ring->dir, la_scan_rows_wanted(ls, ring->dir));
 	ls->scan->kill_prior_tuple = false;
 	if (!la_scan_am_gettuple(ls, ring->dir))
 	{
@@ -323,14 +322,14 @@ create(LaScan *ls)
 	LeafRing   *ring = palloc0(sizeof(LeafRing));
 	LaProducer	producer = {ring, foresee_visit, foresee_restart};
 
-	lv->ls = ls;
-	lv->batches.ls = ls;
-	lv->ring = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
-	lv->window = la_window_create(&ls->scan->heapRelation, 1, producer,
-								  &ls->policy, &ls->cache_policy, &ls->counters,
-								  &ls->budget);
-	lv->bytes = own_bytes(ls);
-	la_budget_take(&ls->budget, lv->bytes);
+	ring->ls = ls;
+	ring->pool.ls = ls;
+	ring->slots = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
+	ring->window = la_window_create(&ls->scan->heapRelation, 1, producer,
+									&ls->policy, &ls->cache_policy, &ls->counters,
+									&ls->budget);
+	ring->bytes = own_bytes(ls);
+	la_budget_take(&ls->budget, ring->bytes);
 	MemoryContextSwitchTo(old);
 	return ring;
 }

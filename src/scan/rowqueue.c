@@ -335,7 +335,7 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 	RowQueue   *q = ls->ahead.state;
 
 	if (q == NULL)
-		q = ls->queue = create(ls);
+		q = ls->ahead.state = create(ls);
 	q->rows_before = la_scan_length_visits(&ls->policy.length);
 	q->head = q->tail = 0;
 	q->read_to_end = false;

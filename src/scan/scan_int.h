@@ -18,7 +18,7 @@
 #include "base/budget.h"
 #include "base/stats.h"
 #include "window/issue.h"
-#include "window/policy.h"
+#include "window/scan_policy.h"
 
 typedef struct LaScan LaScan;
 
@@ -65,7 +65,8 @@ struct LaScan
 	LimitState *limit;			/* see attach.h */
 	int			max_leaf_batches;
 
-	LaPolicy	policy;
+	LaIoPolicy	policy;			/* see scan_policy.h */
+	LaCachePolicy cache_policy;
 	LaCounters	counters;
 	LaBudget	budget;
 

@@ -82,98 +82,9 @@ am_gettuple(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * Will the executor fetch the heap row of this entry?  In an index-only scan it
- * does so unless the page is all-visible.  The executor looks for itself; ours
- * only decides what to foresee.  *known remembers the answer, so that foreseeing
- * a row and returning it never disagree.
- */
-bool
-la_shim_heap_needed(LaScan *ls, ItemPointer tid, uint8 *known)
-{
-	if (*known == HEAP_UNKNOWN)
-		*known = heap_needed(ls, tid) ? HEAP_NEEDED : HEAP_NOT_NEEDED;
-	return *known == HEAP_NEEDED;
-}
-
-/*
- * Start the read of an index page, if it is not cached.
- */
-bool
-la_shim_issue_index_page(LaScan *ls, BlockNumber page)
-{
-	Buffer		recent;
-
-	if (!la_issue_exists(ls->real, page, &ls->index_size) ||
-		la_issue_block(ls->real, page, &recent) != LA_ISSUE_STARTED)
-		return false;
-	ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
-	return true;
-}
-
-/* How many rows the Limit above may still take after the current one. */
-int64
-la_shim_rows_wanted(LaScan *ls, ScanDirection dir)
-{
-	return ScanDirectionIsForward(dir) ? la_attach_rows_wanted(ls->limit) :
-		PG_INT64_MAX;
-}
-
-static inline void
-pass_visit(LaScan *ls, bool missed)
-{
-	la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, missed);
-	if (la_cache_policy_clock_due(&ls->cache_policy))
-		la_scan_policy_on_clock(&ls->policy, &ls->cache_policy, la_issue_clock_us());
-}
-
-/*
- * Behaviour B: in state OBSERVE, make the block current now, and time that.
- */
-static void
-observe(LaScan *ls, BlockNumber block)
-{
-	Buffer	   *current = &la_heap_fetch(ls)->xs_cbuf;
-	LaVisitResult result;
-	double		us;
-
-	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
-		return;
-	result = la_window_read_observed(ls->scan->heapRelation, block,
-									 ls->observed_block, current, &us);
-	la_heap_turned_to(la_heap_fetch(ls), block);
-	ls->observed_block = block;
-	ls->seen_buffer = *current;
-	la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, result, us);
-}
-
-/*
- * leaf.c or rowqueue.c returns a row of another block.  While the policy is not
- * armed, what is still in the window is not waited for; and what was read since
- * the last time is the previous block, if it was not cached.
- */
-void
-la_shim_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)
-{
-	int64		reads = la_issue_blocks_read();
-
-	if (ls->policy.state == LA_ARMED)
-	{
-		la_window_visit(window, 0, block, &la_heap_fetch(ls)->xs_cbuf);
-		la_heap_turned_to(la_heap_fetch(ls), block);
-		return;
-	}
-	la_window_clear(window);
-	if (ls->policy.state == LA_PASS)
-		pass_visit(ls, reads != ls->seen_reads);
-	if (ls->policy.state == LA_OBSERVE)
-		observe(ls, block);
-	ls->seen_reads = la_issue_blocks_read();
-}
-
-/*
- * The next row, passive, of btree.  Where it is on the leaf page that nbtree stands on, we
- * take the step that _bt_next would take; so a scan that is observed is no
- * slower than one that is not.  Everything else is the access method's.
+ * The next row of a passive btree scan.  Where it is on the leaf page that nbtree stands on, we
+ * take the step that _bt_next would take; so a scan that is observed is no slower than one that
+ * is not.  Everything else is the access method's.
  */
 static inline bool
 next_btree_row(LaScan *ls, ScanDirection dir)
@@ -247,7 +158,7 @@ attend(LaScan *ls, ScanDirection dir)
 		if (la_heapvisit_is_needed(ls, &scan->xs_heaptid))
 			la_heapvisit_observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
 		else
-			/* or an all-visible table would be observed for ever */
+			/* else an all-visible table would be observed until its end */
 			la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, LA_VISIT_HIT, 0.0);
 	}
 	ls->seen_reads = la_issue_blocks_read();
@@ -266,8 +177,7 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 	buffer = la_scan_heap(ls)->xs_cbuf;
 	if (buffer != ls->seen_buffer)
 	{
-		if (la_issue_blocks_read() != ls->seen_reads ||
-			!la_scan_policy_quiet_visit(&ls->policy, &ls->cache_policy))
+		if (la_issue_blocks_read() != ls->seen_reads || !la_scan_policy_quiet_visit(&ls->policy, &ls->cache_policy))
 			return attend(ls, dir);
 		ls->seen_buffer = buffer;
 	}
@@ -385,22 +295,7 @@ end_scan(void *arg)
 	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
 }
 
-static void
-read_settings(LaScan *ls)
-{
-	LaIoPolicyConfig config = la_window_config(ls->scan->heapRelation,
-											   ls->read_to_end, ls->indexrelid);
-	LaCachePolicyConfig cache_config = la_window_cache_config(ls->indexrelid);
-
-	la_io_policy_init(&ls->policy, &config);
-	la_cache_policy_init(&ls->cache_policy, &cache_config);
-	ls->max_leaf_batches = la_max_leaf_batches;
-	ls->budget.limit = (Size) la_scan_memory * 1024;
-}
-
-/*
- * The scan is there to be fed, and is not to look ahead.
- */
+/* The scan never looks ahead by itself: the shim is there for a source of TIDs. */
 void
 la_shim_disable_lookahead(LaScan *ls)
 {
@@ -438,7 +333,8 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 {
 	Relation	real = scan->indexRelation;
 	LaScan	   *ls = MemoryContextAlloc(context, sizeof(LaScan));
-	LaPolicyConfig config;
+	LaIoPolicyConfig config;
+	LaCachePolicyConfig cache_config;
 
 	/* the copy must find the statistics entry that the real one uses */
 	(void) pgstat_should_count_relation(real);
@@ -462,8 +358,9 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->max_leaf_batches = la_max_leaf_batches;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
 	config = la_window_config(scan->heapRelation, read_to_end, ls->indexrelid);
-	config.known_unhelpful = la_history_known_unhelpful(ls->indexrelid);
-	la_policy_init(&ls->policy, &config);
+	cache_config = la_window_cache_config(ls->indexrelid);
+	la_io_policy_init(&ls->policy, &config);
+	la_cache_policy_init(&ls->cache_policy, &cache_config);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 	ls->counters.c[LA_SCANS_ATTACHED] = 1;
