@@ -22,7 +22,7 @@
 #include "base/reset.h"
 #include "base/stats.h"
 #include "indexbuild/build.h"
-#include "write/insert.h"
+#include "write/insert_hooks.h"
 #include "hashjoin/hashjoin.h"
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"

@@ -1,6 +1,6 @@
 /*
  * insert.h
- *	  Inserting in stock btree indexes: insert.c, and how it gets there: insert_hooks.c.
+ *	  Inserting into stock btree indexes.
  *
  * src/write/insert.h
  */
@@ -15,6 +15,5 @@ extern bool la_btinsert(Relation index, Datum *values, bool *isnull,
 						IndexUniqueCheck unique, bool unchanged,
 						IndexInfo *info);
 extern void la_insert_put_back(Relation index);
-extern void la_insert_init(void);
 
 #endif							/* LA_INSERT_H */

@@ -46,6 +46,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "write/insert.h"
+#include "write/insert_hooks.h"
 
 #define MAX_RELATIONS	64
 
@@ -59,15 +60,6 @@ typedef struct Inserting
 } Inserting;
 
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
-
-void
-la_insert_put_back(Relation index)
-{
-	if (index->rd_indam->aminsert != la_btinsert)
-		return;
-	la_am_own_routine(index)->aminsert = btinsert;
-	la_set_insert_cleanup(la_am_own_routine(index), NULL);
-}
 
 static void
 inserted(Relation index, IndexInfo *info)
