@@ -21,7 +21,7 @@
 #include "base/minor.h"
 #include "base/reset.h"
 #include "base/stats.h"
-#include "indexbuild/build.h"
+#include "indexbuild/build_hooks.h"
 #include "write/insert_hooks.h"
 #include "hashjoin/hashjoin.h"
 #include "nestloop/nestloop.h"

@@ -1,6 +1,6 @@
 /*
  * build.h
- *	  Building a stock btree index: build.c, and how it gets there: build_hooks.c.
+ *	  Building a stock btree index.
  *
  * src/indexbuild/build.h
  */
@@ -11,6 +11,5 @@
 #include "nodes/execnodes.h"
 
 extern IndexBuildResult *la_btbuild(Relation heap, Relation index, IndexInfo *info);
-extern void la_build_init(void);
 
 #endif							/* LA_BUILD_H */

@@ -55,6 +55,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "indexbuild/build.h"
+#include "indexbuild/build_hooks.h"
 
 static la_relation_hook_type prev_relation_hook = NULL;
 static object_access_hook_type prev_object_access_hook = NULL;
