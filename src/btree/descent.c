@@ -324,6 +324,7 @@ find_child(LaDescent *d, Page page, int equal)
 	BTPageOpaque opaque = BTPageGetOpaque(page);
 	OffsetNumber first = P_FIRSTDATAKEY(opaque);
 	OffsetNumber max = PageGetMaxOffsetNumber(page);
+
 	/* the first one counts as minus infinity */
 	LaBounds	bounds = {first + 1, max + 1, 0, equal, false};
 	OffsetNumber downlink;

@@ -162,7 +162,10 @@ load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 				report_duplicate(heap, index, info, unique.live, row.tuple);
 			if (unlikely(!la_load_fits(row.tuple)))
 			{
-				/* the server sorts before it loads, and reports duplicates first */
+				/*
+				 * the server sorts before it loads, and reports duplicates
+				 * first
+				 */
 				row.tuple = CopyIndexTuple(row.tuple);
 				if (next_duplicate(&unique, info, sort, &later))
 					report_duplicate(heap, index, info, unique.live, later.tuple);

@@ -47,7 +47,7 @@
 #define FIRST			(UINT64CONST(1) << 31)
 #define HALF			(UINT64CONST(1) << 63)
 
-#define SEGMENT_SIZE		512		/* pointers, at most */
+#define SEGMENT_SIZE		512 /* pointers, at most */
 
 /* A sample of fewer rows is no evidence. */
 #define MIN_SAMPLE		500
@@ -120,7 +120,7 @@ struct LaDictionary
 	/* all values, in order */
 	int			nsegments;
 	int			max_segments;
-	Segment	  **segments;
+	Segment   **segments;
 };
 
 /* For an index's column, of a table with about so many rows. */
@@ -279,7 +279,7 @@ insert(LaDictionary *d, int segment, int position, Value *value)
 	{
 		/* values in order fill segments, others split them */
 		int			keep = position == SEGMENT_SIZE ? SEGMENT_SIZE : SEGMENT_SIZE / 2;
-		Segment	   *next = MemoryContextAlloc(d->context, sizeof(Segment));
+		Segment    *next = MemoryContextAlloc(d->context, sizeof(Segment));
 
 		if (d->nsegments == d->max_segments)
 		{

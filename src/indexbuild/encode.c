@@ -197,7 +197,7 @@ la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeBuffer *o)
 /* Bytes of which some have to be escaped, or that la_encode_bytes() has no space for. */
 void
 la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes, int n,
-					   LaEncodeBuffer *o)
+				   LaEncodeBuffer *o)
 {
 	if (n == 0)
 	{

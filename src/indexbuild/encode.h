@@ -51,7 +51,8 @@ typedef struct LaEncoder
 	LaEncoding	encoding;
 	bool		null_high;		/* null is the greatest, not the smallest */
 	uint64		flip;			/* all ones if descending, else 0 */
-	uint64		extreme;		/* the code that begins like null's: all ones, or 0 */
+	uint64		extreme;		/* the code that begins like null's: all ones,
+								 * or 0 */
 	int			null_length;
 	uint8		null_code[LA_ENCODE_NULL_SIZE]; /* already inverted by flip */
 } LaEncoder;
@@ -70,7 +71,7 @@ extern void la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc,
 extern void la_encode_fixed(const LaEncoder *e, const uint8 *code, int n,
 							LaEncodeBuffer *o);
 extern void la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes,
-								   int n, LaEncodeBuffer *o);
+							   int n, LaEncodeBuffer *o);
 extern void la_encode_other(const LaEncoder *e, Datum value, LaEncodeBuffer *o);
 
 static inline void

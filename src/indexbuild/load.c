@@ -354,7 +354,7 @@ la_load_begin(Relation heap, Relation index, bool unique)
 	load->index = index;
 	load->context = context;
 	load->scratch = AllocSetContextCreate(context, "pg_lookahead high key",
-										 ALLOCSET_DEFAULT_SIZES);
+										  ALLOCSET_DEFAULT_SIZES);
 	load->key = _bt_mkscankey(index, NULL);
 	load->key->allequalimage = _bt_allequalimage(index, true);
 	load->merge = load->key->allequalimage && !unique &&

@@ -219,6 +219,7 @@ store_key(LaSort *sort, const Datum *values, const bool *isnull, Size tuple_size
 		  LaSortTuple **row, bool *has_null)
 {
 	Size		others = sizeof(LaSortTuple) + LA_TID_LENGTH + 8 + tuple_size;
+
 	/* most keys are not longer than their tuple */
 	Size		wanted = sizeof(LaSortTuple) + 3 * tuple_size;
 

@@ -165,7 +165,7 @@ set_key(LaSearchKey *key, Relation index, IndexTuple entry,
 /* Add the entry to a page that has room for it, and release the page. */
 static void
 add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
-	Size size)
+		  Size size)
 {
 	Page		page = BufferGetPage(buffer);
 	BTPageOpaque opaque = BTPageGetOpaque(page);
@@ -207,8 +207,8 @@ add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry
 /* Insert an entry if a location is found for it. */
 static bool
 insert_entry(Relation index, LaInsertLocation *location, const Datum *values,
-			  const bool *isnull, ItemPointer tid, IndexUniqueCheck unique,
-			  bool *result)
+			 const bool *isnull, ItemPointer tid, IndexUniqueCheck unique,
+			 bool *result)
 {
 	LaSearchKey *key = la_insertlocation_key(location);
 	IndexTuple	entry = index_form_tuple(RelationGetDescr(index),
@@ -254,7 +254,7 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		{
 			bool		result;
 			bool		done = insert_entry(index, state->location, values, isnull,
-											 tid, unique, &result);
+											tid, unique, &result);
 
 			count(state, done);
 			if (done)

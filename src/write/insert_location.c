@@ -110,7 +110,7 @@ la_insertlocation_create(Relation index, Relation heap)
 	bool		ok;
 
 	la_searchkey_init(&p->key, index, LA_SEARCH_ITERATE | LA_SEARCH_TRUNCATE |
-				LA_SEARCH_TYPED, CurrentMemoryContext);
+					  LA_SEARCH_TYPED, CurrentMemoryContext);
 	ok = p->key.heapkeyspace;
 	for (int i = 0; ok && i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		ok = la_searchkey_add_column(&p->key, InvalidOid, index->rd_indcollation[i]);
@@ -164,7 +164,7 @@ is_to_the_right(LaInsertLocation *p, Page page, LaBounds *bounds)
 	if (P_IGNORE(opaque))
 		return true;
 	result = la_searchkey_compare(&p->key, la_page_tuple(page, P_HIKEY), 0,
-							&bounds->high_equal);
+								  &bounds->high_equal);
 	bounds->exact = result == 0;
 	return result > 0;
 }
@@ -307,7 +307,7 @@ guess_last(LaInsertLocation *p, LaBounds *bounds)
 			bounds->low < bounds->high &&
 			(P_LEFTMOST(BTPageGetOpaque(page)) ||
 			 la_searchkey_compare(&p->key, la_page_tuple(page, bounds->low), 0,
-							&equal) > 0))
+								  &equal) > 0))
 			return buffer;
 		_bt_relbuf(index, buffer);
 	}
