@@ -12,22 +12,21 @@
  * Behaviours
  *	IDENTICAL	The index is the server's, byte for byte: order, posting lists, truncated keys,
  *				free space.
- *	DECLINE		The server builds what this cannot, and DEBUG1 says why: system catalogs (see
- *				build_hooks.c), exclusion constraints, and columns that have neither a
- *				normalized key nor few enough values for a dictionary (dictionary.c).  Empty
- *				tables are its, too.
+ *	DECLINE		The server builds what this cannot, and DEBUG1 says why: exclusion constraints,
+ *				and columns that have neither a normalized key nor few enough values for a
+ *				dictionary (dictionary.c).  Empty tables and system catalogs are its, too.
  *	RESTART		That there are too many values, or that keys are too long (sort.c), may be
  *				found in the middle of the scan.  Then the server builds the index from the
  *				start, and evaluates its expressions once more.  Where functions could reveal
- *				that (repeat.c), a build that may have to restart is declined before, and one
- *				with long keys goes on.  So are builds of unique indexes then: the server may
- *				find a duplicate, and end, before it has evaluated all rows.
+ *				that (repeat.c), a build that may have to restart is declined, and one with long
+ *				keys goes on.  So are unique indexes declined then: the server may find a
+ *				duplicate, and end, before it has evaluated all rows.
  *	DUPLICATES	Duplicates in a unique index are found when rows come out in order, and the
  *				server reports them: it is given the two rows to sort.  A concurrent build that
  *				fails leaves an invalid index, whose pages depend on when the server has found
- *				a duplicate.  So there they are looked for before the first page is written
- *				(rows in files are merged twice), and with any the server builds the index.
- *				Dead rows that must be indexed are no duplicates of anything.
+ *				the duplicate.  So there duplicates are looked for before the first page is
+ *				written, and if there are any, the server builds the index.  Dead rows that
+ *				must be indexed are no duplicates of anything.
  *	PROGRESS	Progress is reported, and memory and temporary files are limited, as in the
  *				server's build.
  *
@@ -201,14 +200,9 @@ lap(instr_time *since)
 static void
 report_scanned(double index_tuples)
 {
-	const int	parameters[] = {
-		PROGRESS_CREATEIDX_TUPLES_TOTAL,
-		PROGRESS_SCAN_BLOCKS_TOTAL,
-		PROGRESS_SCAN_BLOCKS_DONE
-	};
-	const int64 values[] = {(int64) index_tuples, 0, 0};
-
-	pgstat_progress_update_multi_param(3, parameters, values);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, (int64) index_tuples);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, 0);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, 0);
 }
 
 /* DEBUG1 says what becomes of each index. */

@@ -2,23 +2,22 @@
  * dictionary.c
  *	  An order-preserving dictionary of a column's values.
  *
- * For columns whose order no string of bytes reproduces: text in the collations of libc and
- * ICU, arrays, ranges.  If they have few different values, each value gets a number that is
- * compared in its place.  The column's comparison function is called once per new value and
- * step of a binary search, not once per row and step of a sort.
+ * For columns whose order no string of bytes reproduces: text in the collations of libc and ICU,
+ * arrays, ranges.  If they have few different values, each value gets a number that is compared in
+ * its place.  The column's comparison function is called once per new value and step of a binary
+ * search, not once per row and step of a sort.
  *
- * The set of values is not complete before the last row, and keys that have been written to
- * a file cannot be changed.  So a value gets its code when it first occurs, halfway between
- * the codes of its neighbours (order maintenance by labels: Dietz, "Maintaining Order in a
- * Linked List", 1982):
+ * The set of values is not complete before the last row, and keys that have been written to a file
+ * cannot be changed.  So a value gets its code when it first occurs, halfway between those of its
+ * neighbours (order maintenance by labels: Dietz, "Maintaining Order in a Linked List", 1982):
  *
  *		... 'Bath' 7.5 ............ 'Leeds' 8.5 ............ 'York' 9.5 ...
  *		             'Derby' 8.0
  *
- * A code has 32 bits before its point and 64 behind it.  A value below the first or above
- * the last one is a whole number away, so that values in order, as in a sorted table, do
- * not halve what is left each time.  Values in random order halve it as often as a random
- * search tree is deep: some 50 times for 300,000 of them.
+ * A code has 32 bits before its point and 64 behind it.  A value below the first or above the last
+ * one is a whole number away, so that values in order, as in a sorted table, do not halve what is
+ * left each time.  Values in random order halve it as often as a random search tree is deep: some
+ * 50 times for 300,000 of them.
  *
  *		bytes --- hash table ---> Value (bytes, code)
  *		                            ^
@@ -26,8 +25,8 @@
  *
  * Invariants
  *	- Codes compare as their values, and are never changed.
- *	- Values that are the same bytes are found by their bytes.  Values that differ, but
- *	  compare as equal, have one code.
+ *	- Values of the same bytes are found by these.  Values that differ, but compare as equal,
+ *	  have one code.
  *	- When there are too many values, or they take too much memory, or two neighbours have no
  *	  code between them, the dictionary has overflowed: it is of no use any more.
  *

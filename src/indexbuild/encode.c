@@ -121,16 +121,9 @@ fixed_length(LaEncoding encoding)
 			return 12;
 		case LA_ENCODE_UUID:
 			return 16;
-		case LA_ENCODE_NAME:
-		case LA_ENCODE_BYTES:
-		case LA_ENCODE_BLANK_PADDED:
-		case LA_ENCODE_BITS:
-		case LA_ENCODE_NUMERIC:
-		case LA_ENCODE_INET:
-		case LA_ENCODE_OIDVECTOR:
+		default:
 			return 0;
 	}
-	return 0;
 }
 
 static bool
@@ -234,7 +227,7 @@ encode_float4(const LaEncoder *e, float4 f, LaEncodeBuffer *o)
 		bits = 0;
 	else
 		memcpy(&bits, &f, 4);
-	la_encode_uint32(e, bits & 0x80000000 ? ~bits : bits | 0x80000000, o);
+	la_encode_uint(e, bits & 0x80000000 ? ~bits : bits | 0x80000000, 4, o);
 }
 
 static void
@@ -249,7 +242,7 @@ encode_float8(const LaEncoder *e, float8 f, LaEncodeBuffer *o)
 		bits = 0;
 	else
 		memcpy(&bits, &f, 8);
-	la_encode_uint64(e, bits & sign ? ~bits : bits | sign, o);
+	la_encode_uint(e, bits & sign ? ~bits : bits | sign, 8, o);
 }
 
 static void
@@ -494,7 +487,7 @@ la_encode_other(const LaEncoder *e, Datum value, LaEncodeBuffer *o)
 			/* a label added meanwhile, which does not compare by its OID */
 			if (DatumGetObjectId(value) % 2 != 0)
 				o->no_code = true;
-			la_encode_uint32(e, DatumGetObjectId(value), o);
+			la_encode_uint(e, DatumGetObjectId(value), 4, o);
 			break;
 		case LA_ENCODE_MACADDR:
 			la_encode_fixed(e, (const uint8 *) DatumGetPointer(value), 6, o);

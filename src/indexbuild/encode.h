@@ -82,50 +82,21 @@ la_encode_null(const LaEncoder *e, LaEncodeBuffer *o)
 	o->length += e->null_length;
 }
 
-/* Unsigned integers of 16, 32 and 64 bits. */
+/* An unsigned integer of n bytes. */
 static inline void
-la_encode_uint16(const LaEncoder *e, uint16 v, LaEncodeBuffer *o)
+la_encode_uint(const LaEncoder *e, uint64 v, int n, LaEncodeBuffer *o)
 {
-	uint16		big = pg_hton16(v ^ (uint16) e->flip);
+	int			unused = 64 - 8 * n;
+	uint64		code = pg_hton64((v ^ e->flip) << unused);
 
-	if (likely(v != (uint16) e->extreme && o->length + 2 <= o->space))
+	if (likely(v != e->extreme >> unused && o->length + n <= o->space))
 	{
-		memcpy(o->to + o->length, &big, 2);
-		o->length += 2;
+		memcpy(o->to + o->length, &code, n);
+		o->length += n;
 		return;
 	}
-	big = pg_hton16(v);
-	la_encode_fixed(e, (const uint8 *) &big, 2, o);
-}
-
-static inline void
-la_encode_uint32(const LaEncoder *e, uint32 v, LaEncodeBuffer *o)
-{
-	uint32		big = pg_hton32(v ^ (uint32) e->flip);
-
-	if (likely(v != (uint32) e->extreme && o->length + 4 <= o->space))
-	{
-		memcpy(o->to + o->length, &big, 4);
-		o->length += 4;
-		return;
-	}
-	big = pg_hton32(v);
-	la_encode_fixed(e, (const uint8 *) &big, 4, o);
-}
-
-static inline void
-la_encode_uint64(const LaEncoder *e, uint64 v, LaEncodeBuffer *o)
-{
-	uint64		big = pg_hton64(v ^ e->flip);
-
-	if (likely(v != e->extreme && o->length + 8 <= o->space))
-	{
-		memcpy(o->to + o->length, &big, 8);
-		o->length += 8;
-		return;
-	}
-	big = pg_hton64(v);
-	la_encode_fixed(e, (const uint8 *) &big, 8, o);
+	code = pg_hton64(v << unused);
+	la_encode_fixed(e, (const uint8 *) &code, n, o);
 }
 
 /* 16 bytes as they are. */

@@ -8,23 +8,22 @@
  *				   merged)	   level above -------------'
  *							   ...
  *
- * Each level has one open page.  Tuples are added at its end.  If it is full, its last tuple
- * moves to a new page, and what separates that from the tuple before it becomes the high key
- * of the old page:
+ * Each level has one open page.  Tuples are added at its end.  If it is full, its last tuple moves
+ * to a new page, and what separates that from the tuple before becomes the old page's high key:
  *
  *		 old page: [     | a | b | c ]	   full		 [ high key | a | b ]
- *					  ^ line pointer of			==>
- *						the high key
+ *					  ^ high key's			==>
+ *						line pointer
  *		 new page:								 [     | c | next ]
  *
  * Behaviours
  *	IDENTICAL	The file is byte for byte what btbuild() would have written for the same tuples,
- *				except LSNs and the checksums that depend on them.  That includes the bytes
- *				between line pointers and tuples.
+ *				including the bytes between line pointers and tuples, and except LSNs and the
+ *				checksums that depend on them.
  *	FULL		A page is full if the next tuple does not fit (on a leaf page, with room for a
  *				heap TID in the high key), or if it has at least two tuples, and free space
- *				below the fillfactor reserve.  A posting list that truncation would remove
- *				from the high key counts as free space for that.
+ *				below the fillfactor reserve.  A posting list that truncation would remove from
+ *				the high key counts as free space for that.
  *	POSTING		Equal tuples are merged into posting lists of at most a tenth of a page where
  *				the server does that: not in unique indexes, not where equal keys can differ,
  *				or do differ, in their bytes, and not with deduplicate_items = off.
@@ -32,14 +31,14 @@
  *				that is new.  The last page of a level has no high key: its line pointers are
  *				moved down.
  *
- * Separators are formed by _bt_truncate(), and a tuple that is too large is reported by
- * _bt_check_third_page().
+ * Separators are formed by _bt_truncate(), and _bt_check_third_page() reports tuples that are too
+ * large.
  *
  * Invariants
  *	- The caller vouches for the order of the tuples, and for which of them are equal; these
  *	  come in the order of their heap TIDs.  Tuples have no posting list and an aligned size.
- *	- No memory is allocated per tuple: only for levels and, until they are on the page, for
- *	  high keys.  All of it is in one context below the one that is current at the beginning.
+ *	- Memory is allocated for levels and, until they are on the page, for high keys, not for
+ *	  tuples; all of it in one context below the one that is current at the beginning.
  *	- An error leaves nothing behind but a new file, which is dropped with the transaction.
  *
  * src/indexbuild/load.c

@@ -2,28 +2,26 @@
  * merge.c
  *	  Merging sorted rows of files and of memory.
  *
- * A tournament tree of losers that compares rows by the lengths of shared prefixes (the
- * LCP loser tree of Bingmann, Eberle and Sanders, "Engineering Parallel String Sorting",
- * 2013; a form of offset-value coding).  Each source's current row knows how many bytes
- * of its key it shares with the row that was returned last.  Of two rows, the one that
- * shares more is the lesser one; only where both share the same number are bytes compared,
- * and only those behind.  So each byte is compared once.
+ * A tournament tree of losers that compares rows by the lengths of shared prefixes (the LCP loser
+ * tree of Bingmann, Eberle and Sanders, "Engineering Parallel String Sorting", 2013; a form of
+ * offset-value coding).  Each source's current row knows how many bytes of its key it shares with
+ * the row returned last.  Of two rows, the one that shares more is the lesser one; only if both
+ * share the same number are bytes compared, and only those behind.  So each byte is compared once.
  *
- *					   winner
- *						 |
- *				   [loser of 1]					nodes 1 .. nsources - 1
- *				   /		  \
- *			[loser of 2]   [loser of 3]
- *			 /		\		/		\
- *		 source 0 source 1 source 2 source 3	nodes nsources .. 2 * nsources - 1
+ *				   winner
+ *					 |
+ *			   [loser of 1]					nodes 1 .. nsources - 1
+ *			   /		  \
+ *		[loser of 2]   [loser of 3]
+ *		 /		\		/		\
+ *	 source 0 source 1 source 2 source 3	nodes nsources .. 2 * nsources - 1
  *
- * A row that is returned says how much it shares with the one before: front coding needs
- * that (run.c), and so does whoever asks whether keys are equal.
+ * A row that is returned says how much it shares with the one before.  That is what front coding
+ * needs (run.c), and it shows whether keys are equal.
  *
  * Invariants
- *	- `common` of each source's current row counts the bytes that its key shares with that
- *	  of the row returned last; of a loser at a node, with the winner that passed there
- *	  last, if that is more recent.
+ *	- `common` of each source's row counts the bytes that its key shares with that of the row
+ *	  returned last; of a loser, with the winner that passed its node last, if that is later.
  *	- No two rows are equal (sorttuple.h), so each comparison has an outcome.
  *
  * src/indexbuild/merge.c
@@ -84,6 +82,7 @@ void
 la_merge_add_memory(LaMerge *merge, LaSortMemory *memory)
 {
 	Assert(merge->nsources < merge->max_sources);
+	la_sortmemory_rewind(memory);
 	merge->sources[merge->nsources++].memory = memory;
 }
 

@@ -2,8 +2,8 @@
  * normalizedkey.c
  *	  Rows of an index as strings of bytes that memcmp orders as the index does.
  *
- * A normalized key (Graefe, "Implementing Sorting in Database Systems", 2006) is the codes of
- * the index's key columns, without INCLUDE columns, one behind the other:
+ * A normalized key (Graefe, "Implementing Sorting in Database Systems", 2006) consists of the codes
+ * of the index's key columns, without INCLUDE columns, one behind the other:
  *
  *		(a int4, b text desc, c text)	 a: 4 bytes | b, inverted ... FF | c ... 00
  *
@@ -11,27 +11,27 @@
  *	ORDER		memcmp of two keys over the length of the shorter one decides as nbtree's
  *				comparison of the rows does: by the comparison function of each column's
  *				operator class, and by DESC and NULLS FIRST of the index.
- *	NO PREFIX	No key is a proper prefix of another one.  So a TID can be appended that
- *				decides between equal rows.
- *	EQUALITY	Two keys are the same bytes if and only if all columns compare as equal,
- *				null being equal to null.  The rows need not be the same: 1.0 and 1.00.
+ *	NO PREFIX	No key is a proper prefix of another one.  So a TID can be appended that decides
+ *				between equal rows.
+ *	EQUALITY	Two keys are the same bytes if and only if all columns compare as equal, null
+ *				being equal to null.  The rows need not be the same: 1.0 and 1.00.
  *
  * Which columns have codes
- *	What decides is the function that nbtree calls, support function 1 of the operator
- *	class, and not the type.  It must be one of core's whose order is reproduced here, for
- *	the type that it was made for, and in an operator family of core, since sorting uses the
- *	family's other support functions, too.  Text and its kin must be compared by bytes: the
- *	collation is C, or the operator class ignores collations.  For other collations, neither
- *	strxfrm() of libc nor sort keys of ICU agree with comparison in all cases.
+ *	What decides is the function that nbtree calls, support function 1 of the operator class,
+ *	and not the type.  It must be one of core's whose order is reproduced here, for the type
+ *	that it was made for, and in an operator family of core, since sorting uses the family's
+ *	other support functions, too.  Text and its kin must be compared by bytes: the collation is
+ *	C, or the operator class ignores collations.  For other collations, neither strxfrm() of
+ *	libc nor sort keys of ICU agree with comparison in all cases.
  *	An enum must not have a label with an odd OID, since only the others compare by OID
  *	(enum_cmp()).  Such a label can be added later, and a concurrent build then see a row with
  *	it: that value has no code.
  *
  * Dictionaries
- *	Other columns can be coded by the order of the values that have occurred so far
- *	(dictionary.c), if there are few of them.  Other pairs of values are compared for that
- *	than for sorting them.  So the comparison must be one whose call has no effect but its
- *	result: a function of core's that cannot fail (is_trusted()).
+ *	Other columns can be coded by a dictionary of the values that have occurred so far
+ *	(dictionary.c), if there are few of them.  Other pairs of values are compared for that than
+ *	for sorting them.  So the comparison must have no effect but its result: it must be a
+ *	function of core's that cannot fail (is_trusted()).
  *
  * src/indexbuild/normalizedkey.c
  */
@@ -408,21 +408,20 @@ la_normkey_encode(LaNormalizedKey *key, const Datum *values, const bool *isnull,
 		switch (e->encoding)
 		{
 			case LA_ENCODE_INT16:
-				la_encode_uint16(e, (uint16) DatumGetInt16(value) ^ 0x8000, &o);
+				la_encode_uint(e, (uint16) DatumGetInt16(value) ^ 0x8000, 2, &o);
 				break;
 			case LA_ENCODE_INT32:
-				la_encode_uint32(e, (uint32) DatumGetInt32(value) ^ 0x80000000,
-								 &o);
+				la_encode_uint(e, (uint32) DatumGetInt32(value) ^ 0x80000000, 4, &o);
 				break;
 			case LA_ENCODE_INT64:
-				la_encode_uint64(e, (uint64) DatumGetInt64(value) ^
-								 UINT64CONST(0x8000000000000000), &o);
+				la_encode_uint(e, (uint64) DatumGetInt64(value) ^
+							   UINT64CONST(0x8000000000000000), 8, &o);
 				break;
 			case LA_ENCODE_UINT32:
-				la_encode_uint32(e, DatumGetUInt32(value), &o);
+				la_encode_uint(e, DatumGetUInt32(value), 4, &o);
 				break;
 			case LA_ENCODE_UINT64:
-				la_encode_uint64(e, (uint64) DatumGetInt64(value), &o);
+				la_encode_uint(e, (uint64) DatumGetInt64(value), 8, &o);
 				break;
 			case LA_ENCODE_UUID:
 				la_encode_uuid(e, DatumGetUUIDP(value)->data, &o);

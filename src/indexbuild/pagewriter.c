@@ -11,20 +11,19 @@
  * Behaviours
  *	BULK WRITE	From 17 on the server has this itself (storage/bulk_write.h): it logs pages in
  *				groups, fills gaps, and sees to it that the file is synced.
- *	ONE BY ONE	Before 17, each page is logged and written as it comes.  Blocks that it skips
- *				are written as zeros, without WAL, and overwritten later: upper pages and the
+ *	ONE BY ONE	Before 17, each page is logged and written as it comes.  Blocks that it skips are
+ *				written as zeros, without WAL, and overwritten later: upper pages and the
  *				metapage of a btree have lower numbers than pages that are finished before.
  *	SYNC		Before 17, a file that is logged is synced here: a checkpoint that begins
  *				during the build does not know of the file, and recovery from it would not
- *				replay the earlier pages.  A file that is not logged is synced or logged as a
- *				whole by the server at commit (wal_level = minimal), or is reset by recovery
- *				(unlogged).  Like nbtsort.c before 17, nothing here makes a clean shutdown
- *				sync an unlogged index.
+ *				replay the earlier pages.  A file that is not logged is synced or logged by the
+ *				server at commit (wal_level = minimal), or reset by recovery (unlogged).  Like
+ *				nbtsort.c before 17, this does not make a clean shutdown sync an unlogged index.
  *
  * Invariants
- *	- The index's file is new and empty at the beginning, and nobody else sees it.  So an
- *	  error leaves nothing to undo: the file is dropped with the transaction.
- *	- Memory is in the memory context of the beginning.
+ *	- The index's file is new and empty, and nobody else sees it.  So an error leaves nothing
+ *	  to undo: the file is dropped with the transaction.
+ *	- Memory is in the memory context of la_pagewriter_begin().
  *
  * src/indexbuild/pagewriter.c
  */

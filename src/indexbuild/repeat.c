@@ -2,15 +2,14 @@
  * repeat.c
  *	  May the expressions of an index be evaluated twice for a row?
  *
- * When a build is abandoned in the middle of the table's scan, the server builds the index
- * from the start, and evaluates its expressions and its predicate again.  They are immutable,
- * but a function of a user can do anything all the same: print a notice, write, or fail the
- * second time.
+ * When a build fails in the middle of the table's scan, the server builds the index from the
+ * start, and evaluates its expressions and its predicate again.  They are immutable, but a function
+ * of a user can do anything all the same: print a notice, write, or fail the second time.
  *
- * So this is an allow-list of what does nothing but return a value, or raise an error, which
- * ends either build: expressions of core's immutable functions in C, on values of core's
- * types or of enums.  (Functions on arrays, rows or domains may call functions of their
- * parts.)  Functions of text search and XML are not on it: they raise notices.
+ * So this is an allow-list of what does nothing but return a value, or raise an error, which ends
+ * either build: expressions of core's immutable functions in C, on values of core's types or of
+ * enums.  (Functions on arrays, rows or domains may call functions of their parts.)  Functions of
+ * text search and XML are not on it: they raise notices.
  *
  * src/indexbuild/repeat.c
  */

@@ -2,18 +2,18 @@
  * run.c
  *	  Runs: sorted rows in temporary files.
  *
- * Neighbours in a run share long prefixes, so each key is written without what it shares
- * with the key before it (front coding):
+ * Neighbours in a run share long prefixes, so each key is written without what it shares with the
+ * key before it (front coding):
  *
  *		length of the shared prefix | of the rest | flags | index tuple | rest of the key
  *
- * Lengths are written in groups of seven bits, the least significant first; the eighth bit
- * says that more follow.
+ * Lengths are written in groups of seven bits, the least significant first; the eighth bit says
+ * that more follow.
  *
  * Invariants
  *	- Files are the caller's, who opens, closes and deletes them.
- *	- A writer or reader takes one buffer of the caller's size, and a reader the longest
- *	  row of its file as well.  Both belong to the memory context of their creation.
+ *	- A writer or reader takes one buffer of the caller's size, and a reader the longest row of
+ *	  its file as well, in the memory context of its creation.
  *	- A file that ends within a row is an error.
  *
  * src/indexbuild/run.c

@@ -2,18 +2,16 @@
  * runset.c
  *	  The runs of a sort, which are merged when there are many.
  *
- * Rows that memory had no space for become a run of level 0.  When as many runs of one level
- * exist as memory has buffers for (merge_order()), they are merged into one of the next level:
+ * Rows that memory has no space for become a run of level 0.  When merge_order() runs of a level
+ * exist, which is as many as memory has buffers for, they are merged into one of the next level.
  *
- *		level	  2		  1		1	  0		0		(newest run last)
- *
- * The runs of a parallel build's workers are in files that the processes share.  A worker
- * exports its runs, with a file that lists their numbers, and the leader imports them.  The
- * name of a file is la.PARTICIPANT.NUMBER, and the number of the list is -1.
+ * The runs of a parallel build's workers are in files that its processes share.  A worker exports
+ * its runs, with a file that lists their numbers, and the leader imports them.  Files are named
+ * la.PARTICIPANT.NUMBER.
  *
  * Invariants
- *	- A merge takes about a quarter of the sort's memory for buffers and for one row of each
- *	  run, or what MIN_MERGE_ORDER runs need, if that is more.
+ *	- A merge takes about a quarter of the sort's memory, for buffers and for one row of each
+ *	  run; or what MIN_MERGE_ORDER runs need, if that is more.
  *	- Runs that were merged into another one are deleted, and all of them when the sort ends.
  *
  * src/indexbuild/runset.c
@@ -215,7 +213,6 @@ la_runset_add(LaRunSet *set, LaSortMemory *memory, Size longest)
 	LaMerge    *merge = la_merge_create(1, 0);
 
 	/* a merge of one source: it says what neighbours share */
-	la_sortmemory_rewind(memory);
 	la_merge_add_memory(merge, memory);
 	write_merge(merge, file, merge_buffer(set, MIN_MERGE_ORDER));
 	append_run(set, file, 0, set->participant, number);
@@ -235,15 +232,12 @@ la_runset_reduce(LaRunSet *set, Size longest)
 		merge_newest(set, Min(order, set->nruns - order + 1));
 }
 
-/* A merge of all runs and of the rows in memory; NULL if there are no runs. */
+/* A merge of all runs, which may be none, and of the rows in memory. */
 LaMerge *
 la_runset_merge(LaRunSet *set, LaSortMemory *memory)
 {
-	LaMerge    *merge;
+	LaMerge    *merge = la_merge_create(set->nruns + 1, merge_buffer(set, set->nruns));
 
-	if (set->nruns == 0)
-		return NULL;
-	merge = la_merge_create(set->nruns + 1, merge_buffer(set, set->nruns));
 	for (int i = 0; i < set->nruns; i++)
 		add_file(merge, &set->runs[i]);
 	la_merge_add_memory(merge, memory);

@@ -2,36 +2,34 @@
  * sort.c
  *	  Sorting the rows of an index that is being built.
  *
- * The server sorts index tuples by comparison functions, with an abbreviated key that
- * covers the first column only: of rows that are equal in it, nearly every comparison takes
- * both tuples apart.  Here each row has a normalized key (normalizedkey.c), and the sort
- * looks at each of its bytes about once.
+ * The server sorts index tuples by comparison functions.  Its abbreviated keys cover the first
+ * column only: if that is equal, the comparison takes both tuples apart.  Here each row has a
+ * normalized key (normalizedkey.c), and the sort looks at each of its bytes about once.
  *
- *		la_sort_put() --> memory (sortmemory.c) --- full ---> runs in files (runset.c)
+ *		la_sort_put() --> memory (sortmemory.c) --- full --> runs in files (runset.c)
  *							 |								|
  *							 '------------------+-----------'
  *												v
- *						 la_sort_next() <-- merge (merge.c), or memory alone
+ *						 la_sort_next() <-- merge (merge.c)
  *
  * Behaviours
- *	SPILL		When the memory that the caller allows is used up, its rows are sorted and
- *				written as a run, and others take their place.  The last rows are merged
- *				from memory and not written.
- *	SHARE		Several processes sort: each worker exports all of its rows as runs, and the
- *				leader imports them.
+ *	SPILL		When memory is used up, its rows are sorted and written as a run, and others
+ *				take their place.  The last rows are merged from memory and not written.
+ *	SHARE		Of several processes, the workers export all their rows as runs, and the leader
+ *				imports them.
  *	IN PLACE	An index tuple is formed where the row is stored, by the functions that
- *				index_form_tuple() calls.  Only a tuple with a value that has to be
- *				compressed or fetched is formed elsewhere, and copied.
- *	LONG KEYS	The server compresses long values before it sorts them, and compares the
- *				first bytes of most.  Where normalized keys are several times as long as the
- *				tuples, or a row takes much of the memory, no more rows are taken if the
- *				caller can do without the sort: 10,000 texts of 100 kB that differ in their
- *				first bytes took six times as long as in the server (64 MB).
+ *				index_form_tuple() calls.  Only a tuple with a value that has to be compressed
+ *				or fetched is formed elsewhere, and copied.
+ *	LONG KEYS	The server compresses long values before it sorts them, and mostly compares
+ *				their first bytes only.  Where normalized keys are several times as long as the
+ *				tuples, or a row takes much of the memory, the sort fails, if the caller can do
+ *				without it: 10,000 texts of 100 kB that differ in their first bytes took six
+ *				times as long as in the server (64 MB).
  *
  * Invariants
  *	- Rows come out in the order of their keys, each as it was put.
- *	- Memory is that of sortmemory.c and, while runs are merged, of runset.c, and a page for
- *	  each open file.
+ *	- Memory is that of sortmemory.c, of runset.c while runs are merged, and a page for each
+ *	  open file.
  *
  * src/indexbuild/sort.c
  */
@@ -76,9 +74,7 @@ struct LaSort
 	Size		key_bytes;
 	Size		tuple_bytes;
 
-	/* rows on their way out */
-	LaMerge    *merge;			/* NULL: all are in memory */
-	LaSortTuple *before;		/* in memory: the row returned last */
+	LaMerge    *merge;			/* of sorted rows; NULL before that */
 };
 
 /* An index tuple that is to be stored. */
@@ -352,8 +348,6 @@ la_sort_rewind(LaSort *sort)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	la_sortmemory_rewind(sort->memory);
-	sort->before = NULL;
 	if (sort->merge != NULL)
 		la_merge_free(sort->merge);
 	sort->merge = la_runset_merge(sort->runs, sort->memory);
@@ -364,34 +358,14 @@ la_sort_rewind(LaSort *sort)
 bool
 la_sort_next(LaSort *sort, LaSortedRow *row)
 {
-	LaSortTuple *before = sort->before;
-	uint32		flags;
+	const LaRunTuple *merged = la_merge_next(sort->merge);
 
-	if (sort->merge != NULL)
-	{
-		const LaRunTuple *merged = la_merge_next(sort->merge);
-
-		if (merged == NULL)
-			return false;
-		row->tuple = merged->tuple;
-		row->equal = merged->common >= merged->key_length - LA_TID_LENGTH;
-		flags = merged->flags;
-	}
-	else
-	{
-		LaSortTuple *t = la_sortmemory_next(sort->memory);
-
-		if (t == NULL)
-			return false;
-		row->tuple = la_sorttuple_index_tuple(t);
-		row->equal = before != NULL && before->key_length == t->key_length &&
-			memcmp(la_sorttuple_key(before), la_sorttuple_key(t),
-				   t->key_length - LA_TID_LENGTH) == 0;
-		flags = t->flags;
-		sort->before = t;
-	}
-	row->dead = (flags & LA_SORTTUPLE_DEAD) != 0;
-	row->has_null = (flags & LA_SORTTUPLE_NULL) != 0;
+	if (merged == NULL)
+		return false;
+	row->tuple = merged->tuple;
+	row->equal = merged->common >= merged->key_length - LA_TID_LENGTH;
+	row->dead = (merged->flags & LA_SORTTUPLE_DEAD) != 0;
+	row->has_null = (merged->flags & LA_SORTTUPLE_NULL) != 0;
 	return true;
 }
 

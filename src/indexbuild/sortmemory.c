@@ -30,6 +30,12 @@
 #define MAX_CHUNK	((Size) 4 * 1024 * 1024)
 #define MIN_ENTRIES 512
 
+typedef struct Chunk
+{
+	char	   *start;
+	Size		size;
+} Chunk;
+
 struct LaSortMemory
 {
 	MemoryContext context;
@@ -40,9 +46,8 @@ struct LaSortMemory
 	int			nchunks;
 	int			max_chunks;
 	int			chunk;			/* the one that is being filled, or -1 */
-	char	  **chunks;
-	Size	   *chunk_sizes;
-	char	   *next;			/* free space in it */
+	Chunk	   *chunks;
+	char	   *next;			/* free space in that one */
 	char	   *end;
 
 	Size		nentries;
@@ -62,8 +67,7 @@ la_sortmemory_create(Size limit)
 	m->chunk_size = Max(MIN_CHUNK, Min(MAX_CHUNK, limit / 16));
 	m->chunk = -1;
 	m->max_chunks = 16;
-	m->chunks = palloc(m->max_chunks * sizeof(char *));
-	m->chunk_sizes = palloc(m->max_chunks * sizeof(Size));
+	m->chunks = palloc(m->max_chunks * sizeof(Chunk));
 	m->max_entries = MIN_ENTRIES;
 	m->entries = palloc(m->max_entries * sizeof(LaSortEntry));
 	m->used = m->max_entries * sizeof(LaSortEntry);
@@ -86,8 +90,8 @@ static void
 use_chunk(LaSortMemory *m, int chunk)
 {
 	m->chunk = chunk;
-	m->next = m->chunks[chunk];
-	m->end = m->next + m->chunk_sizes[chunk];
+	m->next = m->chunks[chunk].start;
+	m->end = m->next + m->chunks[chunk].size;
 }
 
 static void
@@ -95,8 +99,8 @@ free_chunks(LaSortMemory *m)
 {
 	for (int i = 0; i < m->nchunks; i++)
 	{
-		m->used -= m->chunk_sizes[i];
-		pfree(m->chunks[i]);
+		m->used -= m->chunks[i].size;
+		pfree(m->chunks[i].start);
 	}
 	m->nchunks = 0;
 }
@@ -107,11 +111,10 @@ add_chunk(LaSortMemory *m, Size size)
 	if (m->nchunks == m->max_chunks)
 	{
 		m->max_chunks *= 2;
-		m->chunks = repalloc(m->chunks, m->max_chunks * sizeof(char *));
-		m->chunk_sizes = repalloc(m->chunk_sizes, m->max_chunks * sizeof(Size));
+		m->chunks = repalloc(m->chunks, m->max_chunks * sizeof(Chunk));
 	}
-	m->chunk_sizes[m->nchunks] = size;
-	m->chunks[m->nchunks] = MemoryContextAllocHuge(m->context, size);
+	m->chunks[m->nchunks].size = size;
+	m->chunks[m->nchunks].start = MemoryContextAllocHuge(m->context, size);
 	m->used += size;
 	use_chunk(m, m->nchunks++);
 }

@@ -3,19 +3,16 @@
  *	  The table's scan of an index build, with parallel workers or without.
  *
  * Without workers, the rows of table_index_build_scan() go to one sort that has all of
- * maintenance_work_mem.
+ * maintenance_work_mem.  With workers, leader and workers share one scan of the table.  Each sorts
+ * what it reads in its share of maintenance_work_mem, and each worker leaves its rows in files
+ * that are shared.  When the last worker is done, the leader merges them with its own rows, and
+ * loads the index alone:
  *
- * With workers, the leader and its workers share one scan of the table.  Each sorts what it
- * reads in its share of maintenance_work_mem, and each worker leaves its rows in files that
- * are shared.  When the last worker is done, the leader merges their runs with its own rows,
- * of which the last are still in memory, and loads the index alone.
+ *		worker 0	scan, sort --- runs la.0.*			---+
+ *		worker 1	scan, sort --- la.1.*				---+-- merge, load
+ *		leader		scan, sort --- la.2.*, and memory	---+
  *
- *		worker 0	scan, sort --- runs of files la.0.* ---+
- *		worker 1	scan, sort --- la.1.*			   ---+-- merge, load
- *		leader		scan, sort --- memory, or la.2.*   ---+
- *
- * The server passes the whole index through files, and through a merge by comparison
- * functions; here the merge compares as many bytes as rows differ in (merge.c).
+ * The server passes the whole index through files, and through a merge by comparison functions.
  *
  * Behaviours
  *	WORKERS		As many as the server would ask for; fewer, or none, if no more can be had.

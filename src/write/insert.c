@@ -2,10 +2,9 @@
  * insert.c
  *	  Inserting into stock btree indexes.
  *
- * Most new entries go to a leaf page that has room for them, and all that is to be done is to
- * find their location and to add them there.  That is done here, by a search that costs less
- * than nbtree's (insert_location.c).  Everything else is left to btinsert(), with nothing
- * changed before:
+ * Most new entries go to a leaf page that has room for them, and all that is to be done is to find
+ * their location and to add them there.  That is done here, by a search that costs less than
+ * nbtree's (insert_location.c).  All else is left to btinsert(), with nothing changed before:
  *
  *		aminsert --> la_btinsert() --> location found, page has room --> entry added
  *		                 |                                |
@@ -13,17 +12,15 @@
  *		                                  \                     /
  *		                                   '---> btinsert() <--'
  *
- * "Anything else" is: a full page (which has to be split, or cleaned up), an equal key in a
- * unique index, a posting list that the new heap TID splits, an incomplete split on the way, an
- * entry larger than a quarter of a page, an empty index, one whose version is older than heap
- * TIDs as part of the order, and checks without insertion.
+ * "Anything else" is: a full page (which has to be split, or cleaned up), an equal key in a unique
+ * index, a posting list that the new heap TID splits, an incomplete split on the way, an entry
+ * larger than a quarter of a page, an empty index, one whose version is older than heap TIDs as
+ * part of the order, and checks without insertion.
  *
- * insert_hooks.c says how it gets here.  The settings are looked at for each row.
- *
- * What is kept from row to row (the search key with its functions, counters) is in the
- * IndexInfo's ii_AmCache, which nbtree does not use and which lives for one statement.  The
- * first rows of a statement go to btinsert(), so that short statements do not pay for it.  So
- * do the next rows when locations are too often not found.
+ * What is kept from row to row (the search key with its functions, counters) is in the IndexInfo's
+ * ii_AmCache, which nbtree does not use and which lives for one statement.  The first rows of a
+ * statement go to btinsert(), so that short statements do not pay for it.  So do the next rows when
+ * locations are too often not found.  The settings are looked at for each row.
  *
  * Invariants
  *	- WAL, page changes, predicate locks, and the remembered rightmost leaf are those of

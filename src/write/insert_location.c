@@ -9,19 +9,18 @@
  *		        |                                   |
  *		        '--- no: from the root, as nbtree --'
  *
- * The key has all columns of the index.  With a heap TID, which then is one more column, there
- * is one location where the entry can be.  Without it, the search leads to the first leaf page
- * where an equal entry could be.  While that page is locked nobody can insert an equal entry,
- * since everybody who wants to has to lock it, too; and if there is none, it is the location
- * of the new entry.
+ * The key has all columns of the index.  With a heap TID, which then is one more column, there is
+ * one location where the entry can be.  Without it, the search leads to the first leaf page where
+ * an equal entry could be.  While that page is locked nobody can insert one, since everybody who
+ * wants to has to lock it, too; and if there is none, it is the location of the new entry.
  *
- * Which leaf to try can be guessed, since a leaf shows by itself whether it is the right one:
- * a live leaf has all entries that are greater than what is to its left, and not greater than
- * its high key.  So a key belongs to it that is greater than its first entry (or any key, if
- * the leaf is the leftmost one), and not greater than its high key.  The binary search decides
- * the former without one more comparison: the position found is not the first one.  If it is,
- * the search begins again at the root.  (nbtree does so on the rightmost leaf, for its fast
- * path.)  Guesses are made by
+ * Which leaf to try can be guessed, since a leaf shows by itself whether it is the right one: a
+ * live leaf has all entries that are greater than what is to its left, and not greater than its
+ * high key.  So a key belongs to it that is not greater than its high key, and greater than its
+ * first entry (or anything, if the leaf is the leftmost one).  The binary search decides the latter
+ * without one more comparison: the position found is not the first one.  If it is, the search
+ * begins again at the root.  (nbtree does so on the rightmost leaf, for its fast path.)  Guesses
+ * are made by
  *	COPIES		Inner pages are copied, and the copies searched instead.  An outdated copy leads
  *				to a leaf that has split since, from where right links lead to the right one;
  *				or to whatever the page is used for now, to which the key does not belong.  In
@@ -34,11 +33,11 @@
  *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.
  *
  * Invariants
- *	- Pages that are not copies are locked: inner ones shared, leaves exclusively, and never
- *	  two at a time.
- *	- If there is something to do that nbtree's insertion takes care of (an incomplete split),
- *	  or the page is full, or an entry equals the key, there is no location, and nothing is
- *	  left locked, pinned or changed.
+ *	- Pages that are not copies are locked: inner ones shared, leaves exclusively, and never two
+ *	  at a time.
+ *	- There is no location if there is something that nbtree's insertion takes care of (an
+ *	  incomplete split), or the page is full, or an entry equals the key.  Then nothing is left
+ *	  locked, pinned or changed.
  *	- Comparison raises no error that a comparison by nbtree for the same key would not raise.
  *
  * src/write/insert_location.c
