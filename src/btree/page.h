@@ -84,32 +84,19 @@ la_page_search(LaSearchKey *key, Page page, LaBounds *b)
 static inline void
 la_page_narrow_near(LaSearchKey *key, Page page, LaBounds *b, OffsetNumber position)
 {
-	OffsetNumber step = 1;
+	bool		down;
 
 	if (position < b->low || position >= b->high)
 		return;
 	la_page_narrow(key, page, b, position);
-	if (b->high == position)
+	down = b->high == position;
+	for (OffsetNumber step = 1; b->low + step < b->high; step *= 2)
 	{
-		for (; b->low + step < b->high; step *= 2)
-		{
-			OffsetNumber probe = b->high - step;
+		OffsetNumber probe = down ? b->high - step : b->low + step;
 
-			la_page_narrow(key, page, b, probe);
-			if (b->high != probe)
-				return;
-		}
-	}
-	else
-	{
-		for (; b->low + step < b->high; step *= 2)
-		{
-			OffsetNumber probe = b->low + step;
-
-			la_page_narrow(key, page, b, probe);
-			if (b->high == probe)
-				return;
-		}
+		la_page_narrow(key, page, b, probe);
+		if ((b->high == probe) != down)
+			return;
 	}
 }
 

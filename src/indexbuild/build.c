@@ -236,10 +236,7 @@ end(LaSort *sort, LaTableScan *scan)
 	la_tablescan_end(scan);
 }
 
-/*
- * Scan the table.  With dictionaries, or a value without a code, it may turn out that the
- * server has to build the index.
- */
+/* Scan the table, after which it may turn out that the server has to build the index. */
 static LaSort *
 scan_table(Relation index, LaTableScan *scan, bool has_dictionary,
 		   LaTableScanResult *result)
@@ -312,17 +309,6 @@ build(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
 	return result;
 }
 
-static double
-estimate_rows(Relation heap)
-{
-	BlockNumber pages;
-	double		rows;
-	double		visible;
-
-	table_relation_estimate_size(heap, NULL, &pages, &rows, &visible);
-	return rows;
-}
-
 /* The normalized key, or NULL if the build is declined. */
 static LaNormalizedKey *
 choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
@@ -330,6 +316,8 @@ choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
 	const char *why;
 	LaNormalizedKey *key = la_normkey_create(index, NULL, &why);
 	LaDictionaryLimits limits;
+	BlockNumber pages;
+	double		visible;
 
 	if (key != NULL &&
 		(may_restart || (!info->ii_Unique && !la_normkey_may_fail(key))))
@@ -352,7 +340,7 @@ choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
 		decline(index, LA_LEFT_MANY_VALUES, why);
 		return NULL;
 	}
-	limits.rows = estimate_rows(heap);
+	table_relation_estimate_size(heap, NULL, &pages, &limits.rows, &visible);
 	key = la_normkey_create(index, &limits, &why);
 	if (key == NULL)
 		decline(index, LA_LEFT_COMPARISON, why);

@@ -149,11 +149,10 @@ la_dictionary_create(Relation index, int column, Size memory, double rows)
 }
 
 /*
- * After a sample of rows: does the column seem to have few enough values?  In a sample of n
- * rows, D equally frequent values have about D * (1 - exp(-n / D)) different ones, which
- * grows with D; so there are more values than the limit if there are more in the sample than
- * the limit would have.  Where some values are more frequent, the sample has fewer.  One value
- * more is no evidence.
+ * After a sample of rows: does the column seem to have few enough values?  n rows of D values
+ * that are equally frequent have about D * (1 - exp(-n / D)) of them, which grows with D.  So
+ * the limit is exceeded if the sample has more values than that for D = limit; it has fewer
+ * where some values are more frequent.  One value more is no evidence.
  */
 bool
 la_dictionary_is_worthwhile(const LaDictionary *d)

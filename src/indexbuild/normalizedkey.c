@@ -70,6 +70,7 @@ struct LaNormalizedKey
 {
 	int			ncolumns;
 	bool		has_dictionary; /* for one of them at least */
+	bool		may_fail;		/* a row may have no key */
 	Column		columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -303,7 +304,7 @@ la_normkey_create(Relation index, const LaDictionaryLimits *limits, const char *
 		if (reason != NULL && limits != NULL && may_have_dictionary(index, i))
 		{
 			init_dictionary(&key->columns[i], index, i, limits);
-			key->has_dictionary = true;
+			key->has_dictionary = key->may_fail = true;
 		}
 		else if (reason != NULL)
 		{
@@ -313,6 +314,8 @@ la_normkey_create(Relation index, const LaDictionaryLimits *limits, const char *
 			pfree(key);
 			return NULL;
 		}
+		else if (key->columns[i].encoder.encoding == LA_ENCODE_ENUM)
+			key->may_fail = true;
 	}
 	*why = NULL;
 	return key;
@@ -324,18 +327,10 @@ la_normkey_has_dictionary(const LaNormalizedKey *key)
 	return key->has_dictionary;
 }
 
-/* Can there be a row without a key? */
 bool
 la_normkey_may_fail(const LaNormalizedKey *key)
 {
-	for (int i = 0; i < key->ncolumns; i++)
-	{
-		LaEncoding	encoding = key->columns[i].encoder.encoding;
-
-		if (encoding == LA_ENCODE_DICTIONARY || encoding == LA_ENCODE_ENUM)
-			return true;
-	}
-	return false;
+	return key->may_fail;
 }
 
 /* After a sample of rows: do columns with a dictionary have few enough values? */

@@ -15,12 +15,12 @@
 
 typedef struct LaSort LaSort;
 
-/* Can the rows be sorted?  Of several processes, the greatest outcome counts. */
+/* What came of putting the rows.  The greatest outcome of several processes counts. */
 typedef enum LaSortOutcome
 {
 	LA_SORT_COMPLETE,
-	LA_SORT_NO_KEY,				/* not a row without a normalized key, */
-	LA_SORT_LONG_KEYS			/* nor keys that are too long */
+	LA_SORT_NO_KEY,				/* a row has no normalized key */
+	LA_SORT_LONG_KEYS			/* keys are too long */
 } LaSortOutcome;
 
 /* A row that is returned in order. */
