@@ -1,68 +1,60 @@
 /*
  * descent.c
- *	  Finding the leaf page and the entries of one key in a stock btree index.
+ *	  Finding the leaf page and the entries of a key in a stock btree index.
  *
- *		root            |  low  ...  separator  ...  high |   compare; remember
+ *		root            |  low  ...  separator  ...  high |   compare, and remember
  *		  |                                               |   how many leading
  *		inner pages     |  ...                            |   columns are equal
  *		  |
- *		leaf   --> its number (to start its read)            la_descent_find_leaf
- *		leaf, read --> position of the first entry >= key    la_descent_search_leaf
- *		position --> row addresses of the entries = key      la_descent_matches
+ *		leaf   --> its block number, to start its read       la_descent_find_leaf()
+ *		leaf, read --> position of the first entry >= key    la_descent_search_leaf()
+ *		position --> TIDs of the entries that equal the key  la_descent_matches()
  *
- * The key consists of values, never null, for the index's first columns, and
- * means: all entries that equal them.  The search goes to the first of them, so
- * a pivot that equals the key in all columns that it has is smaller than the
- * key, if the key has values for all of these and the row address was truncated
- * away; otherwise the search goes left of it.  (nbtree's README, "Notes about
- * suffix truncation".)
+ * The key has values, none of them null, for the first columns of the index.  The search goes
+ * to the first entry that equals all of them.  So a pivot tuple that equals the key in all
+ * columns that it has is less than the key if the key has values for all of these and the
+ * heap TID was truncated away; otherwise the search goes left of it.  (nbtree's README,
+ * "Notes about suffix truncation".)
  *
- * Ideas, from "Iterating on IndexTuple attributes and nbtree page-level dynamic
- * prefix truncation" (van de Meent, pgsql-hackers, 2021), each an option, so
- * that it can be measured and left out:
- *	ITERATE		The attributes of a tuple are found in one pass; where the columns
- *				before one have a fixed width and are not null, without a pass.
- *				Without it, each is looked for from the first.
- *	TRUNCATE	(search.h)  A binary search knows how many leading columns of the key equal
- *				its lower bound and how many its upper one.  Everything between
- *				them has the smaller of both in common with the key, since tuples
- *				are sorted, and comparison begins behind it.
- *	CARRY		The high key of a page most often is, byte by byte, the separator to
- *				the right of its downlink, with which the key was compared on the
- *				parent page: then it need not be again, and the number of columns that
- *				are equal is that bound's.  The lower bound cannot be carried: the
- *				entries of a page deleted to the left of the child belong to it and
- *				are smaller than the parent's separator.  Pays only where comparing
- *				costs more than copying the separator: not for integers.  Not to
- *				leaves: most often another key is searched for in between.
- *	TYPED		Integers, OIDs, dates, times and timestamps, UUIDs, bytea and text of
- *				collation C are compared here.  All other types, cross-type
- *				comparisons that are not of integers, and compressed values by the
- *				operator class's own function.
- *	SAME_LEAF	Keys often come in the order of the index.  The separators around
- *				the last downlink taken are kept, and a key between them needs no
- *				inner page.  A leaf is never the wrong one for that: its keys can
- *				only move to the right, and are followed there (below), and the leaf
- *				is forgotten; no page is recycled while the snapshot is held under
- *				which it was linked.
- *				After SAME_LEAF_MISSES misses in a row it is tried every
- *				SAME_LEAF_PAUSE keys only.  On the same leaf, the search begins at
- *				the position of the last one and goes from there in doubling steps, as
- *				long as positions are near each other.
+ * Techniques, from "Iterating on IndexTuple attributes and nbtree page-level dynamic prefix
+ * truncation" (van de Meent, pgsql-hackers, 2021); each is an option, so that it can be
+ * measured and left out
+ *	ITERATE		(searchkey.c)  The attributes of a tuple are found in one pass, or without one
+ *				where all columns before have a fixed width and are not null.  Without this,
+ *				each attribute is looked for from the first one on.
+ *	TRUNCATE	(page.h)  Columns that both bounds of a binary search share with the key are
+ *				not compared.
+ *	TYPED		(searchkey.c)  Integers, OIDs, dates, times and timestamps, UUIDs, bytea and
+ *				text of collation C are compared without fmgr.  All other types, cross-type
+ *				comparisons except those of integers, and compressed values are compared by the
+ *				operator class's function.
+ *	CARRY		The high key of a page is in most cases, byte for byte, the separator to the
+ *				right of its downlink on the parent page.  The key was compared with that, and
+ *				need not be again.  The lower bound cannot be carried over: entries of a page
+ *				that was deleted to the left of the child belong to the child, and are less
+ *				than the parent's separator.  This pays off only where comparing costs more
+ *				than copying the separator, hence not for integers; and not for leaf pages,
+ *				since in most cases another key is searched for in between.
+ *	SAME_LEAF	Keys often come in the order of the index.  The separators around the last
+ *				downlink followed are kept, and a key between them needs no inner page.  The
+ *				leaf cannot be the wrong one: its keys move only to the right, where they are
+ *				followed, and then the leaf is forgotten; and no page is recycled while the
+ *				snapshot is held under which it was linked.  After SAME_LEAF_MISSES misses in a
+ *				row this is tried every SAME_LEAF_PAUSE keys only.  On the same leaf, the search
+ *				begins at the last position and proceeds from it in doubling steps, as long as
+ *				successive positions are near each other.
  *
- * Tried and left out: fetching the middles of both halves into the CPU's cache while a
- * tuple is compared.  The CPU guesses and fetches one of them anyway (0-2% slower).
+ * Prefetching the middles of both halves into the CPU's cache while a tuple is compared was
+ * tried: 0-2% slower, since the CPU speculates and fetches one of them itself.
  *
  * Invariants
- *	- Pages are locked (shared), and a page that is being deleted, or whose high key is
- *	  smaller than the key, sends us to its right.  Inner pages are checked by nbtree.  A
- *	  leaf that is not a btree page is lost here, and an error only when stock gets
- *	  there.
- *	- Nothing is pinned or locked between calls, but the leaf: its caller pins it for
+ *	- Pages are share-locked.  A page that is being deleted, or whose high key is less than the
+ *	  key, leads to its right sibling.  Inner pages are checked by nbtree.  A leaf that is not
+ *	  a btree page is ignored here, and is an error only where the server reads it.
+ *	- Nothing is pinned or locked between calls except the leaf: the caller pins it for
  *	  la_descent_search_leaf(), which leaves it locked for la_descent_matches().
- *	- No predicate locks are taken: not for SERIALIZABLE transactions.
- *	- Comparison never raises an error that a comparison by nbtree for the same
- *	  key would not raise.
+ *	- No predicate locks are taken: this is not for SERIALIZABLE transactions.
+ *	- Comparison raises no error that a comparison by nbtree for the same key would not raise.
  *
  * src/btree/descent.c
  */
@@ -74,46 +66,45 @@
 
 #include "base/compat.h"
 #include "btree/descent.h"
+#include "btree/page.h"
 #include "btree/searchkey.h"
-#include "btree/search.h"
 #include "window/issue.h"
 
 #define SAME_LEAF_MISSES	16
 #define SAME_LEAF_PAUSE		256
 #define NEAR_POSITIONS		16
 #define SEPARATOR_BYTES		256 /* longer ones are not kept */
-#define MAX_MOVES			16	/* to the right, on the level of leaves */
+#define MAX_MOVES			16	/* to the right, on the leaf level */
 
 typedef struct Separator
 {
 	bool		known;
-	bool		infinite;		/* there is none: everything is beyond it */
+	bool		infinite;		/* there is none on that side */
 	char		tuple[SEPARATOR_BYTES] pg_attribute_aligned(MAXIMUM_ALIGNOF);
 } Separator;
 
 struct LaDescent
 {
-	LaSearchKey key;			/* has the index, and the context of all of it */
+	LaSearchKey key;			/* with the index, and the context of all this */
 	Relation	heap;
 	BlockNumber index_size;		/* see la_issue_exists() */
-	BlockNumber pending;		/* inner page issued last */
+	BlockNumber pending;		/* the inner page whose read was started last */
 
-	/* behaviour SAME_LEAF: around the last leaf found */
+	/* SAME_LEAF: the leaf found last, and the separators around its downlink */
 	BlockNumber last_leaf;
-	BlockNumber searched_leaf;	/* the last one, and where that led */
-	OffsetNumber searched_position;
-	bool		searched_near;	/* ... the one before, if on the same leaf */
 	Separator	low;
 	Separator	high;
 	uint32		same_misses;	/* in a row */
 
-	/*
-	 * behaviour CARRY: the high key that this page has, if nothing has
-	 * changed
-	 */
-	bool		carries;		/* it pays */
+	/* SAME_LEAF: the leaf searched last, and the position of the key there */
+	BlockNumber searched_leaf;
+	OffsetNumber searched_position;
+	bool		searched_near;	/* the last two positions there were near */
+
+	/* CARRY: the expected high key of the page that is next */
+	bool		carries;		/* it pays off */
 	BlockNumber carried_to;
-	int			carried_equal;	/* so many of its columns equal the key */
+	int			carried_equal;	/* number of its columns that equal the key */
 	Separator	carried;
 };
 
@@ -124,8 +115,8 @@ la_descent_size(void)
 }
 
 /*
- * Made in a context of its own below the current one.  The key has no columns at
- * first.
+ * Create a descent, whose key has no columns yet, in a context of its own below the current
+ * one.
  */
 LaDescent *
 la_descent_create(Relation index, Relation heap, int options)
@@ -139,7 +130,7 @@ la_descent_create(Relation index, Relation heap, int options)
 	d->heap = heap;
 	d->pending = d->last_leaf = d->carried_to = InvalidBlockNumber;
 	d->searched_leaf = InvalidBlockNumber;
-	la_key_init(&d->key, index, options, context);
+	la_searchkey_init(&d->key, index, options, context);
 	return d;
 }
 
@@ -149,18 +140,14 @@ la_descent_free(LaDescent *d)
 	MemoryContextDelete(d->key.context);
 }
 
-/*
- * The key gets one more column, compared with values of type subtype (InvalidOid:
- * the operator class's own).  Returns false if it cannot: there is no such column,
- * or no comparison function.
- */
+/* Add a column to the key: see la_searchkey_add_column(). */
 bool
 la_descent_add_column(LaDescent *d, Oid subtype, Oid collation)
 {
-	if (!la_key_add_column(&d->key, subtype, collation))
+	if (!la_searchkey_add_column(&d->key, subtype, collation))
 		return false;
 	d->carries = (d->key.options & LA_DESCENT_CARRY) != 0 &&
-		(d->carries || la_key_is_costly(&d->key));
+		(d->carries || la_searchkey_is_costly(&d->key));
 	return true;
 }
 
@@ -170,23 +157,17 @@ la_descent_columns(const LaDescent *d)
 	return d->key.ncolumns;
 }
 
-/*
- * The function that compares this column, and the type of the index's values.
- */
 Oid
 la_descent_comparison(const LaDescent *d, int column, Oid *type)
 {
-	return la_key_comparison(&d->key, column, type);
+	return la_searchkey_comparison(&d->key, column, type);
 }
 
-/*
- * The key's value in a column.  It is not copied: it must stay until the search is
- * over.  It must not be stored out of line.
- */
+/* Set the key's value in a column: see la_searchkey_set(). */
 void
 la_descent_set(LaDescent *d, int column, Datum value)
 {
-	la_key_set(&d->key, column, value);
+	la_searchkey_set(&d->key, column, value);
 	d->carried_to = InvalidBlockNumber;
 }
 
@@ -212,8 +193,8 @@ remember(Separator *s, IndexTuple tuple)
 }
 
 /*
- * Behaviour CARRY: the key is not greater than this separator, the one to the right of
- * the child's downlink, and equals so many of its columns.
+ * CARRY: remember that the key is not greater than this separator, to the right of the
+ * child's downlink, and equals so many of its columns.
  */
 static void
 carry(LaDescent *d, BlockNumber child, IndexTuple separator, int equal)
@@ -225,13 +206,13 @@ carry(LaDescent *d, BlockNumber child, IndexTuple separator, int equal)
 	d->carried_equal = equal;
 }
 
-/* Is this page's high key the separator? */
+/* CARRY: is this page's high key the separator? */
 static bool
 has_carried(const LaDescent *d, BlockNumber block, IndexTuple highkey)
 {
 	const IndexTupleData *carried = (const IndexTupleData *) d->carried.tuple;
 
-	/* the block number in it is a downlink in the parent page only */
+	/* its block number is a downlink on the parent page only */
 	return d->carried_to == block &&
 		carried->t_info == highkey->t_info &&
 		carried->t_tid.ip_posid == highkey->t_tid.ip_posid &&
@@ -240,9 +221,8 @@ has_carried(const LaDescent *d, BlockNumber block, IndexTuple highkey)
 }
 
 /*
- * Do entries that are not smaller than the key begin on this page?  If not, they
- * do to its right.  *equal: how many columns of its high key equal the
- * key.
+ * Do the entries that are not less than the key begin on this page, or else to its right?
+ * *equal: how many columns of its high key equal the key.
  */
 static bool
 is_on_page(LaDescent *d, Page page, BlockNumber block, int *equal)
@@ -259,7 +239,7 @@ is_on_page(LaDescent *d, Page page, BlockNumber block, int *equal)
 		*equal = d->carried_equal;
 		return true;
 	}
-	return la_key_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, equal) <= 0;
+	return la_searchkey_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, equal) <= 0;
 }
 
 /* The separator to the right of a downlink; NULL if there is none. */
@@ -272,16 +252,14 @@ right_separator(Page page, OffsetNumber downlink)
 		la_page_tuple(page, P_HIKEY);
 }
 
-/*
- * Behaviour SAME_LEAF: keep the separators on both sides of a downlink to a leaf.
- */
+/* SAME_LEAF: keep the separators on both sides of a downlink to a leaf. */
 static void
 remember_separators(LaDescent *d, Page page, OffsetNumber downlink)
 {
 	BTPageOpaque opaque = BTPageGetOpaque(page);
 	bool		first = downlink == P_FIRSTDATAKEY(opaque);
 
-	/* what is left of the first downlink is told by pages left of this one */
+	/* the lower bound of the first downlink is on pages to the left */
 	d->low.known = false;
 	if (!first)
 		remember(&d->low, la_page_tuple(page, downlink));
@@ -299,12 +277,12 @@ is_between_separators(LaDescent *d)
 	if (d->last_leaf == InvalidBlockNumber || !d->low.known || !d->high.known)
 		return false;
 	return (d->low.infinite ||
-			la_key_compare(&d->key, (IndexTuple) d->low.tuple, 0, &equal) > 0) &&
+			la_searchkey_compare(&d->key, (IndexTuple) d->low.tuple, 0, &equal) > 0) &&
 		(d->high.infinite ||
-		 la_key_compare(&d->key, (IndexTuple) d->high.tuple, 0, &equal) <= 0);
+		 la_searchkey_compare(&d->key, (IndexTuple) d->high.tuple, 0, &equal) <= 0);
 }
 
-/* Are separators looked at for this key, or kept for the next one? */
+/* SAME_LEAF: should separators be compared with this key, and kept for the next one? */
 static bool
 separators_wanted(const LaDescent *d)
 {
@@ -325,30 +303,67 @@ is_same_leaf(LaDescent *d)
 	return false;
 }
 
-/*
- * Start the read of a page of the index.
- */
+/* Start the read of a page of the index, if the page exists. */
 void
 la_descent_issue(LaDescent *d, BlockNumber block)
 {
 	Buffer		recent;
 
-	/* reading what is not there is an error, and stock's to raise */
+	/* only the server may raise an error for one that does not */
 	if (la_issue_exists(d->key.index, block, &d->index_size))
 		(void) la_issue_block(d->key.index, block, &recent);
 }
 
 /*
- * Search the inner pages for the key.  Unless it may wait, an inner page that is not
- * cached is only issued: then the answer is PENDING, and the search is to be
- * made again later.  (The root is waited for in any case.)
+ * Search an inner page for the child that the key's entries begin below.  equal: how many
+ * columns of the page's high key equal the key.  InvalidBlockNumber if there is no downlink.
+ */
+static BlockNumber
+find_child(LaDescent *d, Page page, int equal)
+{
+	BTPageOpaque opaque = BTPageGetOpaque(page);
+	OffsetNumber first = P_FIRSTDATAKEY(opaque);
+	OffsetNumber max = PageGetMaxOffsetNumber(page);
+
+	/* the first one counts as minus infinity */
+	LaBounds	bounds = {first + 1, max + 1, 0, equal, false};
+	OffsetNumber downlink;
+	BlockNumber child;
+
+	if (max < first)
+		return InvalidBlockNumber;
+	downlink = la_page_search(&d->key, page, &bounds) - 1;
+	child = BTreeTupleGetDownLink(la_page_tuple(page, downlink));
+	if (opaque->btpo_level > 1)
+		carry(d, child, right_separator(page, downlink), bounds.high_equal);
+	else if (separators_wanted(d))
+	{
+		remember_separators(d, page, downlink);
+		d->last_leaf = child;
+	}
+	return child;
+}
+
+static bool
+must_wait_for(LaDescent *d, BlockNumber block)
+{
+	Buffer		recent;
+
+	return !RelationUsesLocalBuffers(d->key.index) &&
+		!la_issue_is_cached(d->key.index, block, &recent);
+}
+
+/*
+ * Search the inner pages for the leaf on which the key's entries begin.  Unless it may wait,
+ * the read of an inner page that is not cached is only started: then the result is PENDING,
+ * and the search is to be repeated later.  (The root is waited for in any case.)
  */
 LaDescentResult
 la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 {
 	Relation	index = d->key.index;
+	LaDescentResult result = LA_DESCENT_NOTHING;
 	Buffer		buffer;
-	Buffer		recent;
 
 	if (is_same_leaf(d))
 	{
@@ -363,56 +378,35 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 	for (;;)
 	{
 		Page		page = BufferGetPage(buffer);
+		BlockNumber block = BufferGetBlockNumber(buffer);
 		BTPageOpaque opaque;
 		BlockNumber next;
+		bool		found;
 		int			equal;
 
-		if (la_page_is_lost(page))
+		if (la_page_is_unusable(page))
 			break;
 		opaque = BTPageGetOpaque(page);
-		if (P_ISLEAF(opaque))
-		{
-			/* the root, or what became of an inner page */
-			*leaf = BufferGetBlockNumber(buffer);
-			_bt_relbuf(index, buffer);
-			return LA_DESCENT_FOUND;
-		}
-		if (!is_on_page(d, page, BufferGetBlockNumber(buffer), &equal))
+		/* the root can be a leaf, and so can what became of an inner page */
+		found = P_ISLEAF(opaque);
+		if (found)
+			next = block;
+		else if (!is_on_page(d, page, block, &equal))
 			next = opaque->btpo_next;
 		else
 		{
-			OffsetNumber first = P_FIRSTDATAKEY(opaque);
-			OffsetNumber max = PageGetMaxOffsetNumber(page);
-			OffsetNumber downlink;
-			LaBounds	bounds;
-
-			if (max < first)
+			next = find_child(d, page, equal);
+			if (next == InvalidBlockNumber)
 				break;
-			/* the first one counts as minus infinity */
-			bounds.low = first + 1;
-			bounds.high = max + 1;
-			bounds.low_equal = 0;
-			bounds.high_equal = equal;
-			bounds.exact = false;
-			downlink = la_search_page(&d->key, page, &bounds) - 1;
-			next = BTreeTupleGetDownLink(la_page_tuple(page, downlink));
-			if (opaque->btpo_level > 1)
-				carry(d, next, right_separator(page, downlink),
-					  bounds.high_equal);
-			if (opaque->btpo_level == 1)
-			{
-				*leaf = next;
-				if (separators_wanted(d))
-				{
-					remember_separators(d, page, downlink);
-					d->last_leaf = next;
-				}
-				_bt_relbuf(index, buffer);
-				return LA_DESCENT_FOUND;
-			}
+			found = opaque->btpo_level == 1;
 		}
-		if (!may_wait && !RelationUsesLocalBuffers(index) &&
-			!la_issue_is_cached(index, next, &recent))
+		if (found)
+		{
+			*leaf = next;
+			result = LA_DESCENT_FOUND;
+			break;
+		}
+		if (!may_wait && must_wait_for(d, next))
 		{
 			_bt_relbuf(index, buffer);
 			if (next != d->pending)
@@ -423,14 +417,13 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 		buffer = _bt_relandgetbuf(index, buffer, next, BT_READ);
 	}
 	_bt_relbuf(index, buffer);
-	return LA_DESCENT_NOTHING;
+	return result;
 }
 
 /*
- * *leaf is pinned, and not locked: lock it, and find the first entry that is not
- * smaller than the key.  Where the page was split or deleted, *leaf becomes the one
- * on its right, which holds such entries.  Returns false, with *leaf released,
- * if that leads nowhere, or further than it is worth.
+ * Lock *leaf, which is pinned, and find the first entry that is not less than the key.  If the
+ * page was split or deleted meanwhile, *leaf becomes the one to its right where such entries
+ * are.  Returns false, with *leaf released, if there is none, or if it is too far away.
  */
 bool
 la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
@@ -442,7 +435,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 		BTPageOpaque opaque;
 		int			equal;
 
-		if (la_page_is_lost(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
+		if (la_page_is_unusable(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
 			moves > MAX_MOVES)
 		{
 			_bt_relbuf(d->key.index, *leaf);
@@ -457,8 +450,8 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 
 			if (BufferGetBlockNumber(*leaf) == d->searched_leaf &&
 				d->searched_near)
-				la_search_from(&d->key, page, &bounds, d->searched_position);
-			*position = la_search_page(&d->key, page, &bounds);
+				la_page_narrow_near(&d->key, page, &bounds, d->searched_position);
+			*position = la_page_search(&d->key, page, &bounds);
 			remember_position(d, BufferGetBlockNumber(*leaf), *position);
 			return true;
 		}
@@ -490,9 +483,9 @@ add_matches(LaMatches *m, IndexTuple tuple)
 }
 
 /*
- * The entries that equal the key, from the position that la_descent_search_leaf()
- * found, on the leaf that it left locked.  Entries marked dead are left out
- * if wanted: the access method does so, too, but not on a standby.
+ * Collect the entries that equal the key, from the position that la_descent_search_leaf()
+ * has found, on the leaf that it has left locked.  skip_dead: not those that are marked dead,
+ * which the access method ignores as well, except on a standby.
  */
 void
 la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
@@ -509,7 +502,7 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 	{
 		IndexTuple	tuple = la_page_tuple(page, position);
 
-		if (la_key_compare(&d->key, tuple, 0, &equal) != 0)
+		if (la_searchkey_compare(&d->key, tuple, 0, &equal) != 0)
 		{
 			matches->complete = true;
 			return;
@@ -519,7 +512,7 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 		if (!add_matches(matches, tuple))
 			return;
 	}
-	/* up to the end of the page: on the next one there may be more */
+	/* all up to the end of the page: there may be more on the next one */
 	matches->complete = P_RIGHTMOST(opaque) ||
-		la_key_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, &equal) < 0;
+		la_searchkey_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, &equal) < 0;
 }

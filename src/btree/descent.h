@@ -1,9 +1,8 @@
 /*
  * descent.h
- *	  Finding the leaf page and the entries of one key in a stock btree index.
+ *	  Finding the leaf page and the entries of a key in a stock btree index.
  *
- * For rooms that know a key before the access method is asked for it.  The one
- * header of this room that other rooms may include; see descent.c.
+ * For rooms that know a key before the access method is asked for it.
  *
  * src/btree/descent.h
  */
@@ -17,15 +16,12 @@
 
 typedef struct LaDescent LaDescent;
 
-/* The ideas of which each can be left out, to measure it or where it loses. */
-#define LA_DESCENT_ITERATE		0x01	/* one pass over a tuple's attributes */
-#define LA_DESCENT_TRUNCATE		0x02	/* skip the prefix that bounds share */
-#define LA_DESCENT_TYPED		0x04	/* compare common types without fmgr */
+/* Techniques besides those of searchkey.h that can each be left out. */
 #define LA_DESCENT_SAME_LEAF	0x08	/* begin where the last search ended */
-#define LA_DESCENT_CARRY		0x10	/* what the parent's separator told */
+#define LA_DESCENT_CARRY		0x10	/* reuse the parent's comparison */
 #define LA_DESCENT_ALL			0x1f
 
-/* What came of a search of the inner pages. */
+/* The result of a search of the inner pages. */
 typedef enum LaDescentResult
 {
 	LA_DESCENT_FOUND,
@@ -33,13 +29,13 @@ typedef enum LaDescentResult
 	LA_DESCENT_NOTHING			/* the index is empty, or is being changed */
 } LaDescentResult;
 
-/* The entries that equal the key, on one leaf page. */
+/* The entries on a leaf page that equal the key. */
 typedef struct LaMatches
 {
-	ItemPointerData *tids;		/* room for max of them */
+	ItemPointerData *tids;		/* allocated by the caller: max of them */
 	int			max;
 	int			count;
-	bool		complete;		/* there are no others, here or elsewhere */
+	bool		complete;		/* there are no others, on no page */
 } LaMatches;
 
 extern LaDescent *la_descent_create(Relation index, Relation heap, int options);

@@ -2,28 +2,25 @@
  * searchkey.c
  *	  A search key, and how it is compared with the tuples of a stock btree index.
  *
- * A key is a value for each of the index's first columns.  If it has all of them, it may
- * have a row address, too: then it is the place of one entry and no longer that of all that
- * equal it.  Comparing a key with a tuple goes from column to column up to the first that
- * differs:
+ * A key has values for the first columns of the index.  If it has all of them, it may have a
+ * heap TID, too: then it is the place of one entry, and no longer that of all entries that
+ * equal it.  Columns are compared up to the first one that differs:
  *
  *		tuple   | header | nulls? | a, fixed | b, varlena | c |
  *		                            ^ offset known          ^ found by one pass
  *
- * A pivot tuple may lack its last columns, and its row address; what it lacks
- * is smaller than any value (nbtree's README, "Notes about suffix truncation").  Nulls
- * equal each other, as they do in nbtree's order.  A row address equals a posting list
- * between whose first and last one it is.
+ * A pivot tuple may lack its last columns and its heap TID, which are minus infinity then
+ * (nbtree's README, "Notes about suffix truncation").  Nulls equal each other, as in nbtree's
+ * order.  A heap TID equals a posting list if it is in the range of its TIDs.
  *
- * Of the ideas in descent.c's header, ITERATE and TYPED are carried out here, and
- * TRUNCATE is what la_key_compare() is told to skip and tells to be equal.
+ * Of the techniques in descent.c's header, ITERATE and TYPED are implemented here.  TRUNCATE
+ * is the caller's, who says which columns are known to be equal and learns how many are.
  *
  * Invariants
- *	- Answers are those of the operator class's comparison function; where that is
- *	  not sure of a value (it is compressed, or compared by a collation), the function
- *	  itself is called.
- *	- Comparison raises no error that a comparison by nbtree for the same key would
- *	  not raise.
+ *	- Results are those of the operator class's comparison function, which is called itself
+ *	  wherever it could disagree (a value is compressed, or its collation is not C).
+ *	- Comparison raises no error that a comparison by nbtree for the same key would not
+ *	  raise.
  *
  * src/btree/searchkey.c
  */
@@ -37,10 +34,9 @@
 
 #include "base/compat.h"
 #include "base/locale.h"
-#include "btree/descent.h"
 #include "btree/searchkey.h"
 
-/* Comparison functions whose answers are those of a simple comparison. */
+/* How values can be compared with the same result as by this function. */
 static LaCompareKind
 kind_of(Oid function, Oid collation, int16 length)
 {
@@ -59,34 +55,31 @@ kind_of(Oid function, Oid collation, int16 length)
 		case F_TIME_CMP:
 		case F_TIMESTAMP_CMP:
 		case F_TIMESTAMPTZ_CMP:
-			return length == 2 ? COMPARE_INT16 :
-				length == 4 ? COMPARE_INT32 :
-				length == 8 ? COMPARE_INT64 : COMPARE_FUNCTION;
+			return length == 2 ? LA_COMPARE_INT16 :
+				length == 4 ? LA_COMPARE_INT32 :
+				length == 8 ? LA_COMPARE_INT64 : LA_COMPARE_FUNCTION;
 
 		case F_BTOIDCMP:
-			return COMPARE_OID;
+			return LA_COMPARE_OID;
 
 		case F_UUID_CMP:
-			return COMPARE_UUID;
+			return LA_COMPARE_UUID;
 
 		case F_BYTEACMP:
-			return COMPARE_BYTES;
+			return LA_COMPARE_BYTES;
 
 		case F_BTTEXTCMP:
-			return la_collation_is_c(collation) ? COMPARE_BYTES :
-				COMPARE_FUNCTION;
+			return la_collation_is_c(collation) ? LA_COMPARE_BYTES :
+				LA_COMPARE_FUNCTION;
 
 		default:
-			return COMPARE_FUNCTION;
+			return LA_COMPARE_FUNCTION;
 	}
 }
 
-/*
- * The key has no columns at first.  They may be added later; all other memory is the
- * caller's.
- */
+/* A key without columns, for an index.  Comparison functions use the given context. */
 void
-la_key_init(LaSearchKey *k, Relation index, int options, MemoryContext context)
+la_searchkey_init(LaSearchKey *k, Relation index, int options, MemoryContext context)
 {
 	TupleDesc	desc = RelationGetDescr(index);
 	bool		allequalimage;
@@ -121,12 +114,11 @@ la_key_init(LaSearchKey *k, Relation index, int options, MemoryContext context)
 }
 
 /*
- * The key gets one more column, compared with values of type subtype (InvalidOid:
- * the operator class's own).  Returns false if it cannot: there is no such column,
- * or no comparison function.
+ * Add a column to the key, with values of type subtype (InvalidOid: the operator class's
+ * own).  Returns false if the index has no such column, or no such comparison function.
  */
 bool
-la_key_add_column(LaSearchKey *k, Oid subtype, Oid collation)
+la_searchkey_add_column(LaSearchKey *k, Oid subtype, Oid collation)
 {
 	Relation	index = k->index;
 	int			i = k->ncolumns;
@@ -150,34 +142,32 @@ la_key_add_column(LaSearchKey *k, Oid subtype, Oid collation)
 		fmgr_info_cxt(proc, &c->function, k->context);
 	}
 	c->collation = collation;
-	c->kind = (k->options & LA_DESCENT_TYPED) == 0 ? COMPARE_FUNCTION :
+	c->kind = (k->options & LA_SEARCH_TYPED) == 0 ? LA_COMPARE_FUNCTION :
 		kind_of(c->function.fn_oid, collation, c->length);
 	k->ncolumns++;
 	return true;
 }
 
-/* Does comparing with the last column cost more than a few instructions? */
+/* Does comparing the last column cost more than a few instructions? */
 bool
-la_key_is_costly(const LaSearchKey *k)
+la_searchkey_is_costly(const LaSearchKey *k)
 {
 	LaCompareKind kind = k->columns[k->ncolumns - 1].kind;
 
-	return kind == COMPARE_FUNCTION || kind == COMPARE_BYTES;
+	return kind == LA_COMPARE_FUNCTION || kind == LA_COMPARE_BYTES;
 }
 
-/*
- * The function that compares this column, and the type of the index's values.
- */
+/* The function that compares a column, and the type of the index's values. */
 Oid
-la_key_comparison(const LaSearchKey *k, int column, Oid *type)
+la_searchkey_comparison(const LaSearchKey *k, int column, Oid *type)
 {
 	*type = TupleDescAttr(RelationGetDescr(k->index), column)->atttypid;
 	return k->columns[column].function.fn_oid;
 }
 
-/* The value's bytes, if they are at hand and all of them. */
+/* Use the value's bytes, if it is neither compressed nor stored out of line. */
 static bool
-plain_bytes(LaSearchKeyColumn *c, Datum value)
+set_bytes(LaSearchKeyColumn *c, Datum value)
 {
 	struct varlena *v = (struct varlena *) DatumGetPointer(value);
 
@@ -210,11 +200,11 @@ integer_value(Oid function, Datum value, int16 length)
 }
 
 /*
- * The key's value in a column.  It is not copied: it must stay until the search is
- * over.  It must not be stored out of line.
+ * Set the value of a column.  It is not copied, and must stay until the search is over.  It
+ * must not be stored out of line.
  */
 void
-la_key_set(LaSearchKey *k, int column, Datum value)
+la_searchkey_set(LaSearchKey *k, int column, Datum value)
 {
 	LaSearchKeyColumn *c = &k->columns[column];
 
@@ -222,29 +212,29 @@ la_key_set(LaSearchKey *k, int column, Datum value)
 	c->value = value;
 	switch (c->kind)
 	{
-		case COMPARE_FUNCTION:
+		case LA_COMPARE_FUNCTION:
 			break;
-		case COMPARE_INT16:
-		case COMPARE_INT32:
-		case COMPARE_INT64:
+		case LA_COMPARE_INT16:
+		case LA_COMPARE_INT32:
+		case LA_COMPARE_INT64:
 			c->integer = integer_value(c->function.fn_oid, value, c->length);
 			break;
-		case COMPARE_OID:
+		case LA_COMPARE_OID:
 			c->integer = DatumGetObjectId(value);
 			break;
-		case COMPARE_UUID:
+		case LA_COMPARE_UUID:
 			c->bytes = (const char *) DatumGetUUIDP(value)->data;
 			break;
-		case COMPARE_BYTES:
-			if (!plain_bytes(c, value))
+		case LA_COMPARE_BYTES:
+			if (!set_bytes(c, value))
 				c->bytes = NULL;
 			break;
 	}
 }
 
-/* Null, in a column: for keys of entries only, a condition never is. */
+/* Set a column to null: in the key of an entry, not of a condition. */
 void
-la_key_set_null(LaSearchKey *k, int column)
+la_searchkey_set_null(LaSearchKey *k, int column)
 {
 	k->columns[column].isnull = true;
 }
@@ -273,9 +263,7 @@ compare_bytes(const LaSearchKeyColumn *c, const char *attribute)
 	return result != 0 ? result : compare_integers(c->nbytes, length);
 }
 
-/*
- * The key's value against one attribute, in ascending order.
- */
+/* Compare the key's value with an attribute, in ascending order. */
 static inline int
 compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 {
@@ -283,22 +271,22 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 
 	switch (c->kind)
 	{
-		case COMPARE_INT16:
+		case LA_COMPARE_INT16:
 			return compare_integers(c->integer, *(const int16 *) attribute);
-		case COMPARE_INT32:
+		case LA_COMPARE_INT32:
 			return compare_integers(c->integer, *(const int32 *) attribute);
-		case COMPARE_INT64:
+		case LA_COMPARE_INT64:
 			return compare_integers(c->integer, *(const int64 *) attribute);
-		case COMPARE_OID:
+		case LA_COMPARE_OID:
 			return compare_integers(c->integer, *(const Oid *) attribute);
-		case COMPARE_UUID:
+		case LA_COMPARE_UUID:
 			return memcmp(c->bytes, attribute, UUID_LEN);
-		case COMPARE_BYTES:
+		case LA_COMPARE_BYTES:
 			return compare_bytes(c, attribute);
-		case COMPARE_FUNCTION:
+		case LA_COMPARE_FUNCTION:
 			break;
 	}
-	/* cross-type functions have the index's type on the left */
+	/* cross-type functions take the index's type first */
 	result = DatumGetInt32(FunctionCall2Coll(&c->function, c->collation,
 											 fetch_att(attribute, c->byval,
 													   c->length),
@@ -307,8 +295,8 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 }
 
 /*
- * Where is this attribute, given that an earlier one begins at data + offset?  That
- * one is attribute `from`.  No attribute in between is null if nulls is NULL.
+ * The offset of attribute `to`, given that attribute `from` is at data + offset.  No attribute
+ * between them is null if nulls is NULL.
  */
 static inline Size
 skip_attributes(const LaSearchKey *k, const char *data, const uint8 *nulls,
@@ -326,9 +314,7 @@ skip_attributes(const LaSearchKey *k, const char *data, const uint8 *nulls,
 	return offset;
 }
 
-/*
- * Columns are equal: the key's row address against the tuple's, or all of its posting list's.
- */
+/* Compare the key's heap TID with that of the tuple, or with those of its posting list. */
 static int
 compare_tid(ItemPointer tid, IndexTuple tuple)
 {
@@ -345,19 +331,19 @@ compare_tid(ItemPointer tid, IndexTuple tuple)
 }
 
 /*
- * The key against a tuple, beginning with column `from`: the ones before are known
- * to be equal.  *equal is set to the number of leading columns that are.
+ * Compare the key with a tuple, beginning with column `from`: those before are known to be
+ * equal.  *equal is set to the number of leading columns that are.
  */
 int
-la_key_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
+la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
 {
 	int			natts = BTreeTupleGetNAtts(tuple, k->index);
 	int			ncompared = Min(natts, k->ncolumns);
 	const char *data = (const char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
 	const uint8 *nulls = IndexTupleHasNulls(tuple) ?
 		(const uint8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
-	bool		iterate = (k->options & LA_DESCENT_ITERATE) != 0;
-	int			known = 0;		/* attribute that begins at offset */
+	bool		iterate = (k->options & LA_SEARCH_ITERATE) != 0;
+	int			known = 0;		/* the attribute that is at offset */
 	Size		offset = 0;
 
 	for (int i = from; i < ncompared; i++)

@@ -2,8 +2,6 @@
  * searchkey.h
  *	  A search key, and how it is compared with the tuples of a stock btree index.
  *
- * The room's own; see searchkey.c.
- *
  * src/btree/searchkey.h
  */
 #ifndef LA_SEARCHKEY_H
@@ -14,16 +12,21 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
+/* Techniques that can each be left out, to measure it or where it does not pay off. */
+#define LA_SEARCH_ITERATE		0x01	/* one pass over a tuple's attributes */
+#define LA_SEARCH_TRUNCATE		0x02	/* skip columns that both bounds share */
+#define LA_SEARCH_TYPED			0x04	/* compare common types without fmgr */
+
 /* How a column is compared. */
 typedef enum LaCompareKind
 {
-	COMPARE_FUNCTION,
-	COMPARE_INT16,
-	COMPARE_INT32,
-	COMPARE_INT64,
-	COMPARE_OID,
-	COMPARE_UUID,
-	COMPARE_BYTES				/* varlena, by memcmp and length */
+	LA_COMPARE_FUNCTION,
+	LA_COMPARE_INT16,
+	LA_COMPARE_INT32,
+	LA_COMPARE_INT64,
+	LA_COMPARE_OID,
+	LA_COMPARE_UUID,
+	LA_COMPARE_BYTES			/* varlena, by memcmp and length */
 } LaCompareKind;
 
 typedef struct LaSearchKeyColumn
@@ -32,8 +35,8 @@ typedef struct LaSearchKeyColumn
 	int16		length;
 	bool		byval;
 	char		align;
-	int			offset;			/* in the tuple's data if nothing before it is
-								 * null, or -1 */
+	int			offset;			/* in the tuple's data if no column before it
+								 * is null, or -1 */
 
 	/* of the key */
 	LaCompareKind kind;
@@ -43,29 +46,29 @@ typedef struct LaSearchKeyColumn
 	FmgrInfo	function;
 	bool		isnull;
 	Datum		value;
-	int64		integer;		/* the value, for integers */
-	const char *bytes;			/* ... for UUIDs and bytes */
+	int64		integer;		/* the value, if it is an integer */
+	const char *bytes;			/* the same for a UUID or for bytes */
 	int			nbytes;
 } LaSearchKeyColumn;
 
 typedef struct LaSearchKey
 {
-	MemoryContext context;		/* of what comparison functions keep */
+	MemoryContext context;		/* of what comparison functions allocate */
 	Relation	index;
-	int			options;		/* of LA_DESCENT_... */
+	int			options;		/* LA_SEARCH_... */
 	bool		heapkeyspace;
 	int			ncolumns;		/* of the key */
-	ItemPointer tid;			/* the row address behind them, or NULL */
+	ItemPointer tid;			/* the heap TID behind them, or NULL */
 	LaSearchKeyColumn columns[INDEX_MAX_KEYS];
 } LaSearchKey;
 
-extern void la_key_init(LaSearchKey *k, Relation index, int options,
-						MemoryContext context);
-extern bool la_key_add_column(LaSearchKey *k, Oid subtype, Oid collation);
-extern bool la_key_is_costly(const LaSearchKey *k);
-extern Oid	la_key_comparison(const LaSearchKey *k, int column, Oid *type);
-extern void la_key_set(LaSearchKey *k, int column, Datum value);
-extern void la_key_set_null(LaSearchKey *k, int column);
-extern int	la_key_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal);
+extern void la_searchkey_init(LaSearchKey *k, Relation index, int options,
+							  MemoryContext context);
+extern bool la_searchkey_add_column(LaSearchKey *k, Oid subtype, Oid collation);
+extern bool la_searchkey_is_costly(const LaSearchKey *k);
+extern Oid	la_searchkey_comparison(const LaSearchKey *k, int column, Oid *type);
+extern void la_searchkey_set(LaSearchKey *k, int column, Datum value);
+extern void la_searchkey_set_null(LaSearchKey *k, int column);
+extern int	la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal);
 
 #endif							/* LA_SEARCHKEY_H */

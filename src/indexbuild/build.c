@@ -1,41 +1,41 @@
 /*
  * build.c
- *	  Building a stock btree index: the order in which things are done.
+ *	  Building a stock btree index: the steps in their order.
  *
  *		index_build()
  *		  |	index->rd_indam->ambuild()	-->	la_btbuild()	(build_hooks.c)
- *		  |									  scan	(parallel.c, or here)
- *		  |									  sort	(normalizedkey.c, sort.c, run.c)
+ *		  |									  scan	(tablescan.c)
+ *		  |									  sort	(sort.c)
  *		  |									  load	(load.c)
  *		  |	statistics, indcheckxmin ... as ever
  *
  * Behaviours
- *	A	The index is stock's, byte for byte: order, posting lists, truncated keys,
- *		free space.
- *	B	What has no exact sort key, and too many values to rank them (rank.c), is built
- *		by stock, and DEBUG1 says why.  That there are too many may come out in the
- *		middle of the scan; then stock begins anew.  The same where long values are
- *		compressed in the index: sort keys are not (sort.c).  If it could be told how
- *		often expressions are evaluated (repeat.c), what may have to begin anew is left
- *		to stock before, and long values are not; nor are unique indexes taken, where
- *		stock may find a duplicate, and end, before it has read all rows.
- *	C	Duplicates in a unique index are found when rows come out in order.  The
- *		error is raised by the server: it is given the two rows to sort.  A concurrent
- *		build leaves an index that is not valid, whose pages depend on when the server has
- *		found a duplicate: there they are looked for before the first page is written (rows
- *		are merged twice if they are in files), and with any the server builds.
- *	D	Rows that are dead, but must be indexed, are no duplicates of anything.
- *	E	Progress is reported, and memory and temporary files are limited, as in
- *		stock's build.
- *	F	System catalogs and exclusion constraints are left to stock.
- *	G	So are empty tables: there is nothing to sort.
+ *	IDENTICAL	The index is the server's, byte for byte: order, posting lists, truncated keys,
+ *				free space.
+ *	DECLINE		The server builds what this cannot, and DEBUG1 says why: exclusion constraints,
+ *				and columns that have neither a normalized key nor few enough values for a
+ *				dictionary (dictionary.c).  Empty tables and system catalogs are its, too.
+ *	RESTART		That there are too many values, or that keys are too long (sort.c), may be
+ *				found in the middle of the scan.  Then the server builds the index from the
+ *				start, and evaluates its expressions once more.  Where functions could reveal
+ *				that (repeat.c), a build that may have to restart is declined, and one with long
+ *				keys goes on.  So are unique indexes declined then: the server may find a
+ *				duplicate, and end, before it has evaluated all rows.
+ *	DUPLICATES	Duplicates in a unique index are found when rows come out in order, and the
+ *				server reports them: it is given the two rows to sort.  A concurrent build that
+ *				fails leaves an invalid index, whose pages depend on when the server has found
+ *				the duplicate.  So there duplicates are looked for before the first page is
+ *				written, and if there are any, the server builds the index.  Dead rows that
+ *				must be indexed are no duplicates of anything.
+ *	PROGRESS	Progress is reported, and memory and temporary files are limited, as in the
+ *				server's build.
  *
  * src/indexbuild/build.c
  */
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "catalog/index.h"
+#include "access/tableam.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
@@ -49,59 +49,20 @@
 #include "base/guc.h"
 #include "indexbuild/build.h"
 #include "indexbuild/load.h"
-#include "indexbuild/parallel.h"
 #include "indexbuild/repeat.h"
 #include "indexbuild/sample.h"
+#include "indexbuild/tablescan.h"
 
-/* So many of stock's workers are not faster than a serial build by ranks. */
+/* With more workers, the server's build is faster than one with dictionaries. */
 #define MAX_REPLACED_WORKERS	2
 
-/* the part of maintenance_work_mem that the ranks of a column may take */
-#define RANKS_SHARE		8
-#define MIN_RANKS		((Size) 64 * 1024)
-
-/* ---- scan --------------------------------------------------------------- */
-
-typedef struct RowTaker
-{
-	LaSort	   *sort;
-	double		rows;
-} RowTaker;
-
-static void
-take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		 bool alive, void *arg)
-{
-	RowTaker   *state = arg;
-
-	la_sort_put(state->sort, tid, values, isnull, alive);
-	state->rows += 1;
-}
-
-/*
- * Give the sort all rows of a scan; of the whole table, if there is no scan.
- */
-void
-la_build_scan(Relation heap, Relation index, IndexInfo *info, LaSort *sort,
-			  TableScanDesc scan, bool progress, LaScanned *scanned)
-{
-	RowTaker	state;
-
-	state.sort = sort;
-	state.rows = 0;
-	scanned->heap_rows = table_index_build_scan(heap, index, info, true, progress,
-												take_row, &state, scan);
-	scanned->index_rows = state.rows;
-	scanned->broken_hot_chain = info->ii_BrokenHotChain;
-	scanned->given_up = la_sort_given_up(sort);
-	scanned->long_keys = la_sort_has_long_keys(sort);
-}
+/* The part of maintenance_work_mem that the dictionary of a column may take. */
+#define DICTIONARY_SHARE	8
+#define MIN_DICTIONARY		((Size) 64 * 1024)
 
 /* ---- load --------------------------------------------------------------- */
 
-/*
- * Behaviour C: let the server find the duplicate.
- */
+/* Behaviour DUPLICATES: let the server find this one. */
 static void
 report_duplicate(Relation heap, Relation index, IndexInfo *info, IndexTuple a,
 				 IndexTuple b)
@@ -126,21 +87,17 @@ report_duplicate(Relation heap, Relation index, IndexInfo *info, IndexTuple a,
 		 RelationGetRelationName(index));
 }
 
-/*
- * Rows of a unique index, as they come out: no two live ones may be equal.
- */
-typedef struct Uniqueness
+/* The rows of a unique index so far, in order. */
+typedef struct UniqueCheck
 {
-	bool		have;			/* a live row of the current key */
-	Size		room;
+	bool		have;			/* a live row with the current key */
+	Size		space;
 	IndexTuple	live;
-} Uniqueness;
+} UniqueCheck;
 
-/*
- * Is this row, live itself, equal to the live one before?
- */
+/* Is this row live, and equal to a live one before it? */
 static bool
-is_duplicate(Uniqueness *u, IndexInfo *info, const LaSortedRow *row)
+is_duplicate(UniqueCheck *u, IndexInfo *info, const LaSortedRow *row)
 {
 	Size		size;
 
@@ -151,12 +108,12 @@ is_duplicate(Uniqueness *u, IndexInfo *info, const LaSortedRow *row)
 	if (u->have)
 		return true;
 	size = IndexTupleSize(row->tuple);
-	if (size > u->room)
+	if (size > u->space)
 	{
 		if (u->live != NULL)
 			pfree(u->live);
-		u->room = Max(size, 256);
-		u->live = palloc(u->room);
+		u->space = Max(size, 256);
+		u->live = palloc(u->space);
 	}
 	memcpy(u->live, row->tuple, size);
 	u->have = true;
@@ -164,7 +121,7 @@ is_duplicate(Uniqueness *u, IndexInfo *info, const LaSortedRow *row)
 }
 
 static bool
-next_duplicate(Uniqueness *u, IndexInfo *info, LaSort *sort, LaSortedRow *row)
+next_duplicate(UniqueCheck *u, IndexInfo *info, LaSort *sort, LaSortedRow *row)
 {
 	while (la_sort_next(sort, row))
 	{
@@ -175,13 +132,11 @@ next_duplicate(Uniqueness *u, IndexInfo *info, LaSort *sort, LaSortedRow *row)
 	return false;
 }
 
-/*
- * Are there duplicates?  To be asked before the first page is written.
- */
+/* Are there duplicates?  To be asked before the first row is taken from the sort. */
 static bool
 has_duplicates(IndexInfo *info, LaSort *sort)
 {
-	Uniqueness	unique = {0};
+	UniqueCheck unique = {0};
 	LaSortedRow row;
 	bool		found = next_duplicate(&unique, info, sort, &row);
 
@@ -193,7 +148,7 @@ static void
 load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 {
 	LaLoad	   *load = la_load_begin(heap, index, info->ii_Unique);
-	Uniqueness	unique = {0};
+	UniqueCheck unique = {0};
 	LaSortedRow row;
 
 	while (la_sort_next(sort, &row))
@@ -206,7 +161,10 @@ load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 				report_duplicate(heap, index, info, unique.live, row.tuple);
 			if (unlikely(!la_load_fits(row.tuple)))
 			{
-				/* stock sorts before it loads: a duplicate is reported first */
+				/*
+				 * the server sorts before it loads, and reports duplicates
+				 * first
+				 */
 				row.tuple = CopyIndexTuple(row.tuple);
 				if (next_duplicate(&unique, info, sort, &later))
 					report_duplicate(heap, index, info, unique.live, later.tuple);
@@ -225,9 +183,7 @@ report_phase(int64 phase)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
 }
 
-/*
- * Microseconds since then, which becomes now.
- */
+/* Microseconds since *since, which becomes now. */
 static int64
 lap(instr_time *since)
 {
@@ -242,23 +198,16 @@ lap(instr_time *since)
 }
 
 static void
-report_scanned(const LaScanned *scanned)
+report_scanned(double index_tuples)
 {
-	const int	parameters[] = {
-		PROGRESS_CREATEIDX_TUPLES_TOTAL,
-		PROGRESS_SCAN_BLOCKS_TOTAL,
-		PROGRESS_SCAN_BLOCKS_DONE
-	};
-	const int64 values[] = {(int64) scanned->index_rows, 0, 0};
-
-	pgstat_progress_update_multi_param(3, parameters, values);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, (int64) index_tuples);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, 0);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, 0);
 }
 
-/*
- * DEBUG1 tells what becomes of each index.
- */
+/* DEBUG1 says what becomes of each index. */
 static void
-report_built(Relation index)
+log_built(Relation index)
 {
 	ereport(DEBUG1,
 			(errmsg_internal("pg_lookahead builds index \"%s\"",
@@ -266,7 +215,7 @@ report_built(Relation index)
 }
 
 static void
-say_left(Relation index, const char *why)
+log_declined(Relation index, const char *why)
 {
 	ereport(DEBUG1,
 			(errmsg_internal("pg_lookahead leaves building index \"%s\" to the server: %s",
@@ -274,66 +223,48 @@ say_left(Relation index, const char *why)
 }
 
 static void
-report_left(Relation index, LaBuildOutcome outcome, const char *why)
+decline(Relation index, LaBuildOutcome outcome, const char *why)
 {
 	la_build_stats_add(outcome, NULL);
-	say_left(index, why);
+	log_declined(index, why);
 }
 
 static void
-end(LaSort *sort, LaParallel *parallel)
+end(LaSort *sort, LaTableScan *scan)
 {
 	la_sort_end(sort);
-	if (parallel != NULL)
-		la_parallel_end(parallel);
+	la_tablescan_end(scan);
 }
 
-/*
- * All rows, by workers if there are any.
- */
+/* Scan the table, after which it may turn out that the server has to build the index. */
 static LaSort *
-scan(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
-	 bool may_give_up, LaParallel **parallel, LaScanned *scanned)
+scan_table(Relation index, LaTableScan *scan, bool has_dictionary,
+		   LaTableScanResult *result)
 {
-	bool		ranked = la_normkey_is_ranked(key);
 	LaSort	   *sort;
 
-	report_phase(PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
-	*parallel = NULL;
-	if (info->ii_ParallelWorkers > 0 && !ranked)
-		*parallel = la_parallel_begin(heap, index, info, key, may_give_up);
-	if (!ranked)
-		report_built(index);
-	if (*parallel != NULL)
-		sort = la_parallel_scan(*parallel, scanned);
-	else
-	{
-		sort = la_sort_begin(index, key, (Size) maintenance_work_mem * 1024,
-							 may_give_up, NULL, 0);
-		la_build_scan(heap, index, info, sort, NULL, true, scanned);
-	}
-	info->ii_BrokenHotChain = scanned->broken_hot_chain;
-	if (scanned->long_keys)
-		report_left(index, LA_LEFT_LONG_KEYS, "long values are compressed");
-	else if (scanned->given_up)
-		report_left(index, LA_LEFT_MANY_VALUES,
-					ranked ? "too many different values" : "a value has no sort key");
-	else if (ranked)
-		report_built(index);
+	if (!has_dictionary)
+		log_built(index);
+	sort = la_tablescan_sort(scan, result);
+	if (result->outcome == LA_SORT_LONG_KEYS)
+		decline(index, LA_LEFT_LONG_KEYS, "long values are compressed");
+	else if (result->outcome == LA_SORT_NO_KEY)
+		decline(index, LA_LEFT_MANY_VALUES,
+				has_dictionary ? "too many different values" : "a value has no sort key");
+	else if (has_dictionary)
+		log_built(index);
 	return sort;
 }
 
-/*
- * NULL if it turned out that the server has to do it.
- */
+/* Build the index.  Returns NULL if it turned out that the server has to do it. */
 static IndexBuildResult *
 build(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
-	  bool may_give_up)
+	  bool may_restart)
 {
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
-	LaParallel *parallel;
+	LaTableScan *scan;
+	LaTableScanResult scanned;
 	LaSort	   *sort;
-	LaScanned	scanned;
 	LaBuildFigures figures = {0};
 	instr_time	since;
 
@@ -342,21 +273,23 @@ build(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
 			 RelationGetRelationName(index));
 
 	INSTR_TIME_SET_CURRENT(since);
-	sort = scan(heap, index, info, key, may_give_up, &parallel, &scanned);
-	if (scanned.given_up)
+	report_phase(PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
+	scan = la_tablescan_begin(heap, index, info, key, may_restart);
+	sort = scan_table(index, scan, la_normkey_has_dictionary(key), &scanned);
+	if (scanned.outcome != LA_SORT_COMPLETE)
 	{
-		end(sort, parallel);
+		end(sort, scan);
 		return NULL;
 	}
-	report_scanned(&scanned);
+	report_scanned(scanned.index_tuples);
 	figures.scan_time = lap(&since);
 
 	report_phase(PROGRESS_BTREE_PHASE_PERFORMSORT_1);
 	la_sort_perform(sort);
 	if (info->ii_Unique && info->ii_Concurrent && has_duplicates(info, sort))
 	{
-		end(sort, parallel);
-		say_left(index, "there are duplicates");
+		end(sort, scan);
+		log_declined(index, "there are duplicates");
 		return NULL;
 	}
 	figures.sort_time = lap(&since);
@@ -365,68 +298,60 @@ build(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
 	load(heap, index, info, sort);
 	figures.load_time = lap(&since);
 
-	figures.parallel = parallel != NULL;
-	figures.spilled = la_sort_spilled(sort);
-	figures.rows = (int64) scanned.index_rows;
+	figures.parallel = la_tablescan_has_workers(scan);
+	figures.spilled = la_sort_has_spilled(sort);
+	figures.rows = (int64) scanned.index_tuples;
 	la_build_stats_add(LA_OUTCOME_BUILT, &figures);
-	end(sort, parallel);
+	end(sort, scan);
 
-	result->heap_tuples = scanned.heap_rows;
-	result->index_tuples = scanned.index_rows;
+	result->heap_tuples = scanned.heap_tuples;
+	result->index_tuples = scanned.index_tuples;
 	return result;
 }
 
-/*
- * The sort key, or NULL if the build is left to the server.
- */
+/* The normalized key, or NULL if the build is declined. */
 static LaNormalizedKey *
-choose_key(Relation heap, Relation index, IndexInfo *info, bool may_repeat)
+choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
 {
 	const char *why;
 	LaNormalizedKey *key = la_normkey_create(index, NULL, &why);
-	LaRanking	ranking;
+	LaDictionaryLimits limits;
+	BlockNumber pages;
+	double		visible;
 
 	if (key != NULL &&
-		(may_repeat || (!info->ii_Unique && !la_normkey_may_give_up(key))))
+		(may_restart || (!info->ii_Unique && !la_normkey_may_fail(key))))
 		return key;
-	if (!may_repeat)
+	if (!may_restart)
 	{
-		report_left(index, LA_LEFT_EXPRESSIONS,
-					"functions might be called more often");
+		decline(index, LA_LEFT_EXPRESSIONS, "functions might be called more often");
 		return NULL;
 	}
 
-	/*
-	 * Ranks are known to one process only.  It is faster than a few of
-	 * stock's that call comparison functions, but not faster than any number
-	 * of them.
-	 */
+	/* dictionaries are known to one process only */
 	if (info->ii_ParallelWorkers > MAX_REPLACED_WORKERS)
 	{
-		report_left(index, LA_LEFT_PARALLEL, why);
+		decline(index, LA_LEFT_PARALLEL, why);
 		return NULL;
 	}
-	ranking.memory = (Size) maintenance_work_mem * 1024 / RANKS_SHARE;
-	if (ranking.memory < MIN_RANKS)
+	limits.memory = (Size) maintenance_work_mem * 1024 / DICTIONARY_SHARE;
+	if (limits.memory < MIN_DICTIONARY)
 	{
-		report_left(index, LA_LEFT_MANY_VALUES, why);
+		decline(index, LA_LEFT_MANY_VALUES, why);
 		return NULL;
 	}
-	ranking.rows = la_estimate_rows(heap);
-	key = la_normkey_create(index, &ranking, &why);
+	table_relation_estimate_size(heap, NULL, &pages, &limits.rows, &visible);
+	key = la_normkey_create(index, &limits, &why);
 	if (key == NULL)
-		report_left(index, LA_LEFT_COMPARISON, why);
+		decline(index, LA_LEFT_COMPARISON, why);
 	else if (!la_sample_is_worthwhile(heap, info, key))
 	{
 		key = NULL;
-		report_left(index, LA_LEFT_MANY_VALUES, "too many different values");
+		decline(index, LA_LEFT_MANY_VALUES, "too many different values");
 	}
 	return key;
 }
 
-/*
- * Behaviours F and G.
- */
 static bool
 is_wanted(Relation heap, IndexInfo *info)
 {
@@ -434,9 +359,7 @@ is_wanted(Relation heap, IndexInfo *info)
 		RelationGetNumberOfBlocks(heap) > 0;
 }
 
-/*
- * In place of btbuild().
- */
+/* In place of btbuild(). */
 IndexBuildResult *
 la_btbuild(Relation heap, Relation index, IndexInfo *info)
 {
@@ -448,12 +371,12 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 													  "pg_lookahead index build",
 													  ALLOCSET_DEFAULT_SIZES);
 		MemoryContext old = MemoryContextSwitchTo(context);
-		bool		may_repeat = la_may_repeat(info);
-		LaNormalizedKey *key = choose_key(heap, index, info, may_repeat);
+		bool		may_restart = la_repeat_is_safe(info);
+		LaNormalizedKey *key = choose_key(heap, index, info, may_restart);
 		IndexBuildResult *built = NULL;
 
 		if (key != NULL)
-			built = build(heap, index, info, key, may_repeat);
+			built = build(heap, index, info, key, may_restart);
 		MemoryContextSwitchTo(old);
 		if (built != NULL)
 		{

@@ -1,23 +1,23 @@
 /*
  * encode.c
- *	  One column of a sort key: values as codes that memcmp orders.
+ *	  One column of a normalized key: values as codes that memcmp orders.
  *
- * In what follows a code is what is written for an ascending column.  For a descending
- * one each of its bytes is inverted, `flip`.
+ * What follows describes the codes of an ascending column.  In a descending one each byte
+ * is inverted (`flip`).
  *
  * Invariants, for the codes of one column
  *	- Codes compare as the values do by the operator class's function.
- *	- Values that are equal by it have the same code, others have not.
- *	- No code is a proper prefix of another one.  Then the order of keys is that of their
- *	  first codes that differ, whatever follows; and inverting all bytes inverts the order.
- *	- Null is greater than all values, or smaller (null_high): whether it comes first, and
- *	  then the reverse if descending.
+ *	- Values have the same code if and only if they are equal by it.
+ *	- No code is a proper prefix of another one.  So the order of keys is that of their first
+ *	  codes that differ, whatever follows, and inverting all bytes inverts the order.
+ *	- Null is greater than all values (null_high) or less than all of them: greater unless
+ *	  it comes first, and the reverse if descending.
  *
- * There is no byte in front that says whether a value is null: keys are to be short.
- * Instead null has a code that values hardly ever have, and the value that has it gets
- * one byte more, as has null:
+ * No byte in front says whether a value is null, which would make all keys longer.  Instead
+ * null has a code that hardly any value has, and a value that has it gets one more byte, as
+ * null does:
  *
- *					null is greatest			null is smallest
+ *					null is greatest			null is least
  *		fixed		FF FF FF FF | 01	null	00 00 00 00 | 00
  *					FF FF FF FF | 00	value	00 00 00 00 | 01
  *		bytes		FF | 01				null	00 | 00
@@ -26,28 +26,27 @@
  *
  * Fixed length
  *	Integers: the most significant byte first, the sign inverted.  Floating point: all
- *	bits inverted if negative, else the sign; -0 is 0, and there is one NaN, positive and
- *	hence above infinity.  Intervals: days, a month being 30 of them, rounded down, and
- *	microseconds, 40 bits each; they are the same for all intervals of one span.  Times with
- *	a zone: the time at Greenwich, then the zone.
+ *	bits inverted if negative, else the sign; -0 is 0, and all NaNs are one that is positive
+ *	and hence above infinity.  Intervals: days, of which a month has 30, rounded down, and
+ *	microseconds, 40 bits each, so that intervals of one span have one code.  Times with time
+ *	zone: the time at Greenwich, then the zone.
  *
  * Bytes (text compared by bytes, bytea)
- *	The bytes, of which 00 becomes 01 01, and 01 becomes 01 02, then 00.  Nothing
- *	but the end can be smaller than a byte that goes on.  Text has none of these bytes,
- *	as a rule, and is copied by words.  A bit string: its bytes, then how many bits
- *	of the last one it has.
+ *	The bytes, then 00.  Among them 00 becomes 01 01, and 01 becomes 01 02, so that all that
+ *	continues is greater than the end.  Text hardly ever has these two, and is copied by
+ *	words.  A bit string: its bytes, then how many bits of the last one it has.
  *
  * Numeric
  *	One byte for the sign and the weight of the first digit (to the base 10000), if that
  *	is in [-59, 60]; otherwise four more for the weight.  Then two bytes for each digit
- *	up to the last that is not 0: twice the digit, and 1 if there are more.  Negative ones
- *	inverted.
+ *	up to the last that is not 0: twice the digit, and 1 if there are more.  All inverted
+ *	if negative.
  *
  *		02 -inf | 05 ... 7E negative | 80 zero | 81 ... FA positive | FD inf | FE NaN
  *
  * Inet, cidr
  *	The family, the network with zeros behind it, the number of its bits, and the address,
- *	if it has bits that the network has not.
+ *	if it has bits that the network does not have.
  *
  * src/indexbuild/encode.c
  */
@@ -69,7 +68,7 @@
 #define BYTE_END		0x00
 #define BYTE_ESCAPE		0x01
 
-/* first bytes of numerics */
+/* First bytes of numerics. */
 #define NUMERIC_CODE_NEGATIVE_INFINITY	0x02
 #define NUMERIC_CODE_ZERO				0x80
 #define NUMERIC_CODE_LOW				0x81
@@ -118,21 +117,13 @@ fixed_length(LaEncoding encoding)
 		case LA_ENCODE_INTERVAL:
 			return 10;
 		case LA_ENCODE_TIMETZ:
+		case LA_ENCODE_DICTIONARY:
 			return 12;
-		case LA_ENCODE_RANK:
-			return LA_RANK_LENGTH;
 		case LA_ENCODE_UUID:
 			return 16;
-		case LA_ENCODE_NAME:
-		case LA_ENCODE_BYTES:
-		case LA_ENCODE_BLANK_PADDED:
-		case LA_ENCODE_BITS:
-		case LA_ENCODE_NUMERIC:
-		case LA_ENCODE_INET:
-		case LA_ENCODE_OIDVECTOR:
+		default:
 			return 0;
 	}
-	return 0;
 }
 
 static bool
@@ -153,7 +144,7 @@ la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc, bool nulls_first)
 	e->flip = desc ? ~UINT64CONST(0) : 0;
 	e->extreme = e->null_high ? ~UINT64CONST(0) : 0;
 
-	/* see above */
+	/* see the table above */
 	e->null_length = n > 0 ? n + 1 : is_of_bytes(encoding) ? 2 : 1;
 	memset(e->null_code, e->null_high ? 0xFF : 0x00, e->null_length);
 	if (e->null_length > 1)
@@ -162,19 +153,18 @@ la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc, bool nulls_first)
 		e->null_code[i] ^= (uint8) e->flip;
 }
 
-/* Bytes of a code. */
 static inline void
-put_byte(const LaEncoder *e, uint8 byte, LaEncodeTo *o)
+put_byte(const LaEncoder *e, uint8 byte, LaEncodeBuffer *o)
 {
-	if (o->length < o->room)
+	if (o->length < o->space)
 		o->to[o->length] = byte ^ (uint8) e->flip;
 	o->length++;
 }
 
 static void
-put(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeTo *o)
+put(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeBuffer *o)
 {
-	if (o->length + n <= o->room)
+	if (o->length + n <= o->space)
 	{
 		uint8	   *to = o->to + o->length;
 
@@ -184,9 +174,9 @@ put(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeTo *o)
 	o->length += n;
 }
 
-/* A code of fixed length: one that null has is told from it. */
+/* A code of fixed length, with one more byte if null's begins like it. */
 void
-la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeTo *o)
+la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeBuffer *o)
 {
 	int			i = 0;
 
@@ -197,10 +187,10 @@ la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeTo *o)
 		put_byte(e, e->null_high ? 0x00 : 0x01, o);
 }
 
-/* What la_encode_bytes() leaves to this. */
+/* Bytes of which some have to be escaped, or that la_encode_bytes() has no space for. */
 void
-la_encode_bytes_slowly(const LaEncoder *e, const uint8 *bytes, int n,
-					   LaEncodeTo *o)
+la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes, int n,
+				   LaEncodeBuffer *o)
 {
 	if (n == 0)
 	{
@@ -227,7 +217,7 @@ la_encode_bytes_slowly(const LaEncoder *e, const uint8 *bytes, int n,
 }
 
 static void
-encode_float4(const LaEncoder *e, float4 f, LaEncodeTo *o)
+encode_float4(const LaEncoder *e, float4 f, LaEncodeBuffer *o)
 {
 	uint32		bits;
 
@@ -237,11 +227,11 @@ encode_float4(const LaEncoder *e, float4 f, LaEncodeTo *o)
 		bits = 0;
 	else
 		memcpy(&bits, &f, 4);
-	la_encode_uint32(e, bits & 0x80000000 ? ~bits : bits | 0x80000000, o);
+	la_encode_uint(e, bits & 0x80000000 ? ~bits : bits | 0x80000000, 4, o);
 }
 
 static void
-encode_float8(const LaEncoder *e, float8 f, LaEncodeTo *o)
+encode_float8(const LaEncoder *e, float8 f, LaEncodeBuffer *o)
 {
 	const uint64 sign = UINT64CONST(0x8000000000000000);
 	uint64		bits;
@@ -252,11 +242,11 @@ encode_float8(const LaEncoder *e, float8 f, LaEncodeTo *o)
 		bits = 0;
 	else
 		memcpy(&bits, &f, 8);
-	la_encode_uint64(e, bits & sign ? ~bits : bits | sign, o);
+	la_encode_uint(e, bits & sign ? ~bits : bits | sign, 8, o);
 }
 
 static void
-encode_timetz(const LaEncoder *e, const TimeTzADT *t, LaEncodeTo *o)
+encode_timetz(const LaEncoder *e, const TimeTzADT *t, LaEncodeBuffer *o)
 {
 	uint64		time = (uint64) (t->time + t->zone * USECS_PER_SEC);
 	uint32		zone = (uint32) t->zone;
@@ -270,11 +260,11 @@ encode_timetz(const LaEncoder *e, const TimeTzADT *t, LaEncodeTo *o)
 }
 
 /*
- * The span's days are within 2^37 in any case.  Infinite intervals, of 17, have the
- * extremes of all three fields and so need no case of their own.
+ * The days are within 2^37 in any case.  Infinite intervals, since 17, have the extremes of
+ * all three fields and so need no case of their own.
  */
 static void
-encode_interval(const LaEncoder *e, const Interval *v, LaEncodeTo *o)
+encode_interval(const LaEncoder *e, const Interval *v, LaEncodeBuffer *o)
 {
 	int64		days = v->time / USECS_PER_DAY;
 	int64		rest = v->time % USECS_PER_DAY;
@@ -295,7 +285,7 @@ encode_interval(const LaEncoder *e, const Interval *v, LaEncodeTo *o)
 }
 
 static void
-encode_tid(const LaEncoder *e, ItemPointer tid, LaEncodeTo *o)
+encode_tid(const LaEncoder *e, ItemPointer tid, LaEncodeBuffer *o)
 {
 	uint32		block = pg_hton32(ItemPointerGetBlockNumberNoCheck(tid));
 	uint16		offset = pg_hton16(ItemPointerGetOffsetNumberNoCheck(tid));
@@ -314,9 +304,9 @@ length_without_blanks(const uint8 *bytes, int n)
 	return n;
 }
 
-/* The value after its header: the number of bits, and the bytes. */
+/* After the varlena header: the number of bits, and the bytes. */
 static void
-encode_bits(const LaEncoder *e, const uint8 *data, int n, LaEncodeTo *o)
+encode_bits(const LaEncoder *e, const uint8 *data, int n, LaEncodeBuffer *o)
 {
 	int32		bits;
 
@@ -335,14 +325,14 @@ word_at(const uint8 *data)
 	return w;
 }
 
-/* A finite number; of a negative one all bytes are inverted once more. */
+/* A finite number.  If it is negative, all bytes are inverted once more. */
 static void
 encode_digits(const LaEncoder *e, bool negative, int weight,
-			  const uint8 *digits, int n, LaEncodeTo *o)
+			  const uint8 *digits, int n, LaEncodeBuffer *o)
 {
 	LaEncoder	inverse;
 
-	/* stored ones have none of these, but the comparison ignores them */
+	/* stored numerics have no such zeros, but the comparison ignores them */
 	while (n > 0 && word_at(digits) == 0)
 	{
 		digits += 2;
@@ -383,7 +373,7 @@ encode_digits(const LaEncoder *e, bool negative, int weight,
 }
 
 static void
-encode_numeric(const LaEncoder *e, const uint8 *data, int n, LaEncodeTo *o)
+encode_numeric(const LaEncoder *e, const uint8 *data, int n, LaEncodeBuffer *o)
 {
 	uint16		header = word_at(data);
 
@@ -407,7 +397,7 @@ encode_numeric(const LaEncoder *e, const uint8 *data, int n, LaEncodeTo *o)
 }
 
 static void
-encode_inet(const LaEncoder *e, const inet_struct *v, LaEncodeTo *o)
+encode_inet(const LaEncoder *e, const inet_struct *v, LaEncodeBuffer *o)
 {
 	int			size = v->family == PGSQL_AF_INET ? 4 : 16;
 	int			bits = Min(v->bits, size * BITS_PER_BYTE);
@@ -425,7 +415,7 @@ encode_inet(const LaEncoder *e, const inet_struct *v, LaEncodeTo *o)
 }
 
 static void
-encode_oidvector(const LaEncoder *e, const oidvector *v, LaEncodeTo *o)
+encode_oidvector(const LaEncoder *e, const oidvector *v, LaEncodeBuffer *o)
 {
 	uint32		big = pg_hton32((uint32) v->dim1 ^ 0x80000000);
 
@@ -437,9 +427,8 @@ encode_oidvector(const LaEncoder *e, const oidvector *v, LaEncodeTo *o)
 	}
 }
 
-/* The value after its header, for types that are varlenas. */
 static void
-encode_varlena(const LaEncoder *e, struct varlena *v, LaEncodeTo *o)
+encode_varlena(const LaEncoder *e, struct varlena *v, LaEncodeBuffer *o)
 {
 	const uint8 *data = (const uint8 *) VARDATA_ANY(v);
 	int			n = VARSIZE_ANY_EXHDR(v);
@@ -459,11 +448,11 @@ encode_varlena(const LaEncoder *e, struct varlena *v, LaEncodeTo *o)
 			encode_numeric(e, data, n, o);
 			break;
 		case LA_ENCODE_INET:
-			/* bytes alone, no alignment needed */
+			/* of bytes only, so it needs no alignment */
 			encode_inet(e, (const inet_struct *) data, o);
 			break;
 		case LA_ENCODE_OIDVECTOR:
-			/* never with a short header, since it is never compressed */
+			/* never compressed, so it has no short header */
 			encode_oidvector(e, (const oidvector *) v, o);
 			break;
 		default:
@@ -471,16 +460,16 @@ encode_varlena(const LaEncoder *e, struct varlena *v, LaEncodeTo *o)
 	}
 }
 
-/* All that is not done in normalizedkey.c's loop. */
+/* A value of an encoding that normalizedkey.c's loop does not handle. */
 void
-la_encode_other(const LaEncoder *e, Datum value, LaEncodeTo *o)
+la_encode_other(const LaEncoder *e, Datum value, LaEncodeBuffer *o)
 {
 	uint8		byte;
 
 	switch (e->encoding)
 	{
 		case LA_ENCODE_BOOL:
-			/* 0 and FF are null's */
+			/* 00 and FF are the codes of null */
 			byte = DatumGetBool(value) ? 2 : 1;
 			la_encode_fixed(e, &byte, 1, o);
 			break;
@@ -495,10 +484,10 @@ la_encode_other(const LaEncoder *e, Datum value, LaEncodeTo *o)
 			encode_float8(e, DatumGetFloat8(value), o);
 			break;
 		case LA_ENCODE_ENUM:
-			/* a label that is newer than the encoder has another order */
+			/* a label added meanwhile, which does not compare by its OID */
 			if (DatumGetObjectId(value) % 2 != 0)
-				o->given_up = true;
-			la_encode_uint32(e, DatumGetObjectId(value), o);
+				o->no_code = true;
+			la_encode_uint(e, DatumGetObjectId(value), 4, o);
 			break;
 		case LA_ENCODE_MACADDR:
 			la_encode_fixed(e, (const uint8 *) DatumGetPointer(value), 6, o);
@@ -516,7 +505,7 @@ la_encode_other(const LaEncoder *e, Datum value, LaEncodeTo *o)
 			encode_interval(e, DatumGetIntervalP(value), o);
 			break;
 		case LA_ENCODE_NAME:
-			/* of an index's own tuple it is a shorter string */
+			/* shorter than NAMEDATALEN in an index's own tuples */
 			la_encode_bytes(e, (const uint8 *) DatumGetCString(value),
 							strnlen(DatumGetCString(value), NAMEDATALEN), o);
 			break;

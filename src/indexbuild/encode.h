@@ -1,9 +1,9 @@
 /*
  * encode.h
- *	  One column of a sort key.
+ *	  One column of a normalized key.
  *
- * See encode.c.  What is called for each row and is short is here, to be inlined
- * into normalizedkey.c's loop.
+ * See encode.c.  The encodings that are short and frequent are here, to be inlined into
+ * normalizedkey.c's loop over the columns.
  *
  * src/indexbuild/encode.h
  */
@@ -22,7 +22,7 @@ typedef enum LaEncoding
 	LA_ENCODE_INT64,
 	LA_ENCODE_UINT32,
 	LA_ENCODE_UINT64,
-	LA_ENCODE_RANK,				/* any type, by numbers for its values */
+	LA_ENCODE_DICTIONARY,		/* any type, by the codes of a dictionary */
 	LA_ENCODE_ENUM,
 	LA_ENCODE_FLOAT4,
 	LA_ENCODE_FLOAT8,
@@ -43,105 +43,70 @@ typedef enum LaEncoding
 	LA_ENCODE_OIDVECTOR
 } LaEncoding;
 
-/* of a rank: its whole number and its fraction */
-#define LA_RANK_LENGTH	(4 + 8)
-
-/* the longest code of fixed length, and the byte that tells it from null */
-#define LA_ENCODE_NULL_ROOM (16 + 1)
+/* The longest code of fixed length, and the byte that distinguishes it from null. */
+#define LA_ENCODE_NULL_SIZE (16 + 1)
 
 typedef struct LaEncoder
 {
 	LaEncoding	encoding;
 	bool		null_high;		/* null is the greatest, not the smallest */
 	uint64		flip;			/* all ones if descending, else 0 */
-	uint64		extreme;		/* the code that null shares: all ones, or 0 */
+	uint64		extreme;		/* the code that begins like null's: all ones,
+								 * or 0 */
 	int			null_length;
-	uint8		null_code[LA_ENCODE_NULL_ROOM]; /* flipped already */
+	uint8		null_code[LA_ENCODE_NULL_SIZE]; /* already inverted by flip */
 } LaEncoder;
 
-/*
- * Where a code goes.  Codes that do not fit into `room` are counted in `length`, but
- * not written.
- */
-typedef struct LaEncodeTo
+/* A buffer for codes.  Those that do not fit are counted in `length`, but not written. */
+typedef struct LaEncodeBuffer
 {
 	uint8	   *to;
-	int64		room;
+	int64		space;
 	int64		length;
-	bool		given_up;		/* a value has no code */
-} LaEncodeTo;
+	bool		no_code;		/* a value has none */
+} LaEncodeBuffer;
 
 extern void la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc,
 						   bool nulls_first);
 extern void la_encode_fixed(const LaEncoder *e, const uint8 *code, int n,
-							LaEncodeTo *o);
-extern void la_encode_bytes_slowly(const LaEncoder *e, const uint8 *bytes,
-								   int n, LaEncodeTo *o);
-extern void la_encode_other(const LaEncoder *e, Datum value, LaEncodeTo *o);
+							LaEncodeBuffer *o);
+extern void la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes,
+							   int n, LaEncodeBuffer *o);
+extern void la_encode_other(const LaEncoder *e, Datum value, LaEncodeBuffer *o);
 
-/* Null. */
 static inline void
-la_encode_null(const LaEncoder *e, LaEncodeTo *o)
+la_encode_null(const LaEncoder *e, LaEncodeBuffer *o)
 {
-	if (o->length + e->null_length <= o->room)
+	if (o->length + e->null_length <= o->space)
 		memcpy(o->to + o->length, e->null_code, e->null_length);
 	o->length += e->null_length;
 }
 
-/* Unsigned integers of 16, 32 and 64 bits. */
+/* An unsigned integer of n bytes. */
 static inline void
-la_encode_uint16(const LaEncoder *e, uint16 v, LaEncodeTo *o)
+la_encode_uint(const LaEncoder *e, uint64 v, int n, LaEncodeBuffer *o)
 {
-	uint16		big = pg_hton16(v ^ (uint16) e->flip);
+	int			unused = 64 - 8 * n;
+	uint64		code = pg_hton64((v ^ e->flip) << unused);
 
-	if (likely(v != (uint16) e->extreme && o->length + 2 <= o->room))
+	if (likely(v != e->extreme >> unused && o->length + n <= o->space))
 	{
-		memcpy(o->to + o->length, &big, 2);
-		o->length += 2;
+		memcpy(o->to + o->length, &code, n);
+		o->length += n;
 		return;
 	}
-	big = pg_hton16(v);
-	la_encode_fixed(e, (const uint8 *) &big, 2, o);
-}
-
-static inline void
-la_encode_uint32(const LaEncoder *e, uint32 v, LaEncodeTo *o)
-{
-	uint32		big = pg_hton32(v ^ (uint32) e->flip);
-
-	if (likely(v != (uint32) e->extreme && o->length + 4 <= o->room))
-	{
-		memcpy(o->to + o->length, &big, 4);
-		o->length += 4;
-		return;
-	}
-	big = pg_hton32(v);
-	la_encode_fixed(e, (const uint8 *) &big, 4, o);
-}
-
-static inline void
-la_encode_uint64(const LaEncoder *e, uint64 v, LaEncodeTo *o)
-{
-	uint64		big = pg_hton64(v ^ e->flip);
-
-	if (likely(v != e->extreme && o->length + 8 <= o->room))
-	{
-		memcpy(o->to + o->length, &big, 8);
-		o->length += 8;
-		return;
-	}
-	big = pg_hton64(v);
-	la_encode_fixed(e, (const uint8 *) &big, 8, o);
+	code = pg_hton64(v << unused);
+	la_encode_fixed(e, (const uint8 *) &code, n, o);
 }
 
 /* 16 bytes as they are. */
 static inline void
-la_encode_uuid(const LaEncoder *e, const uint8 *bytes, LaEncodeTo *o)
+la_encode_uuid(const LaEncoder *e, const uint8 *bytes, LaEncodeBuffer *o)
 {
 	uint64		w[2];
 
 	memcpy(w, bytes, 16);
-	if (likely(w[0] != e->extreme && o->length + 16 <= o->room))
+	if (likely(w[0] != e->extreme && o->length + 16 <= o->space))
 	{
 		w[0] ^= e->flip;
 		w[1] ^= e->flip;
@@ -152,7 +117,7 @@ la_encode_uuid(const LaEncoder *e, const uint8 *bytes, LaEncodeTo *o)
 	la_encode_fixed(e, bytes, 16, o);
 }
 
-/* Is one of these eight bytes 0 or 1? */
+/* Is one of these eight bytes 0 or 1, which have to be escaped? */
 static inline bool
 la_encode_escapes(uint64 w)
 {
@@ -162,68 +127,68 @@ la_encode_escapes(uint64 w)
 }
 
 /*
- * Bytes, words at a time while none has to be escaped.  A store of the last word
- * may go seven bytes beyond the end, hence the room that is asked for.
+ * Bytes of any number, copied by words unless one has to be escaped.  The store of the last
+ * word may go seven bytes beyond the end, for which there must be space.
  */
 static inline void
-la_encode_bytes(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeTo *o)
+la_encode_bytes(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeBuffer *o)
 {
 #ifndef WORDS_BIGENDIAN
 	uint8	   *to = o->to + o->length;
 	const uint8 *from = bytes;
-	int			left = n;
+	int			rest = n;
 	uint64		w,
 				flipped;
 
 	if (unlikely(n == 0 || bytes[0] == 0xFF ||
-				 o->length + n + 8 > o->room))
-		goto slowly;
-	while (left >= 8)
+				 o->length + n + 8 > o->space))
+		goto by_bytes;
+	while (rest >= 8)
 	{
 		memcpy(&w, from, 8);
 		if (unlikely(la_encode_escapes(w)))
-			goto slowly;
+			goto by_bytes;
 		w ^= e->flip;
 		memcpy(to, &w, 8);
 		from += 8;
 		to += 8;
-		left -= 8;
+		rest -= 8;
 	}
 
-	/* the rest in the low bytes of a word, and zeros: the end */
+	/* the last bytes in the low part of a word, and zeros, the terminator */
 	if (n >= 8)
 	{
-		/* (from + left) - 8 is in the value */
-		memcpy(&w, from + left - 8, 8);
-		w = left > 0 ? w >> (8 * (8 - left)) : 0;
+		/* the eight bytes before (from + rest) are in the value */
+		memcpy(&w, from + rest - 8, 8);
+		w = rest > 0 ? w >> (8 * (8 - rest)) : 0;
 	}
-	else if (left >= 4)
+	else if (rest >= 4)
 	{
 		uint32		low,
 					high;
 
 		memcpy(&low, from, 4);
-		memcpy(&high, from + left - 4, 4);
-		w = (uint64) low | (uint64) high << (8 * (left - 4));
+		memcpy(&high, from + rest - 4, 4);
+		w = (uint64) low | (uint64) high << (8 * (rest - 4));
 	}
 	else
 	{
 		/* one, two or three: the first, the middle one and the last */
 		w = (uint64) from[0] |
-			(uint64) from[left >> 1] << (8 * (left >> 1)) |
-			(uint64) from[left - 1] << (8 * (left - 1));
+			(uint64) from[rest >> 1] << (8 * (rest >> 1)) |
+			(uint64) from[rest - 1] << (8 * (rest - 1));
 	}
-	/* without the zeros */
-	if (unlikely(la_encode_escapes(w | ~UINT64CONST(0) << (8 * left))))
-		goto slowly;
+	/* the zeros do not count */
+	if (unlikely(la_encode_escapes(w | ~UINT64CONST(0) << (8 * rest))))
+		goto by_bytes;
 	flipped = w ^ e->flip;
 	memcpy(to, &flipped, 8);
 	o->length += n + 1;
 	return;
 
-slowly:
+by_bytes:
 #endif
-	la_encode_bytes_slowly(e, bytes, n, o);
+	la_encode_by_bytes(e, bytes, n, o);
 }
 
 #endif							/* LA_ENCODE_H */

@@ -1,43 +1,45 @@
 /*
  * load.c
- *	  Writing a btree from tuples that come in order.
+ *	  Loading a btree from index tuples in order.
  *
  *		tuples --> pending --> leaf page --------> finished: written, and its
- *				   (equal		 | one page of	   downlink put on the page above
- *				   ones are		 v each level			^
- *				   merged)	   page above ------------------'
+ *				   (equal		 | one open			downlink added to the level above
+ *				   tuples		 v page per level		^
+ *				   merged)	   level above -------------'
  *							   ...
  *
- * A page of each level is open.  A tuple is put at its end, and if the page is full, the
- * last tuple moves to a new page, and what separates it from the one before becomes
- * the old page's high key:
+ * Each level has one open page.  Tuples are added at its end.  If it is full, its last tuple moves
+ * to a new page, and what separates that from the tuple before becomes the old page's high key:
  *
  *		 old page: [     | a | b | c ]	   full		 [ high key | a | b ]
- *					  ^ kept for the high key		   |
- *		 new page:						 ==>		 [     | c | next ]
+ *					  ^ high key's			==>
+ *						line pointer
+ *		 new page:								 [     | c | next ]
  *
  * Behaviours
- *	A. The file is, byte for byte, what btbuild() would have written for the same tuples
- *	   (leaving aside LSNs, and the checksums that depend on them).  That includes what is
- *	   left over between line pointers and tuples.
- *	B. A page is full if the next tuple does not fit (a leaf keeps room for a row address
- *	   in its high key), or if it has two tuples and more and less than what the fill factor
- *	   leaves is free; a posting list that would be truncated away in the high key counts
- *	   as free for that.
- *	C. Equal tuples are merged to posting lists of at most a tenth of a page where
- *	   stock does: not in unique indexes, nor where equal keys may differ in their bytes,
- *	   or do, nor with deduplicate_items = off.
- *	D. A page gets its block number when it is begun, before the level above, if that is new.
- *	   A page that stays the last of its level has no high key: its line pointers slide.
- *	E. Separators are made by the server (_bt_truncate), and so is the complaint about tuples
- *	   that are too large.
+ *	IDENTICAL	The file is byte for byte what btbuild() would have written for the same tuples,
+ *				including the bytes between line pointers and tuples, and except LSNs and the
+ *				checksums that depend on them.
+ *	FULL		A page is full if the next tuple does not fit (on a leaf page, with room for a
+ *				heap TID in the high key), or if it has at least two tuples, and free space
+ *				below the fillfactor reserve.  A posting list that truncation would remove from
+ *				the high key counts as free space for that.
+ *	POSTING		Equal tuples are merged into posting lists of at most a tenth of a page where
+ *				the server does that: not in unique indexes, not where equal keys can differ,
+ *				or do differ, in their bytes, and not with deduplicate_items = off.
+ *	NUMBERING	A page gets its block number when it is begun, before the level above it, if
+ *				that is new.  The last page of a level has no high key: its line pointers are
+ *				moved down.
+ *
+ * Separators are formed by _bt_truncate(), and _bt_check_third_page() reports tuples that are too
+ * large.
  *
  * Invariants
- *	- The order of the tuples, and whether two are equal, is the caller's word.  Equal
- *	  tuples come by row address.  Tuples have no posting list, and an aligned size.
- *	- No memory is allocated for a tuple, only for levels and, for a moment, high keys.
- *	  All is in one memory context below the current one of the begin.
- *	- Nothing is left after an error but a new file, which goes with the transaction.
+ *	- The caller vouches for the order of the tuples, and for which of them are equal; these
+ *	  come in the order of their heap TIDs.  Tuples have no posting list and an aligned size.
+ *	- Memory is allocated for levels and, until they are on the page, for high keys, not for
+ *	  tuples; all of it in one context below the one that is current at the beginning.
+ *	- An error leaves nothing behind but a new file, which is dropped with the transaction.
  *
  * src/indexbuild/load.c
  */
@@ -53,24 +55,24 @@
 
 #include "base/compat.h"
 #include "indexbuild/load.h"
-#include "indexbuild/pages.h"
+#include "indexbuild/pagewriter.h"
 
 #define REPORT_EVERY	1024	/* tuples; a power of two */
 
-/* Bytes of the largest posting list: a page's tenth with its line pointer. */
+/* The largest tuple with a posting list: with its line pointer, a tenth of a page. */
 #define MAX_POSTING \
 	(MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
 
-/* Room for any tuple. */
-typedef union AnyTuple
+/* Space for any tuple. */
+typedef union TupleBuffer
 {
 	IndexTupleData tuple;
 	char		bytes[MAXALIGN(INDEX_SIZE_MASK)];
 	double		align_double;
 	int64		align_int64;
-} AnyTuple;
+} TupleBuffer;
 
-/* A level of the tree: the page that is open there. */
+/* A level of the tree, and its open page. */
 typedef struct Level
 {
 	struct Level *above;		/* NULL: the page is the level's only one */
@@ -79,8 +81,8 @@ typedef struct Level
 	uint32		height;			/* 0: leaf pages */
 	OffsetNumber last;			/* offset of the last tuple, or P_HIKEY */
 	int			last_posting;	/* bytes of its posting list */
-	int			keep_free;		/* bytes, as the fill factor tells */
-	AnyTuple	low;			/* what the page above gets for this one */
+	int			reserve;		/* free space that the fillfactor asks for */
+	TupleBuffer low_key;		/* becomes the page's downlink */
 } Level;
 
 struct LaLoad
@@ -88,28 +90,29 @@ struct LaLoad
 	Relation	heap;
 	Relation	index;
 	MemoryContext context;
-	MemoryContext moment;		/* reset with each page */
-	LaPages    *pages;
-	BTScanInsert key;			/* to compare by; has no values */
-	bool		merge;			/* equal tuples? */
+	MemoryContext scratch;		/* reset with each page */
+	LaPageWriter *writer;
+	BTScanInsert key;			/* without values, for _bt_truncate() */
+	bool		merge;			/* behaviour POSTING is possible */
 	int64		tuples;
 	BlockNumber next_block;
 	Level	   *leaf;			/* NULL: no tuple yet */
 
 	/*
-	 * The tuple that the next one may be merged with.  Of more than one, row
-	 * addresses lie behind the first one's key, and its own is set by and by.
+	 * The tuple that the next one may be merged with.  If it is more than
+	 * one, their heap TIDs follow the key of the first one; t_tid is set when
+	 * the posting list is formed.
 	 */
 	int			npending;
 	Size		pending_size;	/* of header and key */
-	AnyTuple	pending;
+	TupleBuffer pending;
 };
 
 /* An empty page, with a line pointer for the high key. */
 static Page
 new_page(LaLoad *load, uint32 height)
 {
-	Page		page = la_pages_take(load->pages);
+	Page		page = la_pagewriter_get_page(load->writer);
 	BTPageOpaque opaque;
 
 	_bt_pageinit(page, BLCKSZ);
@@ -131,16 +134,16 @@ new_level(LaLoad *load, uint32 height)
 	level->block = load->next_block++;
 	level->height = height;
 	level->last = P_HIKEY;
-	level->keep_free = height == 0 ? BTGetTargetPageFreeSpace(load->index) :
+	level->reserve = height == 0 ? BTGetTargetPageFreeSpace(load->index) :
 		BLCKSZ * (100 - BTREE_NONLEAF_FILLFACTOR) / 100;
 
-	/* nothing is below the first page */
-	level->low.tuple.t_info = sizeof(IndexTupleData);
-	BTreeTupleSetNAtts(&level->low.tuple, 0, false);
+	/* the low key of a level's first page is minus infinity */
+	level->low_key.tuple.t_info = sizeof(IndexTupleData);
+	BTreeTupleSetNAtts(&level->low_key.tuple, 0, false);
 	return level;
 }
 
-/* A tuple becomes the page's last one.  That it fits has been seen to. */
+/* Append a tuple to a page that has space for it. */
 static inline void
 append(Page page, OffsetNumber offset, const IndexTupleData *tuple, Size size)
 {
@@ -158,7 +161,7 @@ append(Page page, OffsetNumber offset, const IndexTupleData *tuple, Size size)
 	header->pd_upper = upper;
 }
 
-/* The same for a tuple of which an upper page needs the downlink only. */
+/* The first tuple of an upper page has no key, only a downlink. */
 static void
 append_downlink(Page page, OffsetNumber offset, const IndexTupleData *tuple)
 {
@@ -169,40 +172,37 @@ append_downlink(Page page, OffsetNumber offset, const IndexTupleData *tuple)
 	append(page, offset, &bare, sizeof(IndexTupleData));
 }
 
-/* The first item of a leaf page, its high key, is what must be kept of it. */
+/* Replace the high key of a leaf page, so far the next page's first tuple, by a separator. */
 static void
 truncate_high_key(LaLoad *load, Page page, OffsetNumber last)
 {
-	IndexTuple	left = (IndexTuple) PageGetItem(page, PageGetItemId(page, last));
-	IndexTuple	right = (IndexTuple) PageGetItem(page,
-												 PageGetItemId(page, P_HIKEY));
-	MemoryContext before = MemoryContextSwitchTo(load->moment);
-	IndexTuple	high = _bt_truncate(load->index, left, right, load->key);
+	IndexTuple	lastleft = (IndexTuple) PageGetItem(page, PageGetItemId(page, last));
+	IndexTuple	firstright = (IndexTuple) PageGetItem(page,
+													  PageGetItemId(page, P_HIKEY));
+	MemoryContext before = MemoryContextSwitchTo(load->scratch);
+	IndexTuple	high = _bt_truncate(load->index, lastleft, firstright, load->key);
 
-	/* the high key is the tuple that was added last: no other one moves */
+	/* it is the tuple that was added last, so no other one moves */
 	if (!PageIndexTupleOverwrite(page, P_HIKEY, (void *) high,
 								 IndexTupleSize(high)))
 		elog(ERROR, "failed to add high key to the index page");
 	MemoryContextSwitchTo(before);
-	MemoryContextReset(load->moment);
+	MemoryContextReset(load->scratch);
 }
 
-static void put(LaLoad *load, Level *level, const IndexTupleData *tuple,
-				int posting);
+static void add(LaLoad *load, Level *level, const IndexTupleData *tuple, int posting);
 
-/* The level above learns of the open page. */
+/* Add the downlink of a level's open page to the level above. */
 static void
-put_downlink(LaLoad *load, Level *level)
+add_downlink(LaLoad *load, Level *level)
 {
-	BTreeTupleSetDownLink(&level->low.tuple, level->block);
-	put(load, level->above, &level->low.tuple, 0);
+	BTreeTupleSetDownLink(&level->low_key.tuple, level->block);
+	add(load, level->above, &level->low_key.tuple, 0);
 }
 
-/*
- * The open page of a level is finished, and a new one begins with its last tuple.
- */
+/* Finish the open page of a level, and begin a new one with its last tuple. */
 static void
-turn_page(LaLoad *load, Level *level)
+next_page(LaLoad *load, Level *level)
 {
 	Page		old = level->page;
 	Page		page;
@@ -233,35 +233,33 @@ turn_page(LaLoad *load, Level *level)
 
 	if (!level->above)
 		level->above = new_level(load, level->height + 1);
-	put_downlink(load, level);
-	memcpy(&level->low, high, IndexTupleSize(high));
-	la_pages_write(load->pages, level->block, old);
+	add_downlink(load, level);
+	memcpy(&level->low_key, high, IndexTupleSize(high));
+	la_pagewriter_write(load->writer, level->block, old);
 
 	level->page = page;
 	level->block = block;
 	level->last = P_FIRSTKEY;
 }
 
-/*
- * A tuple is put behind all others of a level.  The last bytes of it are a posting list.
- */
+/* Append a tuple to a level.  Its last `posting` bytes are a posting list. */
 static void
-put(LaLoad *load, Level *level, const IndexTupleData *tuple, int posting)
+add(LaLoad *load, Level *level, const IndexTupleData *tuple, int posting)
 {
 	PageHeader	header = (PageHeader) level->page;
 	bool		leaf = level->height == 0;
 	int			size = MAXALIGN(IndexTupleSize(tuple));
-	int			room = header->pd_upper - header->pd_lower -
+	int			space = header->pd_upper - header->pd_lower -
 		(int) sizeof(ItemIdData);
 
 	if (unlikely(!la_load_fits(tuple)))
 		_bt_check_third_page(load->index, load->heap, leaf, level->page,
 							 unconstify(IndexTupleData *, tuple));
 
-	if (room < size + (leaf ? (int) MAXALIGN(sizeof(ItemPointerData)) : 0) ||
-		(room + level->last_posting < level->keep_free &&
+	if (space < size + (leaf ? (int) MAXALIGN(sizeof(ItemPointerData)) : 0) ||
+		(space + level->last_posting < level->reserve &&
 		 level->last > P_FIRSTKEY))
-		turn_page(load, level);
+		next_page(load, level);
 
 	level->last = OffsetNumberNext(level->last);
 	level->last_posting = posting;
@@ -271,9 +269,9 @@ put(LaLoad *load, Level *level, const IndexTupleData *tuple, int posting)
 		append_downlink(level->page, level->last, tuple);
 }
 
-/* The pending tuple, with whatever was merged with it, goes to its page. */
+/* Add the pending tuple, with its posting list if it has one, to the leaf page. */
 static void
-put_pending(LaLoad *load)
+finish_pending(LaLoad *load)
 {
 	IndexTuple	tuple = &load->pending.tuple;
 	Size		end,
@@ -281,7 +279,7 @@ put_pending(LaLoad *load)
 
 	if (load->npending == 1)
 	{
-		put(load, load->leaf, tuple, 0);
+		add(load, load->leaf, tuple, 0);
 		return;
 	}
 
@@ -290,7 +288,7 @@ put_pending(LaLoad *load)
 	memset(load->pending.bytes + end, 0, size - end);
 	tuple->t_info = (tuple->t_info & ~INDEX_SIZE_MASK) | size;
 	BTreeTupleSetPosting(tuple, load->npending, load->pending_size);
-	put(load, load->leaf, tuple, size - load->pending_size);
+	add(load, load->leaf, tuple, size - load->pending_size);
 }
 
 static void
@@ -302,9 +300,9 @@ start_pending(LaLoad *load, IndexTuple tuple)
 }
 
 /*
- * Is the tuple's key the same bytes as that of the pending one?  Equal keys may differ
- * even where all operator classes say that they do not: bpchar ignores trailing blanks.
- * What differs only in how it is stored (compressed) is for the server to tell.
+ * Is the tuple's key the same bytes as that of the pending one?  Equal keys can differ even
+ * where all operator classes say that equal means the same image: bpchar ignores trailing
+ * blanks.  Whether values differ only in how they are stored, the server decides.
  */
 static inline bool
 same_image(LaLoad *load, IndexTuple tuple)
@@ -320,9 +318,9 @@ same_image(LaLoad *load, IndexTuple tuple)
 		IndexRelationGetNumberOfKeyAttributes(load->index);
 }
 
-/* The tuple's row address is added to the pending ones, if the list has room. */
+/* Add the tuple's heap TID to the pending ones, if the posting list has room for it. */
 static bool
-add_pending(LaLoad *load, IndexTuple tuple)
+merge_pending(LaLoad *load, IndexTuple tuple)
 {
 	char	   *end = load->pending.bytes + load->pending_size;
 
@@ -339,9 +337,8 @@ add_pending(LaLoad *load, IndexTuple tuple)
 }
 
 /*
- * A btree is to be loaded.  The index's file is new and empty.  In a build that checks
- * uniqueness nothing is merged; a unique index is not always built like that (VACUUM
- * FULL, CLUSTER).
+ * Begin to load an index, whose file is new and empty.  unique: the build checks uniqueness,
+ * which not every build of a unique index does (VACUUM FULL, CLUSTER).
  */
 LaLoad *
 la_load_begin(Relation heap, Relation index, bool unique)
@@ -355,21 +352,21 @@ la_load_begin(Relation heap, Relation index, bool unique)
 	load->heap = heap;
 	load->index = index;
 	load->context = context;
-	load->moment = AllocSetContextCreate(context, "pg_lookahead high key",
-										 ALLOCSET_DEFAULT_SIZES);
+	load->scratch = AllocSetContextCreate(context, "pg_lookahead high key",
+										  ALLOCSET_DEFAULT_SIZES);
 	load->key = _bt_mkscankey(index, NULL);
 	load->key->allequalimage = _bt_allequalimage(index, true);
 	load->merge = load->key->allequalimage && !unique &&
 		BTGetDeduplicateItems(index);
-	load->pages = la_pages_begin(index);
+	load->writer = la_pagewriter_begin(index);
 	load->next_block = BTREE_METAPAGE + 1;
 	MemoryContextSwitchTo(before);
 	return load;
 }
 
 /*
- * The next tuple, which the caller may change afterwards.  equal: the columns of its key
- * are those of the tuple before, nulls included.
+ * Add the next tuple, which is copied.  equal: its key columns equal those of the tuple
+ * before, null being equal to null.
  */
 void
 la_load_add(LaLoad *load, IndexTuple tuple, bool equal)
@@ -384,11 +381,11 @@ la_load_add(LaLoad *load, IndexTuple tuple, bool equal)
 	}
 
 	if (!load->merge)
-		put(load, load->leaf, tuple, 0);
-	else if (!equal || !same_image(load, tuple) || !add_pending(load, tuple))
+		add(load, load->leaf, tuple, 0);
+	else if (!equal || !same_image(load, tuple) || !merge_pending(load, tuple))
 	{
 		if (load->npending > 0)
-			put_pending(load);
+			finish_pending(load);
 		start_pending(load, tuple);
 	}
 
@@ -401,7 +398,7 @@ la_load_add(LaLoad *load, IndexTuple tuple, bool equal)
 	}
 }
 
-/* The open pages are the last ones of their levels: they are finished, bottom up. */
+/* Finish the open page of each level, which is its last one, from the leaf level up. */
 static void
 finish_levels(LaLoad *load, BlockNumber *root, uint32 *height)
 {
@@ -412,7 +409,7 @@ finish_levels(LaLoad *load, BlockNumber *root, uint32 *height)
 		ItemId		items = PageGetItemId(level->page, P_HIKEY);
 
 		if (level->above)
-			put_downlink(load, level);
+			add_downlink(load, level);
 		else
 		{
 			BTPageGetOpaque(level->page)->btpo_flags |= BTP_ROOT;
@@ -423,14 +420,12 @@ finish_levels(LaLoad *load, BlockNumber *root, uint32 *height)
 		memmove(items, items + 1,
 				(level->last - P_HIKEY) * sizeof(ItemIdData));
 		((PageHeader) level->page)->pd_lower -= sizeof(ItemIdData);
-		la_pages_write(load->pages, level->block, level->page);
+		la_pagewriter_write(load->writer, level->block, level->page);
 		level->page = NULL;
 	}
 }
 
-/*
- * There are no more tuples.  The index is complete, and load is freed.
- */
+/* There are no more tuples: complete the index, and free `load`. */
 void
 la_load_end(LaLoad *load)
 {
@@ -440,14 +435,14 @@ la_load_end(LaLoad *load)
 	Page		page;
 
 	if (load->npending > 0)
-		put_pending(load);
+		finish_pending(load);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, load->tuples);
 
 	finish_levels(load, &root, &height);
-	page = la_pages_take(load->pages);
+	page = la_pagewriter_get_page(load->writer);
 	_bt_initmetapage(page, root, height, load->key->allequalimage);
-	la_pages_write(load->pages, BTREE_METAPAGE, page);
-	la_pages_end(load->pages);
+	la_pagewriter_write(load->writer, BTREE_METAPAGE, page);
+	la_pagewriter_end(load->writer);
 
 	MemoryContextSwitchTo(before);
 	MemoryContextDelete(load->context);

@@ -1,8 +1,6 @@
 /*
  * load.h
- *	  Writing a btree from tuples that come in order.
- *
- * See load.c.
+ *	  Loading a btree from index tuples in order.
  *
  * src/indexbuild/load.h
  */
@@ -21,9 +19,7 @@ extern LaLoad *la_load_begin(Relation heap, Relation index, bool unique);
 extern void la_load_add(LaLoad *load, IndexTuple tuple, bool equal);
 extern void la_load_end(LaLoad *load);
 
-/*
- * False for a tuple that is too wide for a page, at which la_load_add() fails.
- */
+/* False for a tuple that is too large for a page: la_load_add() raises the server's error. */
 static inline bool
 la_load_fits(const IndexTupleData *tuple)
 {

@@ -2,39 +2,36 @@
  * normalizedkey.c
  *	  Rows of an index as strings of bytes that memcmp orders as the index does.
  *
- * A key is the codes of the index's key columns (not of the INCLUDE columns), one behind
- * the other:
+ * A normalized key (Graefe, "Implementing Sorting in Database Systems", 2006) consists of the codes
+ * of the index's key columns, without INCLUDE columns, one behind the other:
  *
- *		(a int4, b text desc, c text)	 a: 4 bytes | b, flipped ... FF | c ... 00
+ *		(a int4, b text desc, c text)	 a: 4 bytes | b, inverted ... FF | c ... 00
  *
- * Guarantees
- *	A	Of two keys, memcmp over the length of the shorter one decides as nbtree's
- *		comparison of the rows does: by the comparison function of each column's operator
- *		class, with DESC and NULLS FIRST of the index.
- *	B	No key is a proper prefix of another one, so something more (a row address)
- *		can be appended that decides between equal rows.
- *	C	Two keys are the same bytes if and only if all columns compare as equal, null
- *		being equal to null.  The rows need not be the same: 1.0 and 1.00.
- * Each column's codes guarantee the same (encode.c), and hence do the keys.
+ * Guarantees, which follow from those of each column's codes (encode.c)
+ *	ORDER		memcmp of two keys over the length of the shorter one decides as nbtree's
+ *				comparison of the rows does: by the comparison function of each column's
+ *				operator class, and by DESC and NULLS FIRST of the index.
+ *	NO PREFIX	No key is a proper prefix of another one.  So a TID can be appended that decides
+ *				between equal rows.
+ *	EQUALITY	Two keys are the same bytes if and only if all columns compare as equal, null
+ *				being equal to null.  The rows need not be the same: 1.0 and 1.00.
  *
- * Which columns
- *		What decides is the function that nbtree calls, support function 1 of the
- *		operator class, and not the type: it must be one of core's own whose order is
- *		reproduced here, for the type that it was made for, in an operator family of
- *		core.  (Sorting uses the family's other support functions, too.)  Text and its
- *		kin must be compared by bytes: their collation is C, or the operator class
- *		ignores collations.  Other collations have no code: what strxfrm of libc, and
- *		sort keys of ICU, say about two strings is not always what comparing them
- *		says.
- *		An enum is refused if one of its labels has an odd OID: others compare by OID
- *		(enum_cmp).  Such a label can be added later, and a row with it be seen by a
- *		concurrent build: then the key is given up.
+ * Which columns have codes
+ *	What decides is the function that nbtree calls, support function 1 of the operator class,
+ *	and not the type.  It must be one of core's whose order is reproduced here, for the type
+ *	that it was made for, and in an operator family of core, since sorting uses the family's
+ *	other support functions, too.  Text and its kin must be compared by bytes: the collation is
+ *	C, or the operator class ignores collations.  For other collations, neither strxfrm() of
+ *	libc nor sort keys of ICU agree with comparison in all cases.
+ *	An enum must not have a label with an odd OID, since only the others compare by OID
+ *	(enum_cmp()).  Such a label can be added later, and a concurrent build then see a row with
+ *	it: that value has no code.
  *
- * Ranks
- *		What has no code, such as text in other collations, can be coded by its rank
- *		among the values that have come before (rank.c), if there are few of them.  This
- *		compares other values than sorting them does, so the comparison must be one that
- *		nobody can tell from none: a function of core's that cannot fail (is_trusted()).
+ * Dictionaries
+ *	Other columns can be coded by a dictionary of the values that have occurred so far
+ *	(dictionary.c), if there are few of them.  Other pairs of values are compared for that than
+ *	for sorting them.  So the comparison must have no effect but its result: it must be a
+ *	function of core's that cannot fail (is_trusted()).
  *
  * src/indexbuild/normalizedkey.c
  */
@@ -59,21 +56,21 @@
 
 #include "base/compat.h"
 #include "base/locale.h"
+#include "indexbuild/dictionary.h"
 #include "indexbuild/encode.h"
-#include "indexbuild/rank.h"
 #include "indexbuild/normalizedkey.h"
 
 typedef struct Column
 {
 	LaEncoder	encoder;
-	LaRanks    *ranks;			/* of its values, if that is how they are
-								 * encoded */
+	LaDictionary *dictionary;	/* for LA_ENCODE_DICTIONARY, else NULL */
 } Column;
 
 struct LaNormalizedKey
 {
 	int			ncolumns;
-	bool		is_ranked;		/* one of them at least */
+	bool		has_dictionary; /* for one of them at least */
+	bool		may_fail;		/* a row may have no key */
 	Column		columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -153,8 +150,8 @@ enum_is_even(Oid type)
 }
 
 /*
- * Sets up the column's encoder; NULL, or why its values cannot be encoded by what
- * they are.
+ * Set up the encoder of a column.  Returns NULL, or why there is none that does without a
+ * dictionary.
  */
 static const char *
 init_encoder(LaEncoder *e, Relation index, int column)
@@ -187,9 +184,7 @@ init_encoder(LaEncoder *e, Relation index, int column)
 
 static bool is_trusted(Oid function, Oid type);
 
-/*
- * The same for the type's default order, which arrays, ranges and rows use.
- */
+/* The same for the type's default order, by which arrays and rows compare their parts. */
 static bool
 is_trusted_by_default(Oid type)
 {
@@ -231,9 +226,9 @@ is_trusted_for_row(Oid type)
 }
 
 /*
- * Can values of this type be compared by this function without an error, and without a
- * call of anybody's code but core's?  A comparison of arrays of points raises an error, and
- * how often stock makes it, if at all, depends on the columns before.
+ * Can values of this type be compared by this function without an error, and without
+ * calling code that is not core's?  A comparison of arrays of points, for example, raises an
+ * error, and whether the server makes one depends on the columns before.
  */
 static bool
 is_trusted(Oid function, Oid type)
@@ -266,32 +261,31 @@ is_trusted(Oid function, Oid type)
 }
 
 static bool
-can_be_ranked(Relation index, int column)
+may_have_dictionary(Relation index, int column)
 {
 	return index->rd_opfamily[column] < FirstNormalObjectId &&
 		is_trusted(index_getprocid(index, column + 1, BTORDER_PROC),
 				   TupleDescAttr(RelationGetDescr(index), column)->atttypid);
 }
 
-/* Sets up what gives the column's values a rank, coded as a number. */
 static void
-init_ranks(Column *c, Relation index, int column, const LaRanking *ranking)
+init_dictionary(Column *c, Relation index, int column, const LaDictionaryLimits *limits)
 {
 	int			option = index->rd_indoption[column];
 
-	la_encode_init(&c->encoder, LA_ENCODE_RANK,
+	la_encode_init(&c->encoder, LA_ENCODE_DICTIONARY,
 				   (option & INDOPTION_DESC) != 0,
 				   (option & INDOPTION_NULLS_FIRST) != 0);
-	c->ranks = la_ranks_create(index, column, ranking->memory, ranking->rows);
+	c->dictionary = la_dictionary_create(index, column, limits->memory, limits->rows);
 }
 
 /*
- * An encoder for the index's key columns, in the current memory context; NULL if there
- * is none, and why.  It refers to nothing that belongs to the index.  Columns that
- * have no code of their own are ranked, if that is allowed.
+ * An encoder for the key columns of an index, in the current memory context; or NULL, and
+ * why there is none.  It refers to nothing that belongs to the index.  limits: NULL if
+ * there must not be dictionaries.
  */
 LaNormalizedKey *
-la_normkey_create(Relation index, const LaRanking *ranking, const char **why)
+la_normkey_create(Relation index, const LaDictionaryLimits *limits, const char **why)
 {
 	int			n = IndexRelationGetNumberOfKeyAttributes(index);
 	LaNormalizedKey *key;
@@ -307,10 +301,10 @@ la_normkey_create(Relation index, const LaRanking *ranking, const char **why)
 	{
 		const char *reason = init_encoder(&key->columns[i].encoder, index, i);
 
-		if (reason != NULL && ranking != NULL && can_be_ranked(index, i))
+		if (reason != NULL && limits != NULL && may_have_dictionary(index, i))
 		{
-			init_ranks(&key->columns[i], index, i, ranking);
-			key->is_ranked = true;
+			init_dictionary(&key->columns[i], index, i, limits);
+			key->has_dictionary = key->may_fail = true;
 		}
 		else if (reason != NULL)
 		{
@@ -320,73 +314,59 @@ la_normkey_create(Relation index, const LaRanking *ranking, const char **why)
 			pfree(key);
 			return NULL;
 		}
+		else if (key->columns[i].encoder.encoding == LA_ENCODE_ENUM)
+			key->may_fail = true;
 	}
 	*why = NULL;
 	return key;
 }
 
-/*
- * Are columns ranked?
- */
 bool
-la_normkey_is_ranked(const LaNormalizedKey *key)
+la_normkey_has_dictionary(const LaNormalizedKey *key)
 {
-	return key->is_ranked;
+	return key->has_dictionary;
 }
 
-/*
- * Could a row come that has no key?  An enum may get a label meanwhile.
- */
 bool
-la_normkey_may_give_up(const LaNormalizedKey *key)
+la_normkey_may_fail(const LaNormalizedKey *key)
+{
+	return key->may_fail;
+}
+
+/* After a sample of rows: do columns with a dictionary have few enough values? */
+bool
+la_normkey_is_worthwhile(const LaNormalizedKey *key)
 {
 	for (int i = 0; i < key->ncolumns; i++)
 	{
-		LaEncoding	encoding = key->columns[i].encoder.encoding;
-
-		if (encoding == LA_ENCODE_RANK || encoding == LA_ENCODE_ENUM)
-			return true;
+		if (key->columns[i].dictionary != NULL &&
+			!la_dictionary_is_worthwhile(key->columns[i].dictionary))
+			return false;
 	}
-	return false;
+	return true;
 }
 
-/*
- * So many bytes another process may copy and use, if no column is ranked.
- */
+/* The size of an encoder without dictionaries, which another process may copy and use. */
 Size
 la_normkey_size(const LaNormalizedKey *key)
 {
 	return offsetof(LaNormalizedKey, columns) + key->ncolumns * sizeof(Column);
 }
 
-/*
- * After a sample of rows: are there few values in the ranked columns?
- */
-bool
-la_normkey_is_worthwhile(const LaNormalizedKey *key)
-{
-	for (int i = 0; i < key->ncolumns; i++)
-	{
-		if (key->columns[i].ranks != NULL &&
-			!la_ranks_are_worthwhile(key->columns[i].ranks))
-			return false;
-	}
-	return true;
-}
-
 static void
-encode_rank(const LaEncoder *e, const LaRank *rank, LaEncodeTo *o)
+encode_dictionary_code(const LaEncoder *e, const LaDictionaryCode *number,
+					   LaEncodeBuffer *o)
 {
-	uint32		whole = pg_hton32(rank->whole);
-	uint64		fraction = pg_hton64(rank->fraction);
-	uint8		code[LA_RANK_LENGTH];
+	uint32		whole = pg_hton32(number->whole);
+	uint64		fraction = pg_hton64(number->fraction);
+	uint8		code[sizeof(whole) + sizeof(fraction)];
 
 	memcpy(code, &whole, sizeof(whole));
 	memcpy(code + sizeof(whole), &fraction, sizeof(fraction));
-	la_encode_fixed(e, code, LA_RANK_LENGTH, o);
+	la_encode_fixed(e, code, sizeof(code), o);
 }
 
-/* A varlena whose bytes are at hand. */
+/* Neither compressed nor stored out of line. */
 static inline bool
 is_plain(Datum value)
 {
@@ -396,24 +376,23 @@ is_plain(Datum value)
 }
 
 /*
- * The key of a row, written to `to`, and its length; or, if that is greater than the
- * room, the length alone (PG_INT32_MAX if it is greater than that): then what is in the
- * room is undefined.  LA_SORTKEY_GIVEN_UP if a rank is not to be had, or the value has
- * no code.  Memory is
- * allocated, in the current context, for toasted values and by comparison functions.
+ * Write the key of a row to `to`, and return its length.  If that is more than there is
+ * space for, only the length is returned (at most PG_INT32_MAX), and what is at `to` is
+ * undefined.  LA_NORMKEY_NONE: a value has no code, or a dictionary has overflowed.
+ * Detoasted values and what comparison functions allocate are left in the current context.
  */
 int
 la_normkey_encode(LaNormalizedKey *key, const Datum *values, const bool *isnull,
-				  uint8 *to, int room, bool *has_null)
+				  uint8 *to, int space, bool *has_null)
 {
-	LaEncodeTo	o = {to, room, 0, false};
+	LaEncodeBuffer o = {to, space, 0, false};
 
 	*has_null = false;
 	for (int i = 0; i < key->ncolumns; i++)
 	{
 		const LaEncoder *e = &key->columns[i].encoder;
 		Datum		value = values[i];
-		LaRank		rank;
+		LaDictionaryCode code;
 
 		if (unlikely(isnull[i]))
 		{
@@ -424,29 +403,28 @@ la_normkey_encode(LaNormalizedKey *key, const Datum *values, const bool *isnull,
 		switch (e->encoding)
 		{
 			case LA_ENCODE_INT16:
-				la_encode_uint16(e, (uint16) DatumGetInt16(value) ^ 0x8000, &o);
+				la_encode_uint(e, (uint16) DatumGetInt16(value) ^ 0x8000, 2, &o);
 				break;
 			case LA_ENCODE_INT32:
-				la_encode_uint32(e, (uint32) DatumGetInt32(value) ^ 0x80000000,
-								 &o);
+				la_encode_uint(e, (uint32) DatumGetInt32(value) ^ 0x80000000, 4, &o);
 				break;
 			case LA_ENCODE_INT64:
-				la_encode_uint64(e, (uint64) DatumGetInt64(value) ^
-								 UINT64CONST(0x8000000000000000), &o);
+				la_encode_uint(e, (uint64) DatumGetInt64(value) ^
+							   UINT64CONST(0x8000000000000000), 8, &o);
 				break;
 			case LA_ENCODE_UINT32:
-				la_encode_uint32(e, DatumGetUInt32(value), &o);
+				la_encode_uint(e, DatumGetUInt32(value), 4, &o);
 				break;
 			case LA_ENCODE_UINT64:
-				la_encode_uint64(e, (uint64) DatumGetInt64(value), &o);
+				la_encode_uint(e, (uint64) DatumGetInt64(value), 8, &o);
 				break;
 			case LA_ENCODE_UUID:
 				la_encode_uuid(e, DatumGetUUIDP(value)->data, &o);
 				break;
-			case LA_ENCODE_RANK:
-				if (!la_ranks_find(key->columns[i].ranks, value, &rank))
-					return LA_SORTKEY_GIVEN_UP;
-				encode_rank(e, &rank, &o);
+			case LA_ENCODE_DICTIONARY:
+				if (!la_dictionary_find(key->columns[i].dictionary, value, &code))
+					return LA_NORMKEY_NONE;
+				encode_dictionary_code(e, &code, &o);
 				break;
 			case LA_ENCODE_BYTES:
 				if (likely(is_plain(value)))
@@ -460,7 +438,7 @@ la_normkey_encode(LaNormalizedKey *key, const Datum *values, const bool *isnull,
 				break;
 		}
 	}
-	if (unlikely(o.given_up))
-		return LA_SORTKEY_GIVEN_UP;
+	if (unlikely(o.no_code))
+		return LA_NORMKEY_NONE;
 	return (int) Min(o.length, PG_INT32_MAX);
 }

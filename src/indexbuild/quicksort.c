@@ -1,21 +1,21 @@
 /*
  * quicksort.c
- *	  Sorting rows by the bytes of their keys, in memory.
+ *	  Multikey quicksort of rows by the bytes of their keys.
  *
- * Multikey quicksort (Bentley and Sedgewick, "Fast Algorithms for Sorting and
- * Searching Strings", 1997) on words: an entry is a row's address and eight bytes
- * of its key, as a number.  Entries are partitioned by that number into lesser,
- * equal and greater ones; the equal ones go on with the next eight bytes.  Rows
- * themselves are touched once per word ("caching": Ng and Kakehi, "Cache Efficient
- * Radix Sort for String Sorting", 2007).
+ * The algorithm is that of Bentley and Sedgewick, "Fast Algorithms for Sorting and
+ * Searching Strings" (1997), on words instead of characters.  An entry is a pointer to a
+ * sort tuple and eight bytes of its key, cached as a number (Ng and Kakehi, "Cache
+ * Efficient Radix Sort for String Sorting", 2007).  Entries are partitioned by that
+ * number; those that equal the pivot continue with the next eight bytes, so that a sort
+ * tuple is touched once per word:
  *
- *		[ word | row ] [ word | row ] [ word | row ] ...
- *		  lesser  ...  |  equal: next words  |  greater ...
+ *		[ word | tuple ] [ word | tuple ] [ word | tuple ] ...
+ *		     less  ...     |  equal: next words  |     greater ...
  *
  * Invariants
- *	I1	The stack is as deep as the logarithm of the number of entries, and not
- *		deeper for longer keys.
- *	I2	A sort of many entries can be interrupted.
+ *	- The depth of the stack is at most the logarithm of the number of entries, whatever
+ *	  the length of the keys: la_quicksort() recurses into the smaller parts only.
+ *	- A sort of many entries can be interrupted.
  *
  * src/indexbuild/quicksort.c
  */
@@ -25,24 +25,21 @@
 
 #include "indexbuild/quicksort.h"
 
-/* Up to so many entries are sorted by insertion. */
-#define FEW			12
+#define INSERTION_SORT_ENTRIES	12	/* at most */
+#define MEDIAN_OF_THREE_ENTRIES 64	/* fewer than these */
+#define INTERRUPTIBLE_ENTRIES	4096	/* at least */
 
-/* From so many on, a sort can be interrupted. */
-#define MANY		4096
-
-/*
- * Of two rows whose keys are equal up to there.
- */
+/* Which of two keys that are equal up to depth is the lesser one? */
 static bool
-rest_is_less(const LaRow *a, const LaRow *b, uint32 depth)
+rest_is_less(const LaSortTuple *a, const LaSortTuple *b, uint32 depth)
 {
 	uint32		length = Min(a->key_length, b->key_length);
 	int			cmp;
 
 	if (depth >= length)
 		return a->key_length < b->key_length;
-	cmp = memcmp(la_row_key(a) + depth, la_row_key(b) + depth, length - depth);
+	cmp = memcmp(la_sorttuple_key(a) + depth, la_sorttuple_key(b) + depth,
+				 length - depth);
 	return cmp != 0 ? cmp < 0 : a->key_length < b->key_length;
 }
 
@@ -51,11 +48,11 @@ is_less(const LaSortEntry *a, const LaSortEntry *b, uint32 depth)
 {
 	if (a->word != b->word)
 		return a->word < b->word;
-	return rest_is_less(a->row, b->row, depth + sizeof(uint64));
+	return rest_is_less(a->tuple, b->tuple, depth + sizeof(uint64));
 }
 
 static void
-sort_few(LaSortEntry *a, Size n, uint32 depth)
+insertion_sort(LaSortEntry *a, Size n, uint32 depth)
 {
 	for (Size i = 1; i < n; i++)
 	{
@@ -72,29 +69,29 @@ sort_few(LaSortEntry *a, Size n, uint32 depth)
 }
 
 static inline void
-fetch(const LaRow *row, uint32 depth)
+prefetch(const LaSortTuple *tuple, uint32 depth)
 {
-	/* its length, and the word, which is seldom in the same line */
-	__builtin_prefetch(row);
-	__builtin_prefetch(la_row_key(row) + depth);
+	/* the key's length and the word, which seldom share a cache line */
+	__builtin_prefetch(tuple);
+	__builtin_prefetch(la_sorttuple_key(tuple) + depth);
 }
 
 /*
- * How many bytes do all keys share, of which the first ones, up to depth, are known
- * to be?  Their number down to a whole word.
+ * How many bytes, rounded down to whole words, do all keys share?  The first depth bytes
+ * are known to be shared.
  */
 static uint32
 shared_depth(const LaSortEntry *a, Size n, uint32 depth)
 {
-	const uint8 *key = la_row_key(a[0].row);
-	uint32		length = a[0].row->key_length;
+	const uint8 *key = la_sorttuple_key(a[0].tuple);
+	uint32		length = a[0].tuple->key_length;
 
 	for (Size i = 1; i < n; i++)
 	{
-		if (i + LA_ROWS_AHEAD < n)
-			fetch(a[i + LA_ROWS_AHEAD].row, depth);
-		length = la_common_prefix(key, length, la_row_key(a[i].row),
-								  a[i].row->key_length, depth);
+		if (i + LA_SORTTUPLES_AHEAD < n)
+			prefetch(a[i + LA_SORTTUPLES_AHEAD].tuple, depth);
+		length = la_sorttuple_common_prefix(key, length, la_sorttuple_key(a[i].tuple),
+											a[i].tuple->key_length, depth);
 		if (length < depth + sizeof(uint64))
 			return depth;
 	}
@@ -102,8 +99,8 @@ shared_depth(const LaSortEntry *a, Size n, uint32 depth)
 }
 
 /*
- * Load the words from that depth on where they are not all the same; returns it.  At
- * the end of the first key, if there is no difference: row.h says that there is one.
+ * Load the first words from depth on that are not the same in all keys, and return where
+ * they are: at the end of the first key if there are none, which sorttuple.h excludes.
  */
 static uint32
 load_words(LaSortEntry *a, Size n, uint32 depth)
@@ -114,15 +111,15 @@ load_words(LaSortEntry *a, Size n, uint32 depth)
 
 		for (Size i = 0; i < n; i++)
 		{
-			if (i + LA_ROWS_AHEAD < n)
-				fetch(a[i + LA_ROWS_AHEAD].row, depth);
-			a[i].word = la_row_word(a[i].row, depth);
+			if (i + LA_SORTTUPLES_AHEAD < n)
+				prefetch(a[i + LA_SORTTUPLES_AHEAD].tuple, depth);
+			a[i].word = la_sorttuple_word(a[i].tuple, depth);
 			different |= a[i].word ^ a[0].word;
 		}
-		if (different != 0 || depth >= a[0].row->key_length)
+		if (different != 0 || depth >= a[0].tuple->key_length)
 			return depth;
 
-		/* rows that agree here often agree in more: one pass for all of it */
+		/* keys that share a word often share more: skip all of it in one pass */
 		depth = shared_depth(a, n, depth + sizeof(uint64));
 	}
 }
@@ -136,9 +133,8 @@ median(uint64 a, uint64 b, uint64 c)
 }
 
 /*
- * The word of an entry in the k-th eighth.  Where in it looks random: at fixed places, all
- * words would be alike where rows come in eight sorted batches, and each partition would
- * split off next to nothing.
+ * The word of a pseudo-random entry in the k-th eighth.  Fixed positions would have the
+ * same words where rows come in eight sorted batches, and partitions would be lopsided.
  */
 static inline uint64
 word_in_eighth(const LaSortEntry *a, Size n, int k)
@@ -155,7 +151,7 @@ word_in_eighth(const LaSortEntry *a, Size n, int k)
 static uint64
 choose_pivot(const LaSortEntry *a, Size n)
 {
-	if (n < 64)
+	if (n < MEDIAN_OF_THREE_ENTRIES)
 		return median(a[0].word, a[n / 2].word, a[n - 1].word);
 	return median(median(word_in_eighth(a, n, 0), word_in_eighth(a, n, 1),
 						 word_in_eighth(a, n, 2)),
@@ -166,25 +162,66 @@ choose_pivot(const LaSortEntry *a, Size n)
 }
 
 /*
- * Entries whose words are equal, too: sorts them by what follows.
+ * Partition entries by their words: a[0 .. *less) are less than the pivot, and
+ * a[*greater .. n) are greater.
  */
+static inline void
+partition(LaSortEntry *a, Size n, Size *less, Size *greater)
+{
+	uint64		pivot = choose_pivot(a, n);
+	Size		low = 0;
+	Size		high = n;
+	Size		i = 0;
+
+	while (i < high)
+	{
+		LaSortEntry e = a[i];
+
+		if (e.word < pivot)
+		{
+			a[i++] = a[low];
+			a[low++] = e;
+		}
+		else if (e.word > pivot)
+		{
+			a[i] = a[--high];
+			a[high] = e;
+		}
+		else
+			i++;
+	}
+	*less = low;
+	*greater = high;
+}
+
+/* Sort entries whose words are equal, too, by what follows. */
 static void
 sort_equal(LaSortEntry *a, Size n, uint32 depth)
 {
-	if (n <= FEW)
-		sort_few(a, n, depth);
+	if (n <= INSERTION_SORT_ENTRIES)
+		insertion_sort(a, n, depth);
 	else
 	{
 		depth = load_words(a, n, depth + sizeof(uint64));
-		if (depth < a[0].row->key_length)
-			la_sort_entries(a, n, depth);
+		if (depth < a[0].tuple->key_length)
+			la_quicksort(a, n, depth);
 	}
 }
 
+static bool
+words_are_sorted(const LaSortEntry *a, Size n)
+{
+	Size		i = 1;
+
+	while (i < n && a[i - 1].word <= a[i].word)
+		i++;
+	return i == n;
+}
+
 /*
- * Entries whose words are in order: sorts those of equal words by what follows, but
- * the largest group, whose size it returns.  The others have at most half of the
- * entries each.
+ * Entries whose words are in order: sort each group of equal words by what follows, except
+ * the largest group, whose size is returned.  Each of the others has at most half of the
+ * entries.
  */
 static Size
 sort_groups(LaSortEntry *a, Size n, uint32 depth, LaSortEntry **largest)
@@ -214,92 +251,65 @@ sort_groups(LaSortEntry *a, Size n, uint32 depth, LaSortEntry **largest)
 }
 
 /*
- * Sort entries that are equal in the bytes before depth, and whose words are
- * those at depth.
+ * Partition entries and sort all parts but the largest, whose size is returned.  *equal:
+ * its words are all the same.
+ */
+static Size
+sort_smaller_parts(LaSortEntry *a, Size n, uint32 depth, LaSortEntry **largest, bool *equal)
+{
+	Size		nless;
+	Size		greater;
+	Size		nequal;
+	Size		ngreater;
+
+	partition(a, n, &nless, &greater);
+	nequal = greater - nless;
+	ngreater = n - greater;
+	*equal = nequal >= nless && nequal >= ngreater;
+	if (*equal)
+	{
+		la_quicksort(a, nless, depth);
+		la_quicksort(a + greater, ngreater, depth);
+		*largest = a + nless;
+		return nequal;
+	}
+	sort_equal(a + nless, nequal, depth);
+	if (nless > ngreater)
+	{
+		la_quicksort(a + greater, ngreater, depth);
+		*largest = a;
+		return nless;
+	}
+	la_quicksort(a, nless, depth);
+	*largest = a + greater;
+	return ngreater;
+}
+
+/*
+ * Sort entries whose keys are equal in the bytes before depth, and whose words are those
+ * at depth.
  */
 void
-la_sort_entries(LaSortEntry *a, Size n, uint32 depth)
+la_quicksort(LaSortEntry *a, Size n, uint32 depth)
 {
-	while (n > FEW)
+	while (n > INSERTION_SORT_ENTRIES)
 	{
-		Size		i = 1;
-		uint64		pivot;
-		Size		less;
-		Size		greater;
-		Size		nless;
-		Size		nequal;
-		Size		ngreater;
+		bool		equal = true;
 
-		if (n >= MANY)
+		if (n >= INTERRUPTIBLE_ENTRIES)
 			CHECK_FOR_INTERRUPTS();
 
 		/* tables are often in the order of a column, or in parts */
-		while (i < n && a[i - 1].word <= a[i].word)
-			i++;
-		if (i == n && a[0].word != a[n - 1].word)
-		{
+		if (a[0].word != a[n - 1].word && words_are_sorted(a, n))
 			n = sort_groups(a, n, depth, &a);
-			if (n <= FEW)
-				break;
-			depth = load_words(a, n, depth + sizeof(uint64));
-			if (depth >= a[0].row->key_length)
-				return;
-			continue;
-		}
-
-		pivot = choose_pivot(a, n);
-		less = 0;				/* a[0 .. less): less */
-		greater = n;			/* a[greater .. n): greater */
-		i = 0;
-		while (i < greater)
-		{
-			LaSortEntry e = a[i];
-
-			if (e.word < pivot)
-			{
-				a[i++] = a[less];
-				a[less++] = e;
-			}
-			else if (e.word > pivot)
-			{
-				a[i] = a[--greater];
-				a[greater] = e;
-			}
-			else
-				i++;
-		}
-		nless = less;
-		nequal = greater - less;
-		ngreater = n - greater;
-
-		/*
-		 * The largest part comes last, without recursion: the others have at
-		 * most half of the entries, so the stack stays as deep as a
-		 * logarithm.
-		 */
-		if (nequal >= nless && nequal >= ngreater)
-		{
-			la_sort_entries(a, nless, depth);
-			la_sort_entries(a + greater, ngreater, depth);
-			a += less;
-			n = nequal;
-			depth = load_words(a, n, depth + sizeof(uint64));
-			if (depth >= a[0].row->key_length)
-				return;
-			continue;
-		}
-		sort_equal(a + less, nequal, depth);
-		if (nless > ngreater)
-		{
-			la_sort_entries(a + greater, ngreater, depth);
-			n = nless;
-		}
 		else
+			n = sort_smaller_parts(a, n, depth, &a, &equal);
+		if (equal && n > INSERTION_SORT_ENTRIES)
 		{
-			la_sort_entries(a, nless, depth);
-			a += greater;
-			n = ngreater;
+			depth = load_words(a, n, depth + sizeof(uint64));
+			if (depth >= a[0].tuple->key_length)
+				return;
 		}
 	}
-	sort_few(a, n, depth);
+	insertion_sort(a, n, depth);
 }

@@ -1,16 +1,15 @@
 /*
  * repeat.c
- *	  May what an index evaluates for a row be evaluated once more?
+ *	  May the expressions of an index be evaluated twice for a row?
  *
- * A build that is given up in the middle of the table's scan is begun anew by the server,
- * which evaluates the index's expressions and its predicate again.  These are called
- * immutable, but a function of a user can do anything all the same: print a notice, write, or
- * fail the second time.
+ * When a build fails in the middle of the table's scan, the server builds the index from the
+ * start, and evaluates its expressions and its predicate again.  They are immutable, but a function
+ * of a user can do anything all the same: print a notice, write, or fail the second time.
  *
- * So this is a list of what is known to do nothing but return a value, or an error, which
- * ends the build wherever it comes from: expressions of immutable functions that are core's
- * own, in C, on values of core's types or enums.  (Functions of arrays, rows or domains may
- * call what was made for their parts.)  Not of text search or XML: they have notices.
+ * So this is an allow-list of what does nothing but return a value, or raise an error, which ends
+ * either build: expressions of core's immutable functions in C, on values of core's types or of
+ * enums.  (Functions on arrays, rows or domains may call functions of their parts.)  Functions of
+ * text search and XML are not on it: they raise notices.
  *
  * src/indexbuild/repeat.c
  */
@@ -61,9 +60,7 @@ is_unknown_type(Oid type)
 		(type >= FirstNormalObjectId && !type_is_enum(type));
 }
 
-/*
- * Is there anything in the expression that is not known?
- */
+/* Is there anything in the expression that is not on the list? */
 static bool
 is_unknown(Node *node, void *context)
 {
@@ -104,7 +101,7 @@ is_unknown(Node *node, void *context)
 }
 
 bool
-la_may_repeat(const IndexInfo *info)
+la_repeat_is_safe(const IndexInfo *info)
 {
 	return !is_unknown((Node *) info->ii_Expressions, NULL) &&
 		!is_unknown((Node *) info->ii_Predicate, NULL);

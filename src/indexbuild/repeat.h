@@ -1,8 +1,6 @@
 /*
  * repeat.h
- *	  May what an index evaluates for a row be evaluated once more?
- *
- * The room's own; see repeat.c.
+ *	  May the expressions of an index be evaluated twice for a row?
  *
  * src/indexbuild/repeat.h
  */
@@ -11,6 +9,6 @@
 
 #include "nodes/execnodes.h"
 
-extern bool la_may_repeat(const IndexInfo *info);
+extern bool la_repeat_is_safe(const IndexInfo *info);
 
 #endif							/* LA_REPEAT_H */

@@ -1,20 +1,17 @@
 /*
  * sample.c
- *	  A look at some rows of a table before its index is built.
+ *	  A sample of a table, before dictionaries are made for its index.
  *
- * Ranks (rank.c) pay when a column has few different values.  That there are too
- * many would come out in the middle of the table, and the rest of the scan would be
- * for nothing, so a few ranges of blocks, spread over the table, are looked at
- * before.  What the sample has found stays in the ranks.
+ * A dictionary (dictionary.c) pays off when a column has few different values.  That it has too
+ * many would be found in the middle of the table, and the scan have been in vain.  So some ranges
+ * of blocks, spread evenly over the table, are sampled before.  What the sample has found stays in
+ * the dictionaries.  The planner's statistics are not used, since indexes are often built before
+ * the first ANALYZE.  The rows of the sample are those that a snapshot sees, which need not be
+ * those that the index gets: it is an estimate.
  *
- * Rows of the sample are those that a snapshot sees, which need not be those that
- * the index gets: it is an estimate.  Without statistics, since an index is often
- * built before the first ANALYZE.
- *
- * Indexes with expressions or a predicate are not sampled, since that would call
- * functions for rows that stock would not call them for.  Nor is anything sampled
- * in a serializable transaction: reading rows by a snapshot may be found to conflict
- * with others, which stock's build cannot.
+ * Indexes with expressions or a predicate are not sampled: functions would be called for rows for
+ * which the server does not call them.  Nor is anything sampled in a serializable transaction,
+ * where reading rows by a snapshot can conflict with others, unlike the server's build.
  *
  * src/indexbuild/sample.c
  */
@@ -35,23 +32,12 @@
 #define RANGES			64
 #define RANGE_BLOCKS	2
 
-/* of smaller tables, the scan itself is short */
+/* The scan of a smaller table is short. */
 #define MIN_BLOCKS		512
 
-double
-la_estimate_rows(Relation heap)
-{
-	BlockNumber pages;
-	double		rows;
-	double		visible;
-
-	table_relation_estimate_size(heap, NULL, &pages, &rows, &visible);
-	return rows;
-}
-
 /*
- * Encode the rows of some blocks.  It stops where the key is given up.  The context is
- * for what one row needs.
+ * Encode the rows of a range of blocks, up to the first one without a key.  The context is
+ * reset with each row.
  */
 static void
 sample_range(Relation heap, IndexInfo *info, LaNormalizedKey *key, Snapshot snapshot,
@@ -79,15 +65,13 @@ sample_range(Relation heap, IndexInfo *info, LaNormalizedKey *key, Snapshot snap
 								   &has_null);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(context);
-		if (length == LA_SORTKEY_GIVEN_UP)
+		if (length == LA_NORMKEY_NONE)
 			break;
 	}
 	table_endscan(scan);
 }
 
-/*
- * Are ranks worth trying for this table?
- */
+/* Do the columns with a dictionary seem to have few enough values? */
 bool
 la_sample_is_worthwhile(Relation heap, IndexInfo *info, LaNormalizedKey *key)
 {

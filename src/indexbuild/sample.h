@@ -1,8 +1,6 @@
 /*
  * sample.h
- *	  A look at some rows of a table before its index is built.
- *
- * The room's own; see sample.c.
+ *	  A sample of a table, before dictionaries are made for its index.
  *
  * src/indexbuild/sample.h
  */
@@ -14,7 +12,6 @@
 
 #include "indexbuild/normalizedkey.h"
 
-extern double la_estimate_rows(Relation heap);
 extern bool la_sample_is_worthwhile(Relation heap, IndexInfo *info, LaNormalizedKey *key);
 
 #endif							/* LA_SAMPLE_H */

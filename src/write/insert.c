@@ -1,37 +1,34 @@
 /*
  * insert.c
- *	  Inserting in stock btree indexes.
+ *	  Inserting into stock btree indexes.
  *
- * Most new index entries go to a leaf page that has room for them, and all that is to be
- * done is to find the place and to put them there.  That is done here, by a search that
- * costs less than nbtree's (insert_location.c).  Whatever is more than that is left to btinsert(),
- * with nothing changed before:
+ * Most new entries go to a leaf page that has room for them, and all that is to be done is to find
+ * their location and to add them there.  That is done here, by a search that costs less than
+ * nbtree's (insert_location.c).  All else is left to btinsert(), with nothing changed before:
  *
- *		aminsert --> la_btinsert --> place found, page has room, no doubt --> put there
- *		                 |                                   |
- *		                 `--- off, few rows, does not pay    `--- anything else
- *		                                  \                            /
- *		                                   `------> btinsert <--------'
+ *		aminsert --> la_btinsert() --> location found, page has room --> entry added
+ *		                 |                                |
+ *		                 '--- off, few rows, misses       '--- anything else
+ *		                                  \                     /
+ *		                                   '---> btinsert() <--'
  *
- * "Anything else" is: the page is full (to split it, or to make room), an equal key in
- * a unique index, a posting list that the new row address splits, an unfinished split on
- * the way, an entry of more than a quarter of a page, an empty index, one of an old version
- * without row addresses in its order, and checks without insertion.
+ * "Anything else" is: a full page (which has to be split, or cleaned up), an equal key in a unique
+ * index, a posting list that the new heap TID splits, an incomplete split on the way, an entry
+ * larger than a quarter of a page, an empty index, one whose version is older than heap TIDs as
+ * part of the order, and checks without insertion.
  *
- * How it gets there: insert_hooks.c.  The settings are looked at each time.
- *
- * What is kept from row to row (the search key's functions, counters) is in the IndexInfo's
- * ii_AmCache, which nbtree does not use: it lives for one statement.  The first rows of a
- * statement go to btinsert(): short statements do not pay for it.  Nor does it pay if
- * places are too often not found here; then btinsert() gets the next rows, at once.
+ * What is kept from row to row (the search key with its functions, counters) is in the IndexInfo's
+ * ii_AmCache, which nbtree does not use and which lives for one statement.  The first rows of a
+ * statement go to btinsert(), so that short statements do not pay for it.  So do the next rows when
+ * locations are too often not found.  The settings are looked at for each row.
  *
  * Invariants
  *	- WAL, page changes, predicate locks, and the remembered rightmost leaf are those of
  *	  _bt_doinsert() and _bt_insertonpg() in nbtinsert.c for the same entry: the page is the
- *	  same, byte by byte.
- *	- Between the moment when a place is found and the entry is in it, its page stays
- *	  locked.  Without equal keys the first page that could have them is that of the
- *	  place (insert_location.c): so no two backends can insert an equal key in a unique index.
+ *	  same, byte for byte.
+ *	- From the moment when a location is found until the entry is there, its page is locked.
+ *	  If there is no equal key, the first page that could have one is that of the location
+ *	  (insert_location.c), so no two backends can insert equal keys into a unique index.
  *
  * src/write/insert.c
  */
@@ -49,14 +46,14 @@
 #include "attach/interpose_index.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "write/insert.h"
 #include "btree/searchkey.h"
+#include "write/insert.h"
 #include "write/insert_location.h"
 
 #define ROWS_BEFORE		16		/* of a statement, for btinsert() */
-#define WINDOW			64		/* rows after which to look at what was missed */
-#define MAX_MISSED		20		/* of them */
-#define FIRST_PAUSE		256		/* rows for btinsert() if it was more */
+#define TRIALS			64		/* so many rows are judged together */
+#define MAX_MISSED		20		/* of these; if there are more, */
+#define FIRST_PAUSE		256		/* the next rows are for btinsert() */
 #define LONGEST_PAUSE	16384
 #define LARGEST_ENTRY	(BLCKSZ / 4)
 #define FASTPATH_LEVEL	2		/* nbtinsert.c's BTREE_FASTPATH_MIN_LEVEL */
@@ -64,16 +61,14 @@
 /* What a statement keeps for an index. */
 typedef struct InsertState
 {
-	LaInsertLocation *places;	/* NULL until rows enough were inserted */
-	int			pause;			/* so many rows for btinsert() */
+	LaInsertLocation *location; /* NULL before it is first needed */
+	int			pause;			/* so many more rows are for btinsert() */
 	int			next_pause;
-	int			tried;			/* since the counters were looked at */
-	int			missed;
+	int			tried;			/* rows since they were judged last */
+	int			missed;			/* of these */
 } InsertState;
 
-/*
- * What the statement keeps for the index; NULL if btinsert() is to insert this row.
- */
+/* What the statement keeps for the index; NULL if btinsert() is to insert this row. */
 static InsertState *
 state_of(Relation index, Relation heap, IndexInfo *info)
 {
@@ -91,13 +86,13 @@ state_of(Relation index, Relation heap, IndexInfo *info)
 		state->pause--;
 		return NULL;
 	}
-	if (state->places == NULL)
+	if (state->location == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(info->ii_Context);
 
-		state->places = la_insertlocation_create(index, heap);
+		state->location = la_insertlocation_create(index, heap);
 		MemoryContextSwitchTo(old);
-		if (state->places == NULL)
+		if (state->location == NULL)
 		{
 			state->pause = PG_INT32_MAX;
 			return NULL;
@@ -106,13 +101,13 @@ state_of(Relation index, Relation heap, IndexInfo *info)
 	return state;
 }
 
-/* Are places found often enough to look for them? */
+/* Leave the next rows to btinsert() if too few locations are found. */
 static void
 count(InsertState *state, bool found)
 {
 	state->tried++;
 	state->missed += !found;
-	if (state->tried < WINDOW)
+	if (state->tried < TRIALS)
 		return;
 	if (state->missed > MAX_MISSED && !la_force)
 	{
@@ -124,9 +119,7 @@ count(InsertState *state, bool found)
 	state->tried = state->missed = 0;
 }
 
-/*
- * The new entry's key.  *has_null: in one of its columns.
- */
+/* Set the key to that of the new entry.  *has_null: a column is null. */
 static void
 set_key(LaSearchKey *key, Relation index, IndexTuple entry,
 		const Datum *values, const bool *isnull, bool *has_null)
@@ -140,11 +133,11 @@ set_key(LaSearchKey *key, Relation index, IndexTuple entry,
 
 		if (isnull[i])
 		{
-			la_key_set_null(key, i);
+			la_searchkey_set_null(key, i);
 			*has_null = true;
 			continue;
 		}
-		/* as in the entry, where it is not out of line any more */
+		/* in the entry it is not stored out of line any more */
 		if (TupleDescAttr(desc, i)->attlen == -1 &&
 			VARATT_IS_EXTERNAL(DatumGetPointer(value)))
 		{
@@ -152,16 +145,14 @@ set_key(LaSearchKey *key, Relation index, IndexTuple entry,
 
 			value = index_getattr(entry, i + 1, desc, &null);
 		}
-		la_key_set(key, i, value);
+		la_searchkey_set(key, i, value);
 	}
 }
 
-/*
- * Put the entry in its place, on a page that has room for it, and release the page.
- */
+/* Add the entry to a page that has room for it, and release the page. */
 static void
-put(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
-	Size size)
+add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
+		  Size size)
 {
 	Page		page = BufferGetPage(buffer);
 	BTPageOpaque opaque = BTPageGetOpaque(page);
@@ -186,7 +177,7 @@ put(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
 		XLogRegisterData((char *) &record, SizeOfBtreeInsert);
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
 		XLogRegisterBufData(0, (char *) entry, IndexTupleSize(entry));
-		/* a macro in 15, which would evaluate a call twice */
+		/* in a variable, since PageSetLSN() of 15 is a macro */
 		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
 		PageSetLSN(page, lsn);
 	}
@@ -195,20 +186,18 @@ put(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
 
 	_bt_relbuf(index, buffer);
 
-	/* may read the metapage: not under the lock */
+	/* not under the lock, since it may read the metapage */
 	if (rightmost && _bt_getrootheight(index) >= FASTPATH_LEVEL)
 		RelationSetTargetBlock(index, block);
 }
 
-/*
- * Insert an entry if that is simple.
- */
+/* Insert an entry if a location is found for it. */
 static bool
-insert_simple(Relation index, LaInsertLocation *places, const Datum *values,
-			  const bool *isnull, ItemPointer tid, IndexUniqueCheck unique,
-			  bool *result)
+insert_entry(Relation index, LaInsertLocation *location, const Datum *values,
+			 const bool *isnull, ItemPointer tid, IndexUniqueCheck unique,
+			 bool *result)
 {
-	LaSearchKey *key = la_insertlocation_key(places);
+	LaSearchKey *key = la_insertlocation_key(location);
 	IndexTuple	entry = index_form_tuple(RelationGetDescr(index),
 										 (Datum *) values, (bool *) isnull);
 	Size		size = MAXALIGN(IndexTupleSize(entry));
@@ -219,26 +208,24 @@ insert_simple(Relation index, LaInsertLocation *places, const Datum *values,
 	entry->t_tid = *tid;
 	set_key(key, index, entry, values, isnull, &has_null);
 
-	/* a null equals nothing, unless the index says so */
+	/* a null equals nothing, unless the index is NULLS NOT DISTINCT */
 	if (index->rd_index->indnullsnotdistinct)
 		has_null = false;
 	*result = unique != UNIQUE_CHECK_NO;
 	key->tid = *result && !has_null ? NULL : &entry->t_tid;
 
 	if (size <= LARGEST_ENTRY)
-		buffer = la_insertlocation_find(places, size, &position);
+		buffer = la_insertlocation_find(location, size, &position);
 	if (BufferIsValid(buffer))
 	{
 		CheckForSerializableConflictIn(index, NULL, BufferGetBlockNumber(buffer));
-		put(index, buffer, position, entry, size);
+		add_entry(index, buffer, position, entry, size);
 	}
 	pfree(entry);
 	return BufferIsValid(buffer);
 }
 
-/*
- * In place of btinsert().
- */
+/* In place of btinsert(). */
 bool
 la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 			Relation heap, IndexUniqueCheck unique, bool unchanged,
@@ -253,8 +240,8 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		if (state != NULL)
 		{
 			bool		result;
-			bool		done = insert_simple(index, state->places, values, isnull,
-											 tid, unique, &result);
+			bool		done = insert_entry(index, state->location, values, isnull,
+											tid, unique, &result);
 
 			count(state, done);
 			if (done)

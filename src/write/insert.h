@@ -1,6 +1,6 @@
 /*
  * insert.h
- *	  Inserting in stock btree indexes.
+ *	  Inserting into stock btree indexes.
  *
  * src/write/insert.h
  */

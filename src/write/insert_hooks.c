@@ -1,6 +1,6 @@
 /*
  * insert_hooks.c
- *	  How inserts in stock btree indexes get to la_btinsert().
+ *	  How inserts into stock btree indexes get to la_btinsert().
  *
  * It is put in place of btinsert() in an index's access method routine
  * (attach/interpose_index.c), once a statement of many rows has the index open:

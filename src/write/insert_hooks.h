@@ -1,6 +1,6 @@
 /*
  * insert_hooks.h
- *	  How inserts in stock btree indexes get to la_btinsert().
+ *	  How inserts into stock btree indexes get to la_btinsert().
  *
  * src/write/insert_hooks.h
  */

@@ -1,46 +1,44 @@
 /*
  * insert_location.c
- *	  The place of a new entry in a stock btree index.
+ *	  Where a new entry of a stock btree index belongs.
  *
  *		copies of inner pages        last leaf, or the rightmost one
  *		        |  no locks, no pins                |
  *		        v                                   v
- *		leaf, locked to write:  first entry < key <= high key?  -- yes --> place
+ *		leaf, exclusively locked:  first entry < key <= high key?  -- yes --> location
  *		        |                                   |
- *		        `--- no: from the root, as nbtree --'
+ *		        '--- no: from the root, as nbtree --'
  *
- * The key has all columns of the index.  With a row address as well, which then is
- * nothing but one more column, there is one place where the entry can be.  Without it the
- * search leads to the first leaf page where an equal entry could be: as long as that page
- * is locked nobody else can insert an equal one (who wants to comes by here), and if there
- * is none, it is the place of the new one.
+ * The key has all columns of the index.  With a heap TID, which then is one more column, there is
+ * one location where the entry can be.  Without it, the search leads to the first leaf page where
+ * an equal entry could be.  While that page is locked nobody can insert one, since everybody who
+ * wants to has to lock it, too; and if there is none, it is the location of the new entry.
  *
- * A leaf may be tried on a guess, since it tells by itself whether it is the right one: all
- * that could be on a live leaf is greater than what is left of it and not greater than its
- * high key; so a key greater than its first entry, or than nothing if it is the leftmost
- * leaf, and not greater than its high key is its own.  The binary search tells the former
- * without one more comparison: the position is not the first.  Where it is, the search
- * begins anew from the root.  (nbtree does so for the rightmost leaf, for its fast path.)
- * Guesses are made by
- *	COPIES		Inner pages are copied, and the copies searched instead.  An old copy leads
- *				to a leaf that has split since, from where links lead to the right, or
- *				to whatever the page is used for by now, which then is not the key's.
- *				In both cases the copy that led there is given up.  Pages are copied when
- *				they have been used some times; their memory is limited as that of a scan is
- *				(base/budget.c), and pages without a copy are searched as ever.
- *	AGAIN		Entries often come in order: if the last two were put on one leaf, that is
- *				tried first.  The search on it begins at the last position and goes
- *				from there in doubling steps, while positions are near each other.
+ * Which leaf to try can be guessed, since a leaf shows by itself whether it is the right one: a
+ * live leaf has all entries that are greater than what is to its left, and not greater than its
+ * high key.  So a key belongs to it that is not greater than its high key, and greater than its
+ * first entry (or anything, if the leaf is the leftmost one).  The binary search decides the latter
+ * without one more comparison: the position found is not the first one.  If it is, the search
+ * begins again at the root.  (nbtree does so on the rightmost leaf, for its fast path.)  Guesses
+ * are made by
+ *	COPIES		Inner pages are copied, and the copies searched instead.  An outdated copy leads
+ *				to a leaf that has split since, from where right links lead to the right one;
+ *				or to whatever the page is used for now, to which the key does not belong.  In
+ *				both cases the copy that led there is invalidated.  A page is copied when it
+ *				has been used some times.  Memory for copies is limited as that of a scan is
+ *				(base/budget.c); pages without a copy are searched from the root.
+ *	AGAIN		Entries often come in order: if the last two were inserted on one leaf, that is
+ *				tried first.  The search on it begins at the last position and proceeds in
+ *				doubling steps, while positions are near each other.
  *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.
  *
  * Invariants
- *	- Pages that are not copies are locked: inner ones shared, leaves exclusively, and never
- *	  two at once.
- *	- Where writers have something to do (an unfinished split), or the page is full, or
- *	  something equals the key, there is no place, and nothing is left locked, pinned or
- *	  changed.
- *	- Comparison raises no error that a comparison by nbtree for the same key would not
- *	  raise.
+ *	- Pages that are not copies are locked: inner ones shared, leaves exclusively, and never two
+ *	  at a time.
+ *	- There is no location if there is something that nbtree's insertion takes care of (an
+ *	  incomplete split), or the page is full, or an entry equals the key.  Then nothing is left
+ *	  locked, pinned or changed.
+ *	- Comparison raises no error that a comparison by nbtree for the same key would not raise.
  *
  * src/write/insert_location.c
  */
@@ -54,25 +52,25 @@
 #include "base/budget.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "write/insert_location.h"
-#include "btree/search.h"
+#include "btree/page.h"
 #include "window/issue.h"
+#include "write/insert_location.h"
 
 #define MAX_COPIES		256		/* a power of two */
 #define USED_ENOUGH		4		/* times before a page is copied */
 #define MAX_MOVES		4		/* to the right, after a guess */
 #define NEAR_POSITIONS	16
-#define GUESSES			64		/* after which to look at what was wrong */
-#define MAX_WRONG		16		/* of them */
-#define GUESSES_PAUSE	512		/* searches without copies if it was more */
+#define GUESSES			64		/* so many are judged together */
+#define MAX_WRONG		16		/* of these; if there are more, */
+#define GUESSES_PAUSE	512		/* so many searches are made without copies */
 
-/* Behaviour COPIES: of one inner page. */
+/* COPIES: of one inner page. */
 typedef struct Copy
 {
 	BlockNumber block;			/* that the slot belongs to */
-	int			used;			/* while there was no copy */
+	int			used;			/* times since it is without a valid copy */
 	bool		valid;
-	Page		page;			/* memory for it, once taken */
+	Page		page;			/* memory for it, or NULL */
 } Copy;
 
 struct LaInsertLocation
@@ -83,26 +81,26 @@ struct LaInsertLocation
 	Copy		copies[MAX_COPIES]; /* by hash value of the block number */
 	LaBudget	budget;			/* of the memory for them */
 	MemoryContextCallback callback;
-	int			guesses;		/* since the counters were looked at */
-	int			wrong;
+	int			guesses;		/* since they were judged last */
+	int			wrong;			/* of these */
 	int			pause;			/* so many searches without copies */
 
-	/* behaviours AGAIN and RIGHTMOST: the leaf of the last entry */
+	/* AGAIN: the leaf of the last entry */
 	BlockNumber leaf;
-	bool		again;			/* ... and of the one before */
+	bool		again;			/* the entry before is on the same leaf, */
+	bool		near;			/* and near to it */
 	OffsetNumber position;		/* behind the last entry */
-	bool		near;			/* to that of the one before */
 };
 
 static void
-on_memory(void *arg)
+release_budget(void *arg)
 {
 	la_budget_end(&((LaInsertLocation *) arg)->budget);
 }
 
 /*
- * Made in the current context.  NULL if the order of the index does not include row
- * addresses, or if there is no comparison function.
+ * Created in the current memory context.  NULL if heap TIDs are not part of the index's order
+ * (before version 4 of nbtree), or if there is no comparison function.
  */
 LaInsertLocation *
 la_insertlocation_create(Relation index, Relation heap)
@@ -110,11 +108,11 @@ la_insertlocation_create(Relation index, Relation heap)
 	LaInsertLocation *p = palloc0(sizeof(LaInsertLocation));
 	bool		ok;
 
-	la_key_init(&p->key, index, LA_DESCENT_ITERATE | LA_DESCENT_TRUNCATE |
-				LA_DESCENT_TYPED, CurrentMemoryContext);
+	la_searchkey_init(&p->key, index, LA_SEARCH_ITERATE | LA_SEARCH_TRUNCATE |
+					  LA_SEARCH_TYPED, CurrentMemoryContext);
 	ok = p->key.heapkeyspace;
 	for (int i = 0; ok && i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-		ok = la_key_add_column(&p->key, InvalidOid, index->rd_indcollation[i]);
+		ok = la_searchkey_add_column(&p->key, InvalidOid, index->rd_indcollation[i]);
 	if (!ok)
 	{
 		pfree(p);
@@ -123,7 +121,7 @@ la_insertlocation_create(Relation index, Relation heap)
 	p->heap = heap;
 	p->leaf = InvalidBlockNumber;
 	p->budget.limit = (Size) la_scan_memory * 1024;
-	p->callback.func = on_memory;
+	p->callback.func = release_budget;
 	p->callback.arg = p;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &p->callback);
 	for (int i = 0; i < MAX_COPIES; i++)
@@ -131,22 +129,24 @@ la_insertlocation_create(Relation index, Relation heap)
 	return p;
 }
 
+/* The key, to be set before each la_insertlocation_find(). */
 LaSearchKey *
 la_insertlocation_key(LaInsertLocation *p)
 {
 	return &p->key;
 }
 
+/* Unlock and unpin a page that is not the location. */
 static Buffer
-give_up(LaInsertLocation *p, Buffer buffer)
+release(LaInsertLocation *p, Buffer buffer)
 {
 	_bt_relbuf(p->key.index, buffer);
 	return InvalidBuffer;
 }
 
 /*
- * Has this page, which holds the key's place as far as we know, split since?  Then the
- * place is to its right.  bounds: where to search if not.
+ * Is the key greater than the high key of this page, since it has split, or is it being
+ * deleted?  Then the location is to its right, and otherwise within bounds.
  */
 static inline bool
 is_to_the_right(LaInsertLocation *p, Page page, LaBounds *bounds)
@@ -162,20 +162,20 @@ is_to_the_right(LaInsertLocation *p, Page page, LaBounds *bounds)
 		return false;
 	if (P_IGNORE(opaque))
 		return true;
-	result = la_key_compare(&p->key, la_page_tuple(page, P_HIKEY), 0,
-							&bounds->high_equal);
+	result = la_searchkey_compare(&p->key, la_page_tuple(page, P_HIKEY), 0,
+								  &bounds->high_equal);
 	bounds->exact = result == 0;
 	return result > 0;
 }
 
-/* On an inner page, within bounds: the child that the key's place is below of. */
+/* Search an inner page for the child that the location is below. */
 static inline BlockNumber
 child_of(LaInsertLocation *p, Page page, LaBounds *bounds)
 {
 	OffsetNumber next;
 
-	bounds->low++;				/* the first one counts as minus infinity */
-	next = la_search_page(&p->key, page, bounds);
+	bounds->low++;				/* the first downlink is minus infinity */
+	next = la_page_search(&p->key, page, bounds);
 	return BTreeTupleGetDownLink(la_page_tuple(page, next - 1));
 }
 
@@ -185,7 +185,7 @@ copy_slot(LaInsertLocation *p, BlockNumber block)
 	return &p->copies[murmurhash32(block) % MAX_COPIES];
 }
 
-/* Behaviour COPIES: this page is used once more; it is locked. */
+/* COPIES: this page, which is locked, is used once more. */
 static void
 copy_page(LaInsertLocation *p, BlockNumber block, Page page)
 {
@@ -211,7 +211,7 @@ copy_page(LaInsertLocation *p, BlockNumber block, Page page)
 		la_budget_take(&p->budget, BLCKSZ);
 		copy->page = MemoryContextAlloc(p->key.context, BLCKSZ);
 	}
-	/* all but the hole */
+	/* without the hole */
 	memcpy(copy->page, page, header->pd_lower);
 	memcpy(copy->page + header->pd_upper, page + header->pd_upper,
 		   BLCKSZ - header->pd_upper);
@@ -219,17 +219,17 @@ copy_page(LaInsertLocation *p, BlockNumber block, Page page)
 	copy->used = 0;
 }
 
-/* It is old: the page is to be copied when it is used next. */
+/* It is outdated: copy the page when it is used next. */
 static void
-forget_copy(Copy *copy)
+invalidate_copy(Copy *copy)
 {
 	copy->valid = false;
 	copy->used = USED_ENOUGH - 1;
 }
 
 /*
- * From the root to the leaf that holds the key's place, as nbtree does, locked to write.
- * Invalid if there is anything on the way that writers take care of.
+ * Search from the root for the leaf of the location, as nbtree does, and lock it exclusively.
+ * Invalid if there is anything on the way that nbtree's insertion takes care of.
  */
 static Buffer
 descend(LaInsertLocation *p, LaBounds *bounds)
@@ -246,12 +246,12 @@ descend(LaInsertLocation *p, LaBounds *bounds)
 		BTPageOpaque opaque;
 		BlockNumber next;
 
-		if (la_page_is_lost(page) || P_INCOMPLETE_SPLIT(BTPageGetOpaque(page)))
-			return give_up(p, buffer);
+		if (la_page_is_unusable(page) || P_INCOMPLETE_SPLIT(BTPageGetOpaque(page)))
+			return release(p, buffer);
 		opaque = BTPageGetOpaque(page);
 		if (P_ISLEAF(opaque) && access == BT_READ)
 		{
-			/* the root: look again at what it is when it is ours */
+			/* the root: look again once it is exclusively locked */
 			access = BT_WRITE;
 			_bt_unlockbuf(index, buffer);
 			_bt_lockbuf(index, buffer, access);
@@ -264,7 +264,7 @@ descend(LaInsertLocation *p, LaBounds *bounds)
 		else
 		{
 			if (bounds->low >= bounds->high)
-				return give_up(p, buffer);
+				return release(p, buffer);
 			copy_page(p, BufferGetBlockNumber(buffer), page);
 			next = child_of(p, page, bounds);
 			if (opaque->btpo_level == 1)
@@ -274,7 +274,7 @@ descend(LaInsertLocation *p, LaBounds *bounds)
 	}
 }
 
-/* Could this page, locked, be the key's, or be left of that? */
+/* Can this page, which is locked, be the leaf of the location, or be left of it? */
 static inline bool
 is_live_leaf(Page page)
 {
@@ -284,9 +284,7 @@ is_live_leaf(Page page)
 		!P_INCOMPLETE_SPLIT(opaque);
 }
 
-/*
- * Behaviours AGAIN and RIGHTMOST.
- */
+/* AGAIN and RIGHTMOST: the leaf of the location, if the guess was right. */
 static Buffer
 guess_last(LaInsertLocation *p, LaBounds *bounds)
 {
@@ -303,12 +301,12 @@ guess_last(LaInsertLocation *p, LaBounds *bounds)
 		int			equal;
 
 		_bt_checkpage(index, buffer);
-		/* this guess is often wrong: ask the first entry at once */
+		/* this guess is often wrong: compare the first entry at once */
 		if (is_live_leaf(page) && !is_to_the_right(p, page, bounds) &&
 			bounds->low < bounds->high &&
 			(P_LEFTMOST(BTPageGetOpaque(page)) ||
-			 la_key_compare(&p->key, la_page_tuple(page, bounds->low), 0,
-							&equal) > 0))
+			 la_searchkey_compare(&p->key, la_page_tuple(page, bounds->low), 0,
+								  &equal) > 0))
 			return buffer;
 		_bt_relbuf(index, buffer);
 	}
@@ -322,9 +320,9 @@ guess_last(LaInsertLocation *p, LaBounds *bounds)
 }
 
 /*
- * As _bt_getbuf() does, but that while the lock is taken the CPU fetches what will be
- * looked at first: the page's header, its special space, and the high key, which mostly is
- * right in front of that.
+ * Like _bt_getbuf(), but while the lock is taken the CPU fetches what will be looked at
+ * first: the page's header, its special space, and the high key, which in most cases is right
+ * before that.
  */
 static Buffer
 lock_leaf(Relation index, BlockNumber block)
@@ -340,9 +338,7 @@ lock_leaf(Relation index, BlockNumber block)
 	return buffer;
 }
 
-/*
- * Behaviour COPIES: the leaf to which copies lead.
- */
+/* COPIES: the leaf to which copies lead, which need not be that of the location. */
 static Buffer
 guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
 {
@@ -370,7 +366,7 @@ guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
 		if (BTPageGetOpaque(copy->page)->btpo_level != level ||
 			is_to_the_right(p, copy->page, bounds))
 		{
-			forget_copy(parent != NULL ? parent : copy);
+			invalidate_copy(parent != NULL ? parent : copy);
 			return InvalidBuffer;
 		}
 		block = child_of(p, copy->page, bounds);
@@ -385,26 +381,26 @@ guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
 			break;
 		if (!is_to_the_right(p, page, bounds))
 			return buffer;
-		forget_copy(copy);
+		invalidate_copy(copy);
 		buffer = _bt_relandgetbuf(index, buffer,
 								  BTPageGetOpaque(page)->btpo_next, BT_WRITE);
 	}
-	forget_copy(copy);
-	return give_up(p, buffer);
+	invalidate_copy(copy);
+	return release(p, buffer);
 }
 
-/* The position on the leaf, if the leaf is the key's. */
+/* The key's position on the leaf, if the leaf is that of the location. */
 static inline OffsetNumber
 position_on(LaInsertLocation *p, Buffer leaf, LaBounds *bounds)
 {
 	Page		page = BufferGetPage(leaf);
 
 	if (BufferGetBlockNumber(leaf) == p->leaf && p->near)
-		la_search_from(&p->key, page, bounds, p->position);
-	return la_search_page(&p->key, page, bounds);
+		la_page_narrow_near(&p->key, page, bounds, p->position);
+	return la_page_search(&p->key, page, bounds);
 }
 
-/* Does what was found tell that the leaf, a guess, is the key's? */
+/* Does the position show that the leaf, a guess, is that of the location? */
 static inline bool
 is_proven(Page page, OffsetNumber position)
 {
@@ -413,7 +409,7 @@ is_proven(Page page, OffsetNumber position)
 	return position > P_FIRSTDATAKEY(opaque) || P_LEFTMOST(opaque);
 }
 
-/* Are guesses by copies good enough to go on with them? */
+/* Stop using copies for a while if their guesses are wrong too often. */
 static void
 count_guess(LaInsertLocation *p, bool good)
 {
@@ -427,18 +423,18 @@ count_guess(LaInsertLocation *p, bool good)
 }
 
 static void
-remember_place(LaInsertLocation *p, BlockNumber leaf, OffsetNumber position)
+remember_location(LaInsertLocation *p, BlockNumber leaf, OffsetNumber position)
 {
 	p->again = leaf == p->leaf;
 	p->near = p->again &&
 		abs((int) position - (int) p->position) <= NEAR_POSITIONS;
 	p->leaf = leaf;
-	p->position = position + 1; /* where the next one goes, if in order */
+	p->position = position + 1; /* that of the next entry, if in order */
 }
 
 /*
- * The place of a new entry of this size with the key: the leaf, locked to write, and the
- * position on it.  Invalid if there is none: see the invariants above.
+ * Find the location of a new entry of this size with the key: the leaf, exclusively locked,
+ * and the position on it.  Invalid if there is none: see the invariants above.
  */
 Buffer
 la_insertlocation_find(LaInsertLocation *p, Size size, OffsetNumber *position)
@@ -463,7 +459,7 @@ la_insertlocation_find(LaInsertLocation *p, Size size, OffsetNumber *position)
 		}
 		page = BufferGetPage(buffer);
 		if (PageGetFreeSpace(page) < size)
-			return give_up(p, buffer);
+			return release(p, buffer);
 		*position = position_on(p, buffer, &bounds);
 		if (!guess)
 			break;
@@ -471,10 +467,10 @@ la_insertlocation_find(LaInsertLocation *p, Size size, OffsetNumber *position)
 		count_guess(p, proven);
 		if (proven)
 			break;
-		buffer = give_up(p, buffer);
+		buffer = release(p, buffer);
 	}
 	if (bounds.exact)
-		return give_up(p, buffer);
-	remember_place(p, BufferGetBlockNumber(buffer), *position);
+		return release(p, buffer);
+	remember_location(p, BufferGetBlockNumber(buffer), *position);
 	return buffer;
 }

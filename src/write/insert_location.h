@@ -1,18 +1,17 @@
 /*
  * insert_location.h
- *	  The place of a new entry in a stock btree index.
- *
- * The room's own; see insert_location.c.
+ *	  Where a new entry of a stock btree index belongs.
  *
  * src/write/insert_location.h
  */
 #ifndef LA_INSERT_LOCATION_H
 #define LA_INSERT_LOCATION_H
 
-#include "btree/searchkey.h"
 #include "storage/buf.h"
 #include "storage/off.h"
 #include "utils/rel.h"
+
+#include "btree/searchkey.h"
 
 typedef struct LaInsertLocation LaInsertLocation;
 

@@ -107,7 +107,7 @@ read_rows(Oid indexoid, Relation *heap, Relation *index)
 	int64		room = 1024;
 	int			natts;
 	const char *why;
-	const LaRanking ranking = {64 * 1024 * 1024, 1e6};
+	const LaDictionaryLimits limits = {64 * 1024 * 1024, 1e6};
 
 	*heap = table_open(IndexGetRelation(indexoid, false), AccessShareLock);
 	*index = index_open(indexoid, AccessShareLock);
@@ -116,7 +116,7 @@ read_rows(Oid indexoid, Relation *heap, Relation *index)
 	r->encoder = la_normkey_create(*index, NULL, &why);
 	/* what has no code of its own */
 	if (r->encoder == NULL)
-		r->encoder = la_normkey_create(*index, &ranking, &why);
+		r->encoder = la_normkey_create(*index, &limits, &why);
 	if (r->encoder == NULL)
 		elog(ERROR, "neither coded nor ranked: %s", why);
 	info = BuildIndexInfo(*index);
