@@ -111,7 +111,7 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 		const LaCounters *n = sources[i] (planstate);
 		double		avg;
 
-		if (n == NULL || n->c[LA_SCANS_ARMED] == 0)
+		if (n == NULL || n->c[LA_SCANS_ACTIVATED] == 0)
 			continue;
 		avg = n->c[LA_DISTANCE_SAMPLES] == 0 ? 0.0 :
 			(double) n->c[LA_DISTANCE_SUM] / n->c[LA_DISTANCE_SAMPLES];

@@ -36,20 +36,20 @@
 bool		la_enable = true;
 bool		la_enable_index_scan = true;
 bool		la_enable_nestloop = true;
-bool		la_nestloop_reuse = true;
+bool		la_nestloop_reuse_tids = true;
 bool		la_enable_hash_join = true;
 bool		la_hash_huge_pages = true;
 bool		la_enable_index_build = false;
 bool		la_enable_btree_insert = false;
 bool		la_force = false;
 bool		la_explain = true;
-int			la_attach_delay = 8;
+int			la_attach_threshold = 8;
 int			la_max_distance = 64;
 int			la_miss_threshold = 2;
 double		la_min_read_time = 0.025;
-int			la_memory_threshold = 256;
-int			la_memory_distance = 32;
-int			la_max_leaf_batches = 64;
+int			la_cache_prefetch_threshold = 256;
+int			la_cache_prefetch_distance = 32;
+int			la_max_leaf_pages = 64;
 int			la_scan_memory = 2048;
 int			la_backend_memory = 32768;
 
@@ -217,7 +217,7 @@ la_guc_init(void)
 	define_bool("pg_lookahead.nestloop_reuse",
 				"Lets inner index scans use what was found when looking ahead.",
 				"When off, the inner scan searches the index again for each outer row.",
-				&la_nestloop_reuse, true, 0);
+				&la_nestloop_reuse_tids, true, 0);
 	define_bool("pg_lookahead.enable_hash_join",
 				"Lets hash joins fetch what they look up into the CPU's cache.",
 				"A statement that runs keeps what it started with.",
@@ -246,7 +246,7 @@ la_guc_init(void)
 			   "Sets the number of cached rows that a short scan returns before it is attached.",
 			   "Applies to btree scans without filter and LIMIT; "
 			   "a scan that has to read a block is attached at once.",
-			   &la_attach_delay, 8, 0, 1000, 0);
+			   &la_attach_threshold, 8, 0, 1000, 0);
 	define_int("pg_lookahead.max_distance",
 			   "Sets the maximum number of blocks that a scan reads ahead.",
 			   "The scan ramps up to it while it finds blocks that are not cached.",
@@ -264,15 +264,15 @@ la_guc_init(void)
 	define_int("pg_lookahead.memory_threshold",
 			   "Sets the number of cached heap blocks a scan visits before it looks ahead in memory.",
 			   "-1 disables look-ahead in scans whose blocks are all cached.",
-			   &la_memory_threshold, 256, -1, 1000000, 0);
+			   &la_cache_prefetch_threshold, 256, -1, 1000000, 0);
 	define_int("pg_lookahead.memory_distance",
 			   "Sets the number of cached heap blocks that a scan touches ahead.",
 			   NULL,
-			   &la_memory_distance, 32, 1, 64, 0);
+			   &la_cache_prefetch_distance, 32, 1, 64, 0);
 	define_int("pg_lookahead.max_leaf_batches",
 			   "Sets the maximum number of index leaf pages that a scan keeps read ahead.",
 			   "Each one takes up to about 22 kB of memory, or 30 kB in an index-only scan.",
-			   &la_max_leaf_batches, 64, 2, 256, 0);
+			   &la_max_leaf_pages, 64, 2, 256, 0);
 	define_int("pg_lookahead.scan_memory",
 			   "Sets the memory that one scan may use to look ahead.",
 			   "A scan that has no room for another index page looks less far ahead.",

@@ -237,7 +237,7 @@ place_of(LaKind kind, Oid heaprelid, Oid indexrelid, bool reason)
 		f = &last[i];
 		if (f->kind == kind && f->heaprelid == heaprelid &&
 			f->indexrelid == indexrelid &&
-			f->counters.c[LA_SCANS_ARMED] == 0 &&
+			f->counters.c[LA_SCANS_ACTIVATED] == 0 &&
 			(reason ? f->reason == NULL :
 			 f->reason != NULL && f->counters.c[LA_SCANS_ATTACHED] == 0))
 			return f;
@@ -266,7 +266,7 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 		f->counters = *counters;
 	if (shared == NULL)
 		return;
-	if (counters->c[LA_SCANS_ARMED] == 0)
+	if (counters->c[LA_SCANS_ACTIVATED] == 0)
 		pending[kind][LA_SCANS_ATTACHED] += counters->c[LA_SCANS_ATTACHED];
 	else
 	{
@@ -274,7 +274,7 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 			pending[kind][i] += counters->c[i];
 	}
 	npending++;
-	if (counters->c[LA_SCANS_ARMED] != 0 || npending >= FLUSH_AFTER)
+	if (counters->c[LA_SCANS_ACTIVATED] != 0 || npending >= FLUSH_AFTER)
 		flush_pending();
 }
 

@@ -34,7 +34,7 @@ typedef enum LaKind
 typedef enum LaCounter
 {
 	LA_SCANS_ATTACHED,			/* scans under observation */
-	LA_SCANS_ARMED,				/* times that a scan began to look ahead */
+	LA_SCANS_ACTIVATED,			/* times that a scan began to look ahead */
 	LA_BLOCKS_FORESEEN,			/* heap block visits known before their time */
 	LA_BLOCKS_ISSUED,			/* ... whose read was started early */
 	LA_BLOCKS_CACHED,			/* ... found in shared buffers */

@@ -434,7 +434,7 @@ la_probebatch_prepare(LaHashJoin *join)
 		la_hash_cache_size() * (join->by_value ? OF_VALUES : OF_REFERENCES);
 	join->batch = !ahead ? 0 : join->takes_all ? BATCH : 1;
 	if (ahead)
-		join->counters.c[LA_SCANS_ARMED]++;
+		join->counters.c[LA_SCANS_ACTIVATED]++;
 }
 
 /*

@@ -520,7 +520,7 @@ la_innerprefetch_pass(LaNestLoop *join)
 bool
 la_innerprefetch_may_reuse(LaInner *inner)
 {
-	return la_nestloop_reuse && la_innerkeys_of(inner) != NULL &&
+	return la_nestloop_reuse_tids && la_innerkeys_of(inner) != NULL &&
 		la_innerkeys_are_all(inner->keys) && inner->offers < MAX_OFFERS;
 }
 
@@ -580,7 +580,7 @@ la_innerprefetch_next(LaNestLoop *join)
 	if (la_nestloop_is(join, LA_ARMED))
 	{
 		if (!join->looking)
-			join->heap.counters.c[LA_SCANS_ARMED]++;
+			join->heap.counters.c[LA_SCANS_ACTIVATED]++;
 		join->looking = true;
 		locate(join, row, prefetch->head);
 		offer(join, row);
@@ -592,7 +592,7 @@ la_innerprefetch_next(LaNestLoop *join)
 		if (join->rows.state == LA_ARMED)
 		{
 			if (!join->touching)
-				join->heap.counters.c[LA_SCANS_ARMED]++;
+				join->heap.counters.c[LA_SCANS_ACTIVATED]++;
 			join->touching = true;
 			la_cacheprefetch_rows(join);
 			offer(join, row);

@@ -214,7 +214,7 @@ init_rows(LaNestLoop *join, int threshold)
 	LaPolicyConfig config = {
 		.max_distance = 1,
 		.memory_threshold = threshold,
-		.memory_distance = la_memory_distance,
+		.memory_distance = la_cache_prefetch_distance,
 		.memory_trial = TRIAL_ROWS,
 		.memory_faster = FASTER,
 		.memory_visit_us = LONG_ROW_US,
@@ -342,9 +342,9 @@ initialize(LaNestLoop *join)
 	join->budget.limit = (Size) la_scan_memory * 1024;
 	init_lane(&join->leaf, join, false);
 	init_lane(&join->heap, join, true);
-	init_rows(join, la_nestloop_reuse && la_memory_threshold >= 0 &&
+	init_rows(join, la_nestloop_reuse_tids && la_cache_prefetch_threshold >= 0 &&
 			  !first_scan(join)->index_only && !IsolationIsSerializable() ?
-			  la_memory_threshold * ROWS_THRESHOLD : -1);
+			  la_cache_prefetch_threshold * ROWS_THRESHOLD : -1);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
 }
 
@@ -550,8 +550,8 @@ patience_with(const PlanState *outer)
 	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
 		return 0;
 	/* not for more than it takes until looking ahead in memory is tried */
-	if (la_memory_threshold >= 0 && la_memory_threshold < FEW_ROWS)
-		rows = Min(rows, la_memory_threshold * ROWS_THRESHOLD);
+	if (la_cache_prefetch_threshold >= 0 && la_cache_prefetch_threshold < FEW_ROWS)
+		rows = Min(rows, la_cache_prefetch_threshold * ROWS_THRESHOLD);
 	return rows;
 }
 

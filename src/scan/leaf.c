@@ -432,7 +432,7 @@ la_leaf_begin(LaScan *ls, ScanDirection dir)
 
 	ls->active = true;
 	ls->ended = false;
-	ls->counters.c[LA_SCANS_ARMED]++;
+	ls->counters.c[LA_SCANS_ACTIVATED]++;
 	return la_leaf_gettuple(ls, dir);
 }
 

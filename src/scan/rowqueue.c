@@ -379,7 +379,7 @@ la_rowqueue_begin(LaScan *ls, ScanDirection dir)
 
 	ls->active = true;
 	ls->ended = false;
-	ls->counters.c[LA_SCANS_ARMED]++;
+	ls->counters.c[LA_SCANS_ACTIVATED]++;
 	return la_rowqueue_gettuple(ls, dir);
 }
 

@@ -206,7 +206,7 @@ static bool
 is_worth_attaching(PlanState *ps, IndexScanDesc scan, ScanDirection order)
 {
 	return scan != NULL &&
-		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
+		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_threshold;
 }
 
 /* What attaches a node of one kind; missed: its last call had to read a block. */
@@ -284,7 +284,7 @@ may_attach(PlanState *ps, Relation index, ScanKey keys, int nkeys, LaNodeKind *k
 	if (!la_enable_index_scan ||
 		(btree && !la_force && at_most_one_row(index, keys, nkeys)))
 		return false;
-	*deferred &= btree && !la_force && la_attach_delay > 0 && ps->qual == NULL;
+	*deferred &= btree && !la_force && la_attach_threshold > 0 && ps->qual == NULL;
 	return la_takeover_is_possible(ps, kind);
 }
 

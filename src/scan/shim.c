@@ -431,7 +431,7 @@ read_settings(LaScan *ls)
 
 	config.known_unhelpful = la_history_known_unhelpful(ls->indexrelid);
 	la_policy_init(&ls->policy, &config);
-	ls->max_leaf_batches = la_max_leaf_batches;
+	ls->max_leaf_batches = la_max_leaf_pages;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
 }
 
