@@ -8,6 +8,7 @@
 #define LA_ACCESSMETHOD_H
 
 #include "access/amapi.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 
 typedef enum LaAccessMethod
@@ -25,6 +26,14 @@ typedef enum LaAccessMethod
 extern void la_am_init(void);
 extern LaAccessMethod la_am_of(Oid am);
 extern bool la_am_may_run_ahead(Oid am);
+extern bool la_am_is_excluded(Oid am);
+
+/* hooks of the settings that list access methods */
+extern bool la_am_check_excluded(char **newval, void **extra, GucSource source);
+extern void la_am_assign_excluded(const char *newval, void *extra);
+extern bool la_am_check_additional(char **newval, void **extra, GucSource source);
+extern void la_am_assign_additional(const char *newval, void *extra);
+
 extern IndexAmRoutine *la_am_own_routine(Relation index);
 
 #endif							/* LA_ACCESSMETHOD_H */

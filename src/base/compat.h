@@ -354,7 +354,10 @@
  * copy of its own (commit bc6374cd76ab).
  */
 #if PG_VERSION_NUM >= 190000
-#define LA_CONST_ROUTINES 1
+#define la_routine_is_shared(index) \
+	((index)->rd_indam == GetIndexAmRoutine((index)->rd_amhandler))
+#else
+#define la_routine_is_shared(index) false
 #endif
 
 /*

@@ -29,8 +29,6 @@ extern int	la_max_leaf_pages;
 extern int	la_scan_memory;
 extern int	la_backend_memory;
 
-extern bool la_am_is_excluded(Oid am);
-extern bool la_am_is_added(Oid am);
 extern void la_guc_init(void);
 
 #endif							/* LA_GUC_H */

@@ -57,6 +57,7 @@
 
 #include "attach/attach.h"
 #include "attach/takeover.h"
+#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
