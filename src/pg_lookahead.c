@@ -1,10 +1,10 @@
 /*
  * pg_lookahead.c
- *	  Starts what the server will need before it asks for it.
+ *	  Starts reads before the executor asks for them.
  *
- * The table of contents: each room installs its own hooks and registrations,
- * unless the server is of another minor release than the one that the library
- * was built for, and differs in what the room relies on (base/minor.c).
+ * This is the table of contents: base/ defines the settings and statistics of all rooms,
+ * and each feature room installs its hooks, unless the running minor release differs in
+ * what the room relies on from the one that the library was built for (base/minor.c).
  * src/README.md describes the rooms.
  *
  * src/pg_lookahead.c
@@ -14,10 +14,8 @@
 #include "fmgr.h"
 
 #include "attach/attach.h"
-#include "base/accessmethod.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/explain.h"
-#include "base/guc.h"
 #include "base/minor.h"
 #include "base/stats.h"
 #include "base/utility.h"
@@ -40,7 +38,7 @@ static const struct
 {
 	LaRoom		room;
 	void		(*init) (void);
-	bool		attaches;		/* to plan nodes, by attach/ */
+	bool		needs_attach;	/* is called for plan nodes by attach/ */
 }			rooms[] = {
 	{LA_ROOM_SCAN, la_scan_init, true},
 	{LA_ROOM_NESTLOOP, la_nestloop_init, true},
@@ -52,22 +50,20 @@ static const struct
 void
 _PG_init(void)
 {
-	bool		attached = false;
+	bool		attach = false;
 
 	la_guc_init();
 	la_am_init();
 	la_utility_init();
 	la_stats_init();
 	la_history_init();
-	la_explain_init();
-	la_minor_init();
+	for (int i = 0; i < (int) lengthof(rooms); i++)
+		attach |= rooms[i].needs_attach && la_minor_allows(rooms[i].room);
+	if (attach)
+		la_attach_init();
 	for (int i = 0; i < (int) lengthof(rooms); i++)
 	{
-		if (!la_minor_allows(rooms[i].room))
-			continue;
-		if (rooms[i].attaches && !attached)
-			la_attach_init();
-		attached |= rooms[i].attaches;
-		rooms[i].init();
+		if (la_minor_allows(rooms[i].room))
+			rooms[i].init();
 	}
 }

@@ -12,7 +12,7 @@ from rich.table import Table
 from .contest import Outcome
 from .queries import Query
 
-FIGURES = ("relation", "scans_attached", "scans_armed", "blocks_foreseen", "blocks_issued",
+FIGURES = ("relation", "scans_attached", "scans_activated", "blocks_foreseen", "blocks_issued",
            "blocks_on_time", "blocks_late", "blocks_wasted", "avg_distance", "max_distance")
 
 

@@ -370,7 +370,7 @@ core_config()
 		pg_lookahead.enable_index_build = on
 		pg_lookahead.enable_btree_insert = on
 		pg_lookahead.explain = off
-		pg_lookahead.max_leaf_batches = $1
+		pg_lookahead.max_leaf_pages = $1
 	EOF
 }
 

@@ -2,31 +2,31 @@
  * accessmethod.c
  *	  Which index access methods may be run ahead of the executor.
  *
- * Running an access method ahead means that amgettuple has gone on to later rows when
- * the executor sees a row.  All that it left in the scan descriptor for that row is put
- * back (scan/rowqueue.c): TID, recheck flags, distances, tuples.  What it keeps
- * elsewhere is not: an access method may offer functions that tell something of the
- * row that its scan returned last, such as a score or where the match was, and these
- * would answer for a later row.  It may also count on being asked for a row only if that
- * is wanted.  Neither can be seen from outside.
+ * An access method is run ahead when its amgettuple has gone on to later rows by the time
+ * the executor processes a row.  The rooms then restore what it left in the scan
+ * descriptor for that row: TID, recheck flags, distances, tuples (scan/rowqueue.c).  What
+ * it keeps elsewhere they cannot restore.  It may offer functions about the row
+ * that its scan returned last, such as a score or the position of the match, which would
+ * answer for a later row; or it may rely on being asked only for rows that are
+ * wanted.  Neither can be seen from outside.
  *
- * So only methods that were read and tested are run ahead: those of core, which have
- * no such functions, and those of the list below.  (pgvector and RUM compute distances
- * from the values of the row, never from the state of the scan.)  All others run
- * stock, unless a superuser vouches for them in
- * pg_lookahead.additional_access_methods.  Operator classes do not matter: GiST is
- * GiST, whoever wrote its operator class, because support functions are given all that
- * they work on.
+ * So an access method is run ahead only if its code has been reviewed and tested: those
+ * of core, which offer no such functions, and those in the table "known".  (pgvector and
+ * RUM compute distances from the values of the row, not from the state of the scan.)  All
+ * others run as without pg_lookahead, unless a superuser vouches for them in
+ * pg_lookahead.additional_access_methods.  Operator classes do not matter, since support
+ * functions get all that they work on as arguments.
  *
- * A method of core is known by its OID.  One of an extension is known by its handler: a C
- * function of that name, from that library, that belongs to the extension; and
- * by the version of the library, or, where the library does not tell (before
- * 18, and libraries that do not declare it), of the extension.  Its own name does not
- * matter.  A version that was not tested may do what is said above: pgvector 0.5.0 still
- * kept the index page of the row that it returned last pinned until the next.
+ * An access method of core is identified by its OID.  One of an extension is identified
+ * by its handler, a C function of a given name in a given library that belongs
+ * to the extension, and by the version of the library or, where the library does not
+ * declare one (always before PostgreSQL 18), of the extension.  The name of the access
+ * method does not matter.  Versions outside the tested range are refused: pgvector 0.5.0,
+ * for one, kept a pin on the index page of the row that it returned last.
  *
- * The answer is found once for each method and session, and again after changes of
- * pg_am or pg_proc.  Settings are asked each time, and cost nothing while they are empty.
+ * The result is cached per session until pg_am or pg_proc changes.  The names in settings
+ * are compared each time, because a setting outlives the access methods of a database; that
+ * costs nothing while they are empty.
  *
  * src/base/accessmethod.c
  */
@@ -37,24 +37,29 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "commands/defrem.h"
 #include "commands/extension.h"
 #include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "base/accessmethod.h"
 #include "base/compat.h"
-#include "base/guc.h"
 
 #define MAX_CACHED	16
 
@@ -69,8 +74,8 @@ static const struct
 {
 	LaAccessMethod method;
 	const char *handler;
-	const char *library;		/* and extension: they have the same name */
-	Version		oldest;			/* tested */
+	const char *library;		/* the extension has the same name */
+	Version		oldest;			/* tested versions */
 	Version		newest;
 }			known[] = {
 	{LA_AM_HNSW, "hnswhandler", "vector", {0, 5, 1}, {0, 8, INT_MAX}},
@@ -78,20 +83,23 @@ static const struct
 	{LA_AM_RUM, "rumhandler", "rum", {1, 3, 0}, {1, 3, INT_MAX}}
 };
 
-/* What was found out. */
 static struct
 {
 	Oid			am;
 	LaAccessMethod method;
 }			cache[MAX_CACHED];
 static int	ncached = 0;
-static uint64 changes = 0;		/* of the catalogs */
+static uint64 invalidations = 0;
+
+/* The lists of the settings, as check_list() stores them, or NULL. */
+static const char *excluded_names = NULL;
+static const char *additional_names = NULL;
 
 static void
-forget(Datum arg, int cacheid, uint32 hashvalue)
+invalidate_cache(Datum arg, int cacheid, uint32 hashvalue)
 {
 	ncached = 0;
-	changes++;
+	invalidations++;
 }
 
 /* ---- versions -------------------------------------------------------------- */
@@ -106,7 +114,7 @@ is_at_least(Version a, Version b)
 	return a.patch >= b.patch;
 }
 
-/* The file's name without directory and suffix, as "vector" in "$libdir/vector". */
+/* Is it the path of that library, as "$libdir/vector" is of "vector"? */
 static bool
 is_library(const char *path, const char *name)
 {
@@ -118,11 +126,13 @@ is_library(const char *path, const char *name)
 		(base[length] == '\0' || strcmp(base + length, DLSUFFIX) == 0);
 }
 
-/* What the loaded library says of itself, or NULL. */
+/*
+ * The version that the loaded library declares in its magic block, or NULL.
+ */
+#ifdef LA_HAVE_MODULE_VERSIONS
 static char *
 library_version(const char *library)
 {
-#ifdef LA_HAVE_MODULE_VERSIONS
 	for (DynamicFileList *file = get_first_loaded_module(); file != NULL;
 		 file = get_next_loaded_module(file))
 	{
@@ -134,9 +144,11 @@ library_version(const char *library)
 		if (version != NULL && is_library(path, library))
 			return pstrdup(version);
 	}
-#endif
 	return NULL;
 }
+#else
+#define library_version(library)	((char *) NULL)
+#endif
 
 /* The installed version of an extension, or NULL. */
 static char *
@@ -166,25 +178,25 @@ extension_version(Oid extension)
 	return version;
 }
 
-/* Is it a version of the extension, and of its library, that was tested? */
+/* Does the handler belong to a tested version of the extension? */
 static bool
 is_tested(int which, Oid handler)
 {
 	Oid			extension = getExtensionOfObject(ProcedureRelationId, handler);
 	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-	char	   *text;
+	char	   *declared;
 	Version		version = {0};
 
 	if (name == NULL || strcmp(name, known[which].library) != 0)
 		return false;
-	text = library_version(known[which].library);
-
-	if (text == NULL)
-		text = extension_version(extension);
-	return text !=NULL &&
-				sscanf(text, "%d.%d.%d", &version.major, &version.minor, &version.patch) >= 2 &&
-				is_at_least(version, known[which].oldest) &&
-				is_at_least(known[which].newest, version);
+	declared = library_version(known[which].library);
+	if (declared == NULL)
+		declared = extension_version(extension);
+	if (declared == NULL ||
+		sscanf(declared, "%d.%d.%d", &version.major, &version.minor, &version.patch) < 2)
+		return false;
+	return is_at_least(version, known[which].oldest) &&
+		is_at_least(known[which].newest, version);
 }
 
 /* ---- recognition ----------------------------------------------------------- */
@@ -238,12 +250,12 @@ recognize(Oid am)
 }
 
 /*
- * The access method, if it is one that is known.
+ * Identify an access method.  (The cache is left alone if it was invalidated meanwhile.)
  */
 LaAccessMethod
 la_am_of(Oid am)
 {
-	uint64		before = changes;
+	uint64		before = invalidations;
 	LaAccessMethod method;
 
 	switch (am)
@@ -263,7 +275,7 @@ la_am_of(Oid am)
 			return cache[i].method;
 	}
 	method = recognize(am);
-	if (before == changes && ncached < MAX_CACHED)
+	if (before == invalidations && ncached < MAX_CACHED)
 	{
 		cache[ncached].am = am;
 		cache[ncached].method = method;
@@ -272,18 +284,134 @@ la_am_of(Oid am)
 	return method;
 }
 
+/* ---- settings -------------------------------------------------------------- */
+
 /*
- * May scans of its indexes look ahead?
+ * A name that no index access method of this database has is accepted, because the access
+ * method may be created later, or exist in another database; but as it may be misspelt,
+ * a WARNING is raised.
+ */
+static void
+warn_of_unknown_name(const char *setting, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(AMNAME, CStringGetDatum(name));
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(WARNING,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("access method \"%s\" does not exist", name),
+				 errdetail("The name has no effect in \"%s\".", setting)));
+	else if (((Form_pg_am) GETSTRUCT(tuple))->amtype != AMTYPE_INDEX)
+		ereport(WARNING,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("access method \"%s\" is not an index access method", name),
+				 errdetail("The name has no effect in \"%s\".", setting)));
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+}
+
+/*
+ * Check a list of identifiers.  Its "extra" is the names, unquoted and case-folded, one
+ * after the other, each with its terminating zero byte; an empty name ends them.  Names are
+ * looked up only if this session's user sets the value and catalogs can be read.
+ */
+static bool
+check_list(const char *setting, char **newval, void **extra, GucSource source)
+{
+	bool		warn = source >= PGC_S_INTERACTIVE && IsTransactionState() &&
+		OidIsValid(MyDatabaseId) && !InitializingParallelWorker;
+	char	   *copy = pstrdup(*newval);
+	List	   *names = NIL;
+	char	   *end;
+	ListCell   *lc;
+
+	if (!SplitIdentifierString(copy, ',', &names))
+	{
+		GUC_check_errdetail("List syntax is invalid.");
+		pfree(copy);
+		list_free(names);
+		return false;
+	}
+	/* a name and its zero byte take no more than the name and its comma did */
+	end = *extra = la_guc_alloc(strlen(*newval) + 2);
+	foreach(lc, names)
+	{
+		if (end == NULL)
+			break;
+		if (warn)
+			warn_of_unknown_name(setting, lfirst(lc));
+		strcpy(end, lfirst(lc));
+		end += strlen(end) + 1;
+	}
+	if (end != NULL)
+		*end = '\0';
+	pfree(copy);
+	list_free(names);
+	return end != NULL;
+}
+
+bool
+la_am_check_excluded(char **newval, void **extra, GucSource source)
+{
+	return check_list("pg_lookahead.excluded_access_methods", newval, extra, source);
+}
+
+void
+la_am_assign_excluded(const char *newval, void *extra)
+{
+	excluded_names = extra;
+}
+
+bool
+la_am_check_additional(char **newval, void **extra, GucSource source)
+{
+	return check_list("pg_lookahead.additional_access_methods", newval, extra, source);
+}
+
+void
+la_am_assign_additional(const char *newval, void *extra)
+{
+	additional_names = extra;
+}
+
+static bool
+is_listed(const char *names, Oid am)
+{
+	char	   *name;
+	bool		found = false;
+
+	if (names == NULL || names[0] == '\0')
+		return false;
+	name = get_am_name(am);
+	if (name == NULL)
+		return false;
+	for (; names[0] != '\0' && !found; names += strlen(names) + 1)
+		found = strcmp(names, name) == 0;
+	pfree(name);
+	return found;
+}
+
+/*
+ * Has the user excluded an access method from look-ahead?
+ */
+bool
+la_am_is_excluded(Oid am)
+{
+	return is_listed(excluded_names, am);
+}
+
+/*
+ * May an access method be run ahead?
  */
 bool
 la_am_may_run_ahead(Oid am)
 {
-	return la_am_of(am) != LA_AM_UNKNOWN || la_am_is_added(am);
+	return la_am_of(am) != LA_AM_UNKNOWN || is_listed(additional_names, am);
 }
 
 void
 la_am_init(void)
 {
-	CacheRegisterSyscacheCallback(AMOID, forget, (Datum) 0);
-	CacheRegisterSyscacheCallback(PROCOID, forget, (Datum) 0);
+	CacheRegisterSyscacheCallback(AMOID, invalidate_cache, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, invalidate_cache, (Datum) 0);
 }

@@ -1,39 +1,38 @@
 /*
  * budget.c
- *	  How much memory and how many buffers look-ahead may take.
+ *	  Limits of the memory and the pins that look-ahead takes.
  *
- * Rooms ask before they take something in order to look further ahead, and do
- * without if the answer is no: the scan goes on as stock, or with what it has.
- * What is needed to return the next row is taken without asking, and counted.
+ * Rooms ask before they allocate or pin something in order to look further ahead, and do
+ * without if the answer is no: the scan goes on as stock, or with what it has.  What is
+ * needed to return the next row is taken without asking, and counted.
  *
- *		la_budget_has()		is there room for so many bytes?
- *		la_budget_take()	they were allocated
- *		la_budget_return()	they were freed
- *		la_budget_has_pin()	may one more buffer stay pinned?
- *		la_budget_take_pin()
- *		la_budget_return_pin()
- *		la_budget_end()		whatever is left of the node's goes with its memory
- *							context
+ *		la_budget_has()			may so many bytes be allocated?
+ *		la_budget_take()		they were allocated
+ *		la_budget_return()		they were freed
+ *		la_budget_has_pin()		may one more buffer stay pinned?
+ *		la_budget_take_pin()	it was pinned
+ *		la_budget_return_pin()	it was unpinned
+ *		la_budget_end()			the node's memory context is reset
  *
  * Memory is limited by settings, per scan and per backend.
  *
- * Pins are limited per backend, by what the server grants one: its share of shared
- * buffers, as GetPinLimit() of 18 defines it, less what any backend is taken to hold
- * anyway (RESERVED_PINS, the server's own estimate).  From 17 on, the server is asked
- * as well, because it knows of pins that are not ours.  Where shared_buffers is small
- * for max_connections, nothing is left, and look-ahead keeps no pin at all.  Temporary
- * tables have buffers of their own, of which a quarter may be used, as in 18.
+ * Pins are limited per backend, to its share of shared buffers as GetPinLimit() of
+ * PostgreSQL 18 defines it, less those that any backend is assumed to hold (RESERVED_PINS,
+ * the server's own estimate).  From 17 on the server is asked as well, because it knows
+ * of the pins of others.  If shared_buffers is small for max_connections, the limit
+ * is zero.  Temporary tables have buffers of their own, of which a quarter may be pinned,
+ * as in 18.
  *
- * What is counted is a pin that look-ahead holds when control goes back to the executor,
- * or while it runs nodes of the plan, and that stock would not hold at that row:
- * buffers of outer rows of a hash join, leaf pages, asynchronous reads, pages of the
- * visibility map.  A pin that is dropped before is one of the few that any function
- * of the server may need, and is not counted.
+ * A pin counts if look-ahead holds it when control returns to the executor, or while
+ * it executes nodes of the plan, and stock would not hold it at that row: those on
+ * buffers of outer rows of a hash join, leaf pages, asynchronous reads, and pages of the
+ * visibility map.  Pins that are released before that are among the few that any function
+ * of the server may need.
  *
- * Invariant: backend_used and backend_pins are the sums of what all budgets have.  A node
- * calls la_budget_end() from a callback of its memory context, so that this
- * holds after errors, too.  The pins of a failed query are released by its resource
- * owner before that, and those of an open cursor count as long as it is open.
+ * Invariant: backend_used and backend_pins are the sums over all budgets.  A node calls
+ * la_budget_end() from a callback of its memory context, so this holds after errors, too.
+ * The pins of a failed query are released by its resource owner before that; those of
+ * an open cursor count as long as it is open.
  *
  * src/base/budget.c
  */
@@ -49,10 +48,10 @@
 #include "base/guc.h"
 
 #define RESERVED_PINS		8
-#define SHARE_OF_LOCAL		4
+#define LOCAL_SHARE			4	/* one of so many local buffers */
 
 static Size backend_used = 0;
-static int	backend_pins[2] = {0};	/* of shared and of local buffers */
+static int	backend_pins[2] = {0};	/* on shared and on local buffers */
 
 bool
 la_budget_has(LaBudget *budget, Size bytes)
@@ -80,13 +79,13 @@ static int
 pin_limit(bool local)
 {
 	if (local)
-		return num_temp_buffers / SHARE_OF_LOCAL;
+		return num_temp_buffers / LOCAL_SHARE;
 	return NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS) - RESERVED_PINS;
 }
 
 /*
- * The server always grants one pin, which is what a caller needs to do anything at all:
- * so ask for two.
+ * The server always grants one pin, without which its callers could do nothing.  Hence
+ * ask for two.
  */
 bool
 la_budget_has_pin(bool local)

@@ -1,18 +1,18 @@
 /*
  * budget.h
- *	  How much memory and how many buffers look-ahead may take.
+ *	  Limits of the memory and the pins that look-ahead takes.
  *
  * src/base/budget.h
  */
 #ifndef LA_BUDGET_H
 #define LA_BUDGET_H
 
-/* One for each node, with nothing used at first. */
+/* One per node; all but the limit is zero at first. */
 typedef struct LaBudget
 {
 	Size		limit;			/* bytes */
 	Size		used;
-	int			pins[2];		/* of shared and of local buffers */
+	int			pins[2];		/* on shared and on local buffers */
 } LaBudget;
 
 extern bool la_budget_has(LaBudget *budget, Size bytes);

@@ -1,12 +1,12 @@
 /*
  * buildstats.c
- *	  Which index builds were taken over, which were not, and where their time went.
+ *	  Cumulative statistics of index builds: which pg_lookahead did, and which not.
  *
- * Builds are rare, and each one takes its time, so they are counted in shared memory
- * as they end; nothing is kept in the backend.  The counters are atomics that are
- * only added to; pg_stat_lookahead_reset() stores zeros.
+ * Builds are rare and long, so each one is counted in shared memory as it ends; there
+ * are no counts pending in backends.  A build that fails is not counted.
  *
- * A build that fails is not counted.
+ * The counters are atomics without a lock, as those of stats.c, which also requests and
+ * initializes this shared memory.
  *
  * src/base/buildstats.c
  */
@@ -27,21 +27,27 @@ typedef enum Counter
 	BUILDS,
 	PARALLEL_BUILDS,
 	SPILLED_BUILDS,
-	INDEX_ROWS,
-	SCAN_TIME,					/* from here on microseconds */
+	INDEX_ENTRIES,
+	SCAN_TIME,					/* microseconds, as those that follow */
 	SORT_TIME,
 	LOAD_TIME
 } Counter;
 
 #define NUM_COUNTERS (LOAD_TIME + 1)
+#define NUM_COLUMNS	(NUM_COUNTERS + 2)	/* status and reason */
 
-static const char *const outcome_names[LA_NUM_BUILD_OUTCOMES] = {
-	"built",
-	"left: too many values",
-	"left: parallel",
-	"left: long values",
-	"left: comparison",
-	"left: expressions"
+/* How the rows are named: by version 0.1.0 of the extension, and by later ones. */
+static const struct
+{
+	const char *outcome;
+	const char *reason;			/* NULL if pg_lookahead built the index */
+}			outcomes[LA_NUM_BUILD_OUTCOMES] = {
+	[LA_OUTCOME_BUILT] = {"built", NULL},
+	[LA_LEFT_MANY_VALUES] = {"left: too many values", "too many different values"},
+	[LA_LEFT_PARALLEL] = {"left: parallel", "too many parallel workers"},
+	[LA_LEFT_LONG_KEYS] = {"left: long values", "long values are compressed"},
+	[LA_LEFT_COMPARISON] = {"left: comparison", "comparison function is not built in"},
+	[LA_LEFT_EXPRESSIONS] = {"left: expressions", "functions might be called more often"},
 };
 
 typedef struct SharedBuildStats
@@ -53,12 +59,11 @@ static SharedBuildStats *shared = NULL;
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build_0_2(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build);
+PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build_0_2);
 
-/*
- * Shared memory is stats.c's: these are called where it asks for it and sets it up.
- */
 Size
 la_build_stats_shmem_size(void)
 {
@@ -87,7 +92,7 @@ add(LaBuildOutcome outcome, Counter counter, int64 value)
 }
 
 /*
- * A build has ended, or was left to the server: then there are no figures.
+ * Count a build.  There are no figures of one that is left to the server.
  */
 void
 la_build_stats_add(LaBuildOutcome outcome, const LaBuildFigures *figures)
@@ -99,7 +104,7 @@ la_build_stats_add(LaBuildOutcome outcome, const LaBuildFigures *figures)
 		return;
 	add(outcome, PARALLEL_BUILDS, figures->parallel);
 	add(outcome, SPILLED_BUILDS, figures->spilled);
-	add(outcome, INDEX_ROWS, figures->rows);
+	add(outcome, INDEX_ENTRIES, figures->rows);
 	add(outcome, SCAN_TIME, figures->scan_time);
 	add(outcome, SORT_TIME, figures->sort_time);
 	add(outcome, LOAD_TIME, figures->load_time);
@@ -114,10 +119,11 @@ la_build_stats_reset(void)
 }
 
 /*
- * The rows of pg_stat_lookahead_index_build.  Times are milliseconds.
+ * The rows of pg_stat_lookahead_index_build.  0.1.0 has one column, outcome, in place of
+ * status and reason.
  */
-Datum
-pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS)
+static Datum
+build_rows(FunctionCallInfo fcinfo, bool with_reasons)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -125,16 +131,19 @@ pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("pg_lookahead must be loaded via \"shared_preload_libraries\""),
-				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart the server.")));
+				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart "
+						 "the server.")));
 	InitMaterializedSRF(fcinfo, 0);
 
 	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
 	{
-		Datum		values[NUM_COUNTERS + 1];
-		bool		nulls[NUM_COUNTERS + 1] = {0};
+		const char *reason = outcomes[o].reason;
+		const char *status = reason == NULL ? "built" : "left to the server";
+		Datum		values[NUM_COLUMNS];
+		bool		nulls[NUM_COLUMNS] = {0};
 		int			n = 0;
 
-		values[n++] = CStringGetTextDatum(outcome_names[o]);
+		values[n++] = CStringGetTextDatum(with_reasons ? status : outcomes[o].outcome);
 		for (int i = 0; i < NUM_COUNTERS; i++)
 		{
 			int64		value = (int64) pg_atomic_read_u64(&shared->counters[o][i]);
@@ -142,9 +151,23 @@ pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS)
 			if (i < SCAN_TIME)
 				values[n++] = Int64GetDatum(value);
 			else
-				values[n++] = Float8GetDatum(value / 1000.0);
+				values[n++] = Float8GetDatum(value / 1000.0);	/* milliseconds */
 		}
+		nulls[n] = reason == NULL;
+		values[n] = reason == NULL ? (Datum) 0 : CStringGetTextDatum(reason);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+Datum
+pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS)
+{
+	return build_rows(fcinfo, false);
+}
+
+Datum
+pg_stat_get_lookahead_index_build_0_2(PG_FUNCTION_ARGS)
+{
+	return build_rows(fcinfo, true);
 }

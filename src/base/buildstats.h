@@ -1,34 +1,35 @@
 /*
  * buildstats.h
- *	  Which index builds were taken over, which were not, and where their time went.
- *
- * See buildstats.c.
+ *	  Cumulative statistics of index builds.
  *
  * src/base/buildstats.h
  */
 #ifndef LA_BUILDSTATS_H
 #define LA_BUILDSTATS_H
 
-/* What became of an index build: one row each of pg_stat_lookahead_index_build. */
+/*
+ * Who built the index, and if it was the server, why: a row each of
+ * pg_stat_lookahead_index_build.
+ */
 typedef enum LaBuildOutcome
 {
 	LA_OUTCOME_BUILT,
 	LA_LEFT_MANY_VALUES,		/* too many different values to rank them */
-	LA_LEFT_PARALLEL,			/* values would be ranked; stock's workers are
-								 * faster */
+	LA_LEFT_PARALLEL,			/* values would have to be ranked by one
+								 * process; the server's workers are faster */
 	LA_LEFT_LONG_KEYS,			/* the index compresses long values */
-	LA_LEFT_COMPARISON,			/* values would be ranked by a function that
-								 * is not trusted */
-	LA_LEFT_EXPRESSIONS			/* it might be given up, and functions be
-								 * called again */
+	LA_LEFT_COMPARISON,			/* values would have to be ranked by a
+								 * comparison function that is not built in */
+	LA_LEFT_EXPRESSIONS			/* restarting the build would call functions
+								 * of expressions again */
 } LaBuildOutcome;
 
 #define LA_NUM_BUILD_OUTCOMES (LA_LEFT_EXPRESSIONS + 1)
 
-/* Times are microseconds. */
+/* Times are in microseconds. */
 typedef struct LaBuildFigures
 {
-	bool		parallel;		/* had workers */
+	bool		parallel;		/* workers took part */
 	bool		spilled;		/* some rows went to temporary files */
 	int64		rows;			/* index entries */
 	int64		scan_time;

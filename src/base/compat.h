@@ -2,10 +2,10 @@
  * compat.h
  *	  The only place that knows which server it is compiled for.
  *
- * Every difference between PostgreSQL 15, 16, 17, 18 and 19 that the extension
- * meets is named here once, together with the upstream change behind it, so
- * that the rooms read the same for every version.  dev/lint refuses version
- * checks anywhere else.
+ * Differences between PostgreSQL 15, 16, 17, 18 and 19 that matter to the extension are
+ * named here once, grouped by area of the server, each with the upstream commit that made
+ * it, so that the rooms read the same for every version.  dev/lint refuses version checks
+ * anywhere else.
  *
  * src/base/compat.h
  */
@@ -16,9 +16,11 @@
 #error "pg_lookahead supports PostgreSQL 15, 16, 17, 18 and 19 only"
 #endif
 
+/* ---- release and build ----------------------------------------------------- */
+
 /*
- * The minor release of the headers that the library is built with, and the one
- * that runs.  test/t/016_minor.pl defines others.
+ * The release whose headers the library is built with, and the one that is running.
+ * test/t/016_minor.pl defines others.
  */
 #ifndef LA_BUILT_VERSION
 #define LA_BUILT_VERSION		PG_VERSION
@@ -32,8 +34,16 @@
 #endif
 
 /*
- * 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c).
+ * 16 declares the macros of varlena values in a header of their own (commit
+ * d952373a987b).
  */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* ---- buffers and files ----------------------------------------------------- */
+
+/* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
 #if PG_VERSION_NUM >= 160000
 #define la_rel_locator(rel)		((rel)->rd_locator)
 #define la_init_buffer_tag(tag, rel, block) \
@@ -45,10 +55,152 @@
 #endif
 
 /*
- * 17 evaluates "= ANY" inside one descent (commit 5bf748b86bc6): the page
- * position carries the direction it was read in, and array keys are restored
- * by starting them again.  Before that, every array element is a scan of its
- * own, and the elements' indexes are the state to keep.
+ * 19 made the state of a buffer 64 bits wide (commit dac328c8a682).  There
+ * ReadRecentBuffer() counts as a use of the buffer, and if this backend has the buffer
+ * pinned already and its read is in progress, it keeps a pin although it returns false,
+ * so it must not be called then (commit 819dc118c0f6).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_buffer_state(buffer) \
+	pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state)
+#define la_recent_is_valid(buffer)	((la_buffer_state(buffer) & BM_VALID) != 0)
+#else
+#define LA_RECENT_IS_UNCOUNTED 1
+#define la_buffer_state(buffer) \
+	pg_atomic_read_u32(&GetBufferDescriptor((buffer) - 1)->state)
+#define la_recent_is_valid(buffer)	true
+#endif
+
+/*
+ * 17 lets extensions ask how many more buffers a backend may pin (commit 210622c60e1a).
+ */
+#if PG_VERSION_NUM >= 170000
+#define la_limit_additional_pins(pins, local) \
+	((local) ? LimitAdditionalLocalPins(pins) : LimitAdditionalPins(pins))
+#else
+#define la_limit_additional_pins(pins, local)	((void) 0)
+#endif
+
+/*
+ * 16 added debug_io_direct (commit d4e71df6d757).  posix_fadvise() has no effect on
+ * files opened with O_DIRECT.
+ */
+#if PG_VERSION_NUM >= 160000
+#define la_direct_io()		((io_direct_flags & IO_DIRECT_DATA) != 0)
+#else
+#define la_direct_io()		false
+#endif
+
+/* 18 reads asynchronously (commit da7226993fd4 and its successors). */
+#if PG_VERSION_NUM >= 180000
+#define LA_HAVE_AIO 1
+#endif
+
+/*
+ * 19 lets an operation wait for a read of the block that another one, maybe of another
+ * process, has started; its own result stays unknown then (commit 999dec9ec6a8).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_read_is_of_another(operation)	((operation)->foreign_io)
+#else
+#define la_read_is_of_another(operation)	false
+#endif
+
+/*
+ * 16 counts buffer hits in pg_stat_io (commit a9c70b46dbe1), 18 also bytes (commit
+ * f92c854cf406).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_count_io_hit() \
+	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT, 1, 0)
+#elif PG_VERSION_NUM >= 160000
+#define la_count_io_hit() \
+	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT)
+#else
+#define la_count_io_hit()	((void) 0)
+#endif
+
+/*
+ * 17 writes new files in bulk (commit 8af256524893).  Before, pages are written one by
+ * one; 16 wants their memory aligned for O_DIRECT (commit faeedbcefd40).
+ */
+#if PG_VERSION_NUM >= 170000
+#define LA_BULK_WRITE 1
+#elif PG_VERSION_NUM >= 160000
+#define la_alloc_page(context) \
+	MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0)
+#else
+#define la_alloc_page(context)	MemoryContextAlloc(context, BLCKSZ)
+#endif
+
+/* ---- index access methods -------------------------------------------------- */
+
+/*
+ * 19 has one constant routine for all indexes of an access method; before, each index
+ * has a copy of its own (commit bc6374cd76ab).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_routine_is_shared(index) \
+	((index)->rd_indam == GetIndexAmRoutine((index)->rd_amhandler))
+#else
+#define la_routine_is_shared(index) false
+#endif
+
+/* 17 calls an index when a statement has inserted its last row (commit c1ec02be1d79). */
+#if PG_VERSION_NUM >= 170000
+#define la_set_insert_cleanup(routine, function) \
+	((routine)->aminsertcleanup = (function))
+#else
+#define la_set_insert_cleanup(routine, function)	((void) (function))
+#endif
+
+/*
+ * 18 passes a node's counters to the scan (commit 0fbceae841cb), which 19 allocates
+ * separately (commit f026fbf059f2).  19 wants to know whether the statement changes the
+ * scanned table (commit 50eb5faea295).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
+	index_beginscan((ss)->ss_currentRelation, index, snap, instr, nkeys, norderbys, \
+					ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
+#define la_iss_instrument(node)		((node)->iss_Instrument)
+#define la_ioss_instrument(node)	((node)->ioss_Instrument)
+#define la_table_beginscan_parallel(rel, scan) \
+	table_beginscan_parallel(rel, scan, SO_NONE)
+#define la_table_beginscan_tidrange(rel, snap, first, last) \
+	table_beginscan_tidrange(rel, snap, first, last, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
+#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
+	index_beginscan((ss)->ss_currentRelation, index, snap, instr, nkeys, norderbys)
+#define la_iss_instrument(node)		(&(node)->iss_Instrument)
+#define la_ioss_instrument(node)	(&(node)->ioss_Instrument)
+#else
+#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
+	index_beginscan((ss)->ss_currentRelation, index, snap, nkeys, norderbys)
+#define la_iss_instrument(node)		NULL
+#define la_ioss_instrument(node)	NULL
+#endif
+#if PG_VERSION_NUM < 190000
+#define la_table_beginscan_parallel(rel, scan)	table_beginscan_parallel(rel, scan)
+#define la_table_beginscan_tidrange(rel, snap, first, last) \
+	table_beginscan_tidrange(rel, snap, first, last)
+#endif
+
+/* 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb). */
+#if PG_VERSION_NUM >= 180000
+#define la_count_index_search(scan, n) \
+	((scan)->instrument ? (void) ((scan)->instrument->nsearches += (n)) : (void) 0)
+#else
+#define la_count_index_search(scan, n)	((void) 0)
+#endif
+
+/* ---- nbtree ---------------------------------------------------------------- */
+
+/*
+ * 17 evaluates "= ANY" in one descent (commit 5bf748b86bc6): the page position carries
+ * the direction that the page was read in, and array keys are restored by starting them
+ * again.  Before, every array element is a scan of its own, and the indexes of the
+ * elements are the state to restore.
  */
 #if PG_VERSION_NUM >= 170000
 #define LA_BT_ARRAYS_IN_SCAN 1
@@ -63,36 +215,106 @@
 #define la_bt_was_read_in(so, dir)	true
 #endif
 
-/*
- * 16 passes the heap relation down nbtree (commit 61b313e47eb9).
- */
+/* 16 passes the heap relation down nbtree (commit 61b313e47eb9). */
 #if PG_VERSION_NUM >= 160000
 #define la_bt_getroot(index, heap)	_bt_getroot(index, heap, BT_READ)
 #else
 #define la_bt_getroot(index, heap)	_bt_getroot(index, BT_READ)
 #endif
 
-/*
- * 18 asks the locale itself (commit 06421b084364).  See locale.h.
- */
-#if PG_VERSION_NUM >= 180000
-#define la_collation_is_c(oid)	(pg_newlocale_from_collation(oid)->collate_is_c)
-#else
-#define la_collation_is_c(oid)	lc_collate_is_c(oid)
-#endif
-
-/*
- * 18 keeps the left link as of the reading of the page (commit 1bd4bc85cac2).
- */
+/* 18 keeps the left link as of the time the page was read (commit 1bd4bc85cac2). */
 #if PG_VERSION_NUM >= 180000
 #define la_bt_prev_page(pos)	((pos)->prevPage)
 #else
 #define la_bt_prev_page(pos)	InvalidBlockNumber
 #endif
 
+/* 18 made BTMaxItemSize a constant; before, it takes a page (commit 426ea611171d). */
+#if PG_VERSION_NUM >= 180000
+#define la_bt_max_item_size()	BTMaxItemSize
+#else
+#define la_bt_max_item_size() \
+	BTMaxItemSize((Page) &(PageHeaderData) \
+				  {.pd_pagesize_version = BLCKSZ | PG_PAGE_LAYOUT_VERSION})
+#endif
+
+/* ---- heap ------------------------------------------------------------------ */
+
 /*
- * 18 tells the relations of the subplans, too (commit cbc127917e04).
+ * 17 removed old_snapshot_threshold (commit f691f5b80a85).  Where it is set, reading a
+ * leaf page early could raise "snapshot too old" early.
  */
+#if PG_VERSION_NUM < 170000
+#define la_early_reads_may_fail()	(old_snapshot_threshold >= 0)
+#else
+#define la_early_reads_may_fail()	false
+#endif
+
+/*
+ * 19 keeps track of the block and the visibility map page of an index scan's heap buffer
+ * (commits c7d09595e46f, 99bf1f8aa6cd), and pruning sets the visibility map if the
+ * statement does not change the table (commit 50eb5faea295).  So the scan prunes there;
+ * before, whoever makes a heap buffer current does.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_prune(rel, buffer)	((void) 0)
+#define la_heap_turned_to(fetch, block) \
+	((fetch)->xs_blk == (block) ? (void) 0 : \
+	 ((fetch)->xs_blk = (block), \
+	  heap_page_prune_opt((fetch)->xs_base.rel, (fetch)->xs_cbuf, \
+						  &(fetch)->xs_vmbuffer, \
+						  ((fetch)->xs_base.flags & SO_HINT_REL_READ_ONLY) != 0)))
+#else
+#define la_prune(rel, buffer)		heap_page_prune_opt(rel, buffer)
+#define la_heap_turned_to(fetch, block) ((void) 0)
+#endif
+
+/* ---- planner --------------------------------------------------------------- */
+
+/*
+ * 18 sorts the inputs of SetOp by its operators, too, and renamed them (commit
+ * 27627929528e).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_setop_operators(plan)	((plan)->cmpOperators)
+#else
+#define la_setop_operators(plan)	((plan)->dupOperators)
+#endif
+
+/*
+ * 19 calls extensions with the planner's relation only once it is complete (commit
+ * 91f33a2ae92a).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_relation_hook_type	build_simple_rel_hook_type
+#define la_relation_hook		build_simple_rel_hook
+#define LA_RELATION_HOOK_ARGS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define LA_RELATION_HOOK_PASS	root, rel, rte
+#define LA_RELATION_HOOK_OID	(rte->relid)
+#else
+#define la_relation_hook_type	get_relation_info_hook_type
+#define la_relation_hook		get_relation_info_hook
+#define LA_RELATION_HOOK_ARGS \
+	PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
+#define LA_RELATION_HOOK_PASS	root, relid, inhparent, rel
+#define LA_RELATION_HOOK_OID	relid
+#endif
+
+/* ---- executor -------------------------------------------------------------- */
+
+/* 18 dropped execute_once (commit 3eea7a0c97e9). */
+#if PG_VERSION_NUM >= 180000
+#define LA_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count
+#else
+#define LA_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count, \
+	bool execute_once
+#define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
+#endif
+
+/* 18 can also return the relations of the subplans (commit cbc127917e04). */
 #if PG_VERSION_NUM >= 180000
 #define la_find_matching_subplans(pruning) \
 	ExecFindMatchingSubPlans(pruning, false, NULL)
@@ -102,17 +324,31 @@
 #endif
 
 /*
- * 18 has SetOp sort its inputs by these operators, too, and named them anew.
+ * 19 has a structure of its own for the instrumentation of plan nodes (commit
+ * 5a79e78501f4).
  */
-#if PG_VERSION_NUM >= 180000
-#define la_setop_operators(plan)	((plan)->cmpOperators)
+#if PG_VERSION_NUM >= 190000
+#define LaNodeInstrumentation	NodeInstrumentation
+#define la_instr_start_time(instrument)	((instrument)->instr.starttime)
 #else
-#define la_setop_operators(plan)	((plan)->dupOperators)
+#define LaNodeInstrumentation	Instrumentation
+#define la_instr_start_time(instrument)	((instrument)->starttime)
 #endif
+
+/* 19 has no TTS_FLAG_SLOW, and slots are made with flags (commit c456e3911380). */
+#if PG_VERSION_NUM >= 190000
+#define la_slot_position_flags	0
+#define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops, 0)
+#else
+#define la_slot_position_flags	TTS_FLAG_SLOW
+#define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops)
+#endif
+
+/* ---- hash joins ------------------------------------------------------------ */
 
 /*
  * 18 computes a row's hash value by one expression (commit adf97c156238), and 16 and 18
- * have more types of joins (commits 16dc2703c547, aa86129e19d7).
+ * have more types of joins (commits 16dc2703c541, aa86129e19d7).
  */
 #if PG_VERSION_NUM >= 180000
 #define LA_HASH_EXPRESSIONS 1
@@ -401,27 +637,32 @@
 #define la_hash_reported_rows	partialTuples
 #endif
 
+/* ---- settings, locales and EXPLAIN ----------------------------------------- */
+
 /*
- * 19 has another structure for what EXPLAIN ANALYZE tells of a node (commit
- * 5a79e78501f4).
+ * 16 has a memory context for settings (commit 407b50f2d421), from which check hooks
+ * have to allocate what they pass on.
  */
-#if PG_VERSION_NUM >= 190000
-#define LaNodeInstrumentation	NodeInstrumentation
-#define la_instr_start_time(instrument)	((instrument)->instr.starttime)
+#if PG_VERSION_NUM >= 160000
+#define la_guc_alloc(size)	guc_malloc(LOG, size)
 #else
-#define LaNodeInstrumentation	Instrumentation
-#define la_instr_start_time(instrument)	((instrument)->starttime)
+#define la_guc_alloc(size)	malloc(size)
+#endif
+
+/* 18 removed lc_collate_is_c() (commit 06421b084364).  See locale.h. */
+#if PG_VERSION_NUM >= 180000
+#define la_collation_is_c(oid)	(pg_newlocale_from_collation(oid)->collate_is_c)
+#else
+#define la_collation_is_c(oid)	lc_collate_is_c(oid)
 #endif
 
 /*
- * 19 computes the positions of a row's columns anew where it has to (commit c456e3911380).
+ * 18 lets extensions print below a plan node (commit 4fd02bf7cf94), and declare name and
+ * version in their magic block (commit 9324c8c58065).
  */
-#if PG_VERSION_NUM >= 190000
-#define la_slot_position_flags	0
-#define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops, 0)
-#else
-#define la_slot_position_flags	TTS_FLAG_SLOW
-#define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops)
+#if PG_VERSION_NUM >= 180000
+#define LA_HAVE_EXPLAIN_HOOK 1
+#define LA_HAVE_MODULE_VERSIONS 1
 #endif
 
 #endif							/* LA_COMPAT_H */

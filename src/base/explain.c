@@ -2,19 +2,16 @@
  * explain.c
  *	  Look-ahead in EXPLAIN (ANALYZE).
  *
- * Behaviours:
- *	A. Lines are printed only under nodes that looked ahead, only with ANALYZE,
- *	   and only when pg_lookahead.explain is on: EXPLAIN without ANALYZE is
- *	   the same with and without the extension.
- *	B. The first line uses the words that PostgreSQL 19 has for its own
- *	   prefetching in EXPLAIN (ANALYZE, IO); the others name the categories of
- *	   pg_stat_lookahead.
- *	C. Text omits empty values, the structured formats print them always.
- *	D. The figures are those of this process; what parallel workers did is in
- *	   pg_stat_lookahead.
+ * Lines are printed below nodes that looked ahead, only with ANALYZE, and only while
+ * pg_lookahead.explain is on, so that EXPLAIN without ANALYZE is the same with and without
+ * the extension.  The first line has the words that PostgreSQL 19 uses for its own
+ * prefetching in EXPLAIN (ANALYZE, IO); the second names the categories of
+ * pg_stat_lookahead.  As usual, the text format omits empty values, and the structured
+ * formats print them always.
  *
- * Servers before 18 have no hook to print from: there,
- * pg_lookahead_last_statement() shows the same figures.
+ * The figures are those of the process that prints; what parallel workers did is only in
+ * pg_stat_lookahead.  Servers before 18 have no hook to print from; there
+ * pg_lookahead_last_statement() returns the same figures.
  *
  * src/base/explain.c
  */
@@ -35,65 +32,51 @@ static la_explain_source sources[MAX_SOURCES];
 static int	nsources = 0;
 static explain_per_node_hook_type prev_per_node_hook = NULL;
 
-static void
-print_text(const LaCounters *n, double avg, ExplainState *es)
+/* What became of foreseen blocks. */
+static const struct
 {
-	static const struct
-	{
-		LaCounter	counter;
-		const char *word;
-	}			words[] = {
-		{LA_BLOCKS_ISSUED, "issued"},
-		{LA_BLOCKS_ON_TIME, "on-time"},
-		{LA_BLOCKS_LATE, "late"},
-		{LA_BLOCKS_WASTED, "wasted"},
-		{LA_BLOCKS_CACHED, "cached"},
-		{LA_BLOCKS_SKIPPED_RECENT, "recent"},
-		{LA_BLOCKS_SKIPPED_SEQUENTIAL, "sequential"},
-		{LA_LEAF_PAGES_ISSUED, "leaf-pages"}
-	};
+	LaCounter	counter;
+	const char *word;			/* in the text format */
+	const char *label;			/* in the others */
+}			figures[] = {
+	{LA_BLOCKS_ISSUED, "issued", "Look-Ahead Blocks Issued"},
+	{LA_BLOCKS_ON_TIME, "on-time", "Look-Ahead Blocks On Time"},
+	{LA_BLOCKS_LATE, "late", "Look-Ahead Blocks Late"},
+	{LA_BLOCKS_WASTED, "wasted", "Look-Ahead Blocks Wasted"},
+	{LA_BLOCKS_CACHED, "cached", "Look-Ahead Blocks Cached"},
+	{LA_BLOCKS_SKIPPED_RECENT, "recent", "Look-Ahead Blocks Skipped Recent"},
+	{LA_BLOCKS_SKIPPED_SEQUENTIAL, "sequential", "Look-Ahead Blocks Skipped Sequential"},
+	{LA_LEAF_PAGES_ISSUED, "leaf-pages", "Look-Ahead Leaf Pages Issued"}
+};
 
+static void
+print_text(const int64 *c, double avg, ExplainState *es)
+{
 	ExplainIndentText(es);
 	appendStringInfo(es->str, "Prefetch: avg=%.2f max=" INT64_FORMAT
 					 " capacity=" INT64_FORMAT "\n",
-					 avg, n->c[LA_DISTANCE_MAX], n->c[LA_DISTANCE_CAPACITY]);
+					 avg, c[LA_DISTANCE_MAX], c[LA_DISTANCE_CAPACITY]);
 	ExplainIndentText(es);
 	appendStringInfo(es->str, "Look-Ahead Blocks: foreseen=" INT64_FORMAT,
-					 n->c[LA_BLOCKS_FORESEEN]);
-	for (int i = 0; i < (int) lengthof(words); i++)
+					 c[LA_BLOCKS_FORESEEN]);
+	for (int i = 0; i < (int) lengthof(figures); i++)
 	{
-		if (n->c[words[i].counter] != 0)
-			appendStringInfo(es->str, " %s=" INT64_FORMAT, words[i].word,
-							 n->c[words[i].counter]);
+		if (c[figures[i].counter] != 0)
+			appendStringInfo(es->str, " %s=" INT64_FORMAT, figures[i].word,
+							 c[figures[i].counter]);
 	}
 	appendStringInfoChar(es->str, '\n');
 }
 
 static void
-print_structured(const LaCounters *n, double avg, ExplainState *es)
+print_structured(const int64 *c, double avg, ExplainState *es)
 {
-	static const struct
-	{
-		LaCounter	counter;
-		const char *label;
-	}			labels[] = {
-		{LA_DISTANCE_MAX, "Max Prefetch Distance"},
-		{LA_DISTANCE_CAPACITY, "Prefetch Capacity"},
-		{LA_BLOCKS_FORESEEN, "Look-Ahead Blocks Foreseen"},
-		{LA_BLOCKS_ISSUED, "Look-Ahead Blocks Issued"},
-		{LA_BLOCKS_ON_TIME, "Look-Ahead Blocks On Time"},
-		{LA_BLOCKS_LATE, "Look-Ahead Blocks Late"},
-		{LA_BLOCKS_WASTED, "Look-Ahead Blocks Wasted"},
-		{LA_BLOCKS_CACHED, "Look-Ahead Blocks Cached"},
-		{LA_BLOCKS_SKIPPED_RECENT, "Look-Ahead Blocks Skipped Recent"},
-		{LA_BLOCKS_SKIPPED_SEQUENTIAL, "Look-Ahead Blocks Skipped Sequential"},
-		{LA_LEAF_PAGES_ISSUED, "Look-Ahead Leaf Pages Issued"}
-	};
-
 	ExplainPropertyFloat("Average Prefetch Distance", NULL, avg, 2, es);
-	for (int i = 0; i < (int) lengthof(labels); i++)
-		ExplainPropertyInteger(labels[i].label, NULL, n->c[labels[i].counter],
-							   es);
+	ExplainPropertyInteger("Max Prefetch Distance", NULL, c[LA_DISTANCE_MAX], es);
+	ExplainPropertyInteger("Prefetch Capacity", NULL, c[LA_DISTANCE_CAPACITY], es);
+	ExplainPropertyInteger("Look-Ahead Blocks Foreseen", NULL, c[LA_BLOCKS_FORESEEN], es);
+	for (int i = 0; i < (int) lengthof(figures); i++)
+		ExplainPropertyInteger(figures[i].label, NULL, c[figures[i].counter], es);
 }
 
 static void
@@ -111,14 +94,14 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 		const LaCounters *n = sources[i] (planstate);
 		double		avg;
 
-		if (n == NULL || n->c[LA_SCANS_ARMED] == 0)
+		if (n == NULL || n->c[LA_SCANS_ACTIVATED] == 0)
 			continue;
 		avg = n->c[LA_DISTANCE_SAMPLES] == 0 ? 0.0 :
 			(double) n->c[LA_DISTANCE_SUM] / n->c[LA_DISTANCE_SAMPLES];
 		if (es->format == EXPLAIN_FORMAT_TEXT)
-			print_text(n, avg, es);
+			print_text(n->c, avg, es);
 		else
-			print_structured(n, avg, es);
+			print_structured(n->c, avg, es);
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
  * explain.h
- *	  The one printer of look-ahead figures under a plan node.
+ *	  Look-ahead in EXPLAIN (ANALYZE).
  *
  * src/base/explain.h
  */
@@ -12,8 +12,8 @@
 #include "base/stats.h"
 
 /*
- * A room answers with the counters of its node, or NULL when the node is not
- * its own or never looked ahead.
+ * Returns the counters of a node, or NULL if the node is not one of the room that
+ * registered the function, or has never looked ahead.
  */
 typedef const LaCounters *(*la_explain_source) (PlanState *planstate);
 

@@ -12,25 +12,23 @@
 extern bool la_enable;
 extern bool la_enable_index_scan;
 extern bool la_enable_nestloop;
-extern bool la_nestloop_reuse;
+extern bool la_nestloop_reuse_tids;
 extern bool la_enable_hash_join;
 extern bool la_hash_huge_pages;
 extern bool la_enable_index_build;
 extern bool la_enable_btree_insert;
 extern bool la_force;
 extern bool la_explain;
-extern int	la_attach_delay;
+extern int	la_attach_threshold;
 extern int	la_max_distance;
 extern int	la_miss_threshold;
 extern double la_min_read_time;
-extern int	la_memory_threshold;
-extern int	la_memory_distance;
-extern int	la_max_leaf_batches;
+extern int	la_cache_prefetch_threshold;
+extern int	la_cache_prefetch_distance;
+extern int	la_max_leaf_pages;
 extern int	la_scan_memory;
 extern int	la_backend_memory;
 
-extern bool la_am_is_excluded(Oid am);
-extern bool la_am_is_added(Oid am);
 extern void la_guc_init(void);
 
 #endif							/* LA_GUC_H */

@@ -1,11 +1,11 @@
 /*
  * locale.h
- *	  The server's locales, without ICU's headers.
+ *	  The server's locales, without the headers of ICU.
  *
- * utils/pg_locale.h includes those where the server has been built with ICU, but
- * the packages that extensions are built with need not bring them: Debian 13's do
- * not.  Nothing here looks at what they declare, and in the structures it comes
- * last.  la_collation_is_c() in compat.h needs this file.
+ * Where the server was built with ICU, utils/pg_locale.h includes ICU's headers, which need
+ * not be installed where extensions are built (Debian 13's server package does not
+ * require them).  Nothing of ours uses what they declare, and in structures that we
+ * look at it comes last.  la_collation_is_c() of compat.h needs this file.
  *
  * src/base/locale.h
  */

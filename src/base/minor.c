@@ -1,24 +1,24 @@
 /*
  * minor.c
- *	  The minor release that the library was built with, and the one that runs.
+ *	  Which rooms may work in the minor release that is running.
  *
- * The server loads a library that was built for any minor release of its major
- * version.  For most extensions that is right: the server keeps its interfaces.
- * We rely on more: on the order in which nodes and access methods do things, on
- * state of theirs that we take over and give back, on what their structures
- * mean.  A minor release may repair any of that.
+ * The server loads a library that was built for any minor release of its major version,
+ * which suits most extensions, since minor releases keep the server's interfaces.  The
+ * rooms rely on more: on the order in which nodes and access methods do things, on
+ * private state that they take over and give back, and on the meaning of structures.
+ * A bug fix in a minor release may change any of that.
  *
- * minor_table.h has, for each minor release whose sources could be had, a number
- * for each room, made from the definitions in the server's sources that the room
- * relies on (dev/fingerprint).  A room works where the numbers of both
- * releases are equal, and is not installed where they are not, or where one of
- * the releases is not in the table.  Then the server works as without it, and a
- * warning says so: once in the server's log where the library is preloaded, else
- * once in each session that loads it.  Parallel workers, which load what their
- * leader has loaded, say nothing.
+ * For each minor release whose sources were available, minor_table.h has a number per
+ * room, computed from the definitions in the server's sources that the room relies on
+ * (dev/fingerprint).  A room is installed if its numbers for the release of the headers
+ * and for the running release are equal.  It is not installed if they differ, or if one
+ * of the releases is not in the table; the server then works as without it, and a
+ * WARNING is raised: once in the server's log if the library is preloaded, otherwise once
+ * in each session that loads it.  Parallel workers, which load what their leader has
+ * loaded, raise none.
  *
- * Betas and release candidates have the number of the first release, so they are told
- * apart by name, and none of two that differ is known.
+ * Betas and release candidates have the number of the first release of their major
+ * version.  They are told apart by name, and must have the same one.
  *
  * Settings, views and functions do not depend on this.
  *
@@ -49,7 +49,7 @@ static const char *const room_names[LA_NUM_ROOMS] = {
 	[LA_ROOM_INSERT] = "inserts into indexes",
 };
 
-/* Nothing is allowed before la_minor_init(). */
+/* Set by la_minor_init(). */
 static bool allowed[LA_NUM_ROOMS];
 
 static const LaMinor *
@@ -69,14 +69,14 @@ version_text(int version)
 	return psprintf("%d.%d", version / 10000, version % 10000);
 }
 
-/* A release's name, without what a packager has added after a space. */
+/* The name of a release, without what packagers append to it after a space. */
 static char *
 release_name(const char *version)
 {
 	return pnstrdup(version, strcspn(version, " "));
 }
 
-/* Of two that have the number of a major's first release: "19beta1", "19.0". */
+/* Do releases with the same number have the same name, such as "19beta1" or "19.0"? */
 static bool
 same_release(void)
 {
@@ -84,7 +84,7 @@ same_release(void)
 				  release_name(GetConfigOption("server_version", false, false))) == 0;
 }
 
-/* The rooms that are not allowed, for a reader. */
+/* The rooms that are not allowed, as a list for messages. */
 static char *
 rooms_text(void)
 {
@@ -113,15 +113,17 @@ warn(int built, int running, bool known)
 					by_name ? release_name(GetConfigOption("server_version", false, false)) :
 					version_text(running)),
 			 known ?
-			 errdetail("Look-ahead stays off where what it relies on differs between the two: %s.",
+			 errdetail("Look-ahead stays off where what it relies on differs "
+					   "between the two: %s.",
 					   rooms_text()) :
-			 errdetail("Look-ahead stays off, since it is not known whether what it relies on is the same in both: %s.",
+			 errdetail("Look-ahead stays off, since it is not known whether "
+					   "what it relies on is the same in both: %s.",
 					   rooms_text()),
 			 errhint("Build pg_lookahead again for this server, and install it.")));
 }
 
 /*
- * Compare the releases, when the library is loaded.
+ * Compare the release of the headers with the running one.
  */
 void
 la_minor_init(void)

@@ -1,8 +1,6 @@
 /*
  * minor.h
- *	  May a room look ahead in the minor release that runs?
- *
- * See minor.c.
+ *	  Which rooms may work in the minor release that is running.
  *
  * src/base/minor.h
  */

@@ -1,32 +1,32 @@
 /*
  * stats.c
- *	  Counters of look-ahead: for the server, and for the last statement.
+ *	  Cumulative statistics of the server, and those of a session's last statement.
  *
- *		room: LaCounters of one node
- *			|  la_stats_publish(), when the node's memory goes away,
- *			|  so also after an error or a cancel
+ *		LaCounters of a node
+ *			|  la_stats_publish(), from a callback of the node's memory context:
+ *			|  so also after an error
+ *			+---------------------> last_nodes[] --> pg_lookahead_last_statement()
  *			v
- *		pending[kind]  (this backend) ----flush----> shared->counters[kind]
- *		last[]         (this backend)                     |
- *			|                                             v
- *			v                                     pg_stat_lookahead
- *		pg_lookahead_last_statement()
+ *		pending[kind] (backend) --flush_pending()--> shared->counters[kind]
+ *														  |
+ *														  v
+ *												  pg_stat_lookahead
  *
- * A node that must not look ahead has a reason instead of figures.  la_stats_refuse()
- * keeps it in the query's memory context; when that goes away, the reason joins the
- * figures of the node, if it has any, and else becomes a row of its own.
+ * A node that must not look ahead has a reason in place of counters.  la_stats_refuse()
+ * keeps it in the query's memory context; when that is reset, the reason joins the
+ * counters of the node if it has any, and is an entry of its own otherwise.
  *
- * Locking: none.  The shared counters are atomics that are only added to; a
- * reset stores zeros, so an addition that runs at the same moment may survive
- * it.  The view can be off by what other backends have not flushed yet: a
- * backend flushes when a node that looked ahead ends, when FLUSH_AFTER nodes
- * that did not look ahead have ended, when it reads the view, and when it
- * exits.  (Flushing each point query would make all backends write to one
- * cache line, and a point query must not pay for statistics.)
+ * The last statement is the last message from the client that attached a node: entries
+ * belong to it while the statement timestamp stays the same.  A statement that attaches
+ * none, such as the call of the function itself, leaves the entries alone.  They are
+ * discarded when the session is handed to another client (reset.c).
  *
- * Shared memory exists only when the library was loaded by
- * shared_preload_libraries; without it, look-ahead and the figures of the last
- * statement work, and the view says what to set.
+ * Locking: the shared counters and reset_time are atomic variables.  AddinShmemInitLock is
+ * held while they are created; after that no lock protects them.  Backends only add to
+ * counters, and read each one atomically, so a row of the view is not a snapshot: its
+ * counters may stem from different moments.  A reset stores zeros one by one; what is
+ * added at the same time may survive it.  pending[] and last_nodes[] are local to the
+ * backend.
  *
  * "Last statement" is the last message of the client that attached any node:
  * nodes that end under the same statement timestamp belong together.  A
@@ -57,7 +57,7 @@
 #include "base/stats.h"
 #include "base/utility.h"
 
-/* Nodes ended without looking ahead before their count is made public. */
+/* Nodes that end without having looked ahead between two flushes. */
 #define FLUSH_AFTER 64
 
 /* Nodes remembered for pg_lookahead_last_statement(). */
@@ -69,21 +69,26 @@ typedef struct SharedStats
 	pg_atomic_uint64 reset_time;	/* a TimestampTz */
 } SharedStats;
 
-typedef struct NodeFigures
+/* What a node is known by after its execution. */
+typedef struct NodeIdentity
 {
 	LaKind		kind;
 	Oid			heaprelid;
 	Oid			indexrelid;
-	const char *reason;			/* why it did not look ahead, or NULL */
-	LaCounters	counters;
-} NodeFigures;
+} NodeIdentity;
 
-/* A node that must not look ahead, while its query runs. */
+/* A row of pg_lookahead_last_statement(). */
+typedef struct NodeStats
+{
+	NodeIdentity node;
+	const char *reason;			/* why it must not look ahead, or NULL */
+	LaCounters	counters;
+} NodeStats;
+
+/* The reason of a node, until its query ends. */
 typedef struct Refusal
 {
-	LaKind		kind;
-	Oid			heaprelid;
-	Oid			indexrelid;
+	NodeIdentity node;
 	const char *reason;
 	MemoryContextCallback callback;
 } Refusal;
@@ -100,10 +105,10 @@ static int64 pending[LA_NUM_KINDS][LA_NUM_SHARED_COUNTERS];
 static int	npending = 0;
 static bool exit_registered = false;
 
-static NodeFigures last[MAX_LAST_NODES];
-static int	nlast = 0;
+static NodeStats last_nodes[MAX_LAST_NODES];
+static int	num_last_nodes = 0;
 static bool last_has_reasons = false;
-static TimestampTz last_statement = 0;
+static TimestampTz last_statement = 0;	/* its timestamp */
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
@@ -151,11 +156,17 @@ startup_shmem(void)
 }
 
 static void
-forget_last(void)
+begin_last_statement(TimestampTz timestamp)
 {
-	nlast = 0;
+	num_last_nodes = 0;
 	last_has_reasons = false;
-	last_statement = 0;
+	last_statement = timestamp;
+}
+
+static void
+discard_last_statement(void)
+{
+	begin_last_statement(0);
 }
 
 void
@@ -163,7 +174,7 @@ la_stats_init(void)
 {
 	la_utility_register(la_utility_resets_session, forget_last);
 
-	/* too late to ask for shared memory when loaded by a running backend */
+	/* a running backend cannot request shared memory */
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
@@ -198,13 +209,13 @@ flush_at_exit(int code, Datum arg)
 }
 
 /*
- * A query starts whose nodes may look ahead: what this backend counts from here on is to
- * be made public when it exits.
+ * Called when a query starts whose nodes may look ahead, so that the backend flushes what
+ * it has counted when it exits.
  *
- * By on_shmem_exit(), not before_shmem_exit(): it comes after the transaction that is
- * open has been aborted, and its nodes have ended.  Nor would it do to register with the
- * latter while a query starts, since PG_END_ENSURE_ERROR_CLEANUP() insists on being the
- * last who did.
+ * on_shmem_exit() callbacks run after an open transaction has been aborted, and thus
+ * after its nodes have ended; before_shmem_exit() callbacks would come too early.  They
+ * also could not be registered here, because PG_END_ENSURE_ERROR_CLEANUP() expects
+ * its own to be the last one.
  */
 void
 la_stats_start_backend(void)
@@ -216,57 +227,54 @@ la_stats_start_backend(void)
 }
 
 /*
- * The place for what a node that ends leaves behind, NULL if there are too many nodes.
- * Figures and the reason of one node come one after the other, in any order; they go
- * to the same place.
+ * The entry for what a node leaves behind, or NULL if there are too many nodes.
+ *
+ * The counters and the reason of a node arrive separately, in any order, and share an
+ * entry: one that has not got what arrives now, "is_reason" or counters.
  */
-static NodeFigures *
-place_of(LaKind kind, Oid heaprelid, Oid indexrelid, bool reason)
+static NodeStats *
+last_entry_for(const NodeIdentity *node, bool is_reason)
 {
 	TimestampTz now = GetCurrentStatementStartTimestamp();
-	NodeFigures *f;
+	NodeStats  *entry;
 
 	if (now != last_statement)
+		begin_last_statement(now);
+	for (int i = num_last_nodes - 1; i >= 0 && (is_reason || last_has_reasons); i--)
 	{
-		nlast = 0;
-		last_has_reasons = false;
-		last_statement = now;
+		entry = &last_nodes[i];
+		if (entry->node.kind == node->kind &&
+			entry->node.heaprelid == node->heaprelid &&
+			entry->node.indexrelid == node->indexrelid &&
+			entry->counters.c[LA_SCANS_ACTIVATED] == 0 &&
+			(is_reason ? entry->reason == NULL :
+			 entry->reason != NULL && entry->counters.c[LA_SCANS_ATTACHED] == 0))
+			return entry;
 	}
-	for (int i = nlast - 1; i >= 0 && (reason || last_has_reasons); i--)
-	{
-		f = &last[i];
-		if (f->kind == kind && f->heaprelid == heaprelid &&
-			f->indexrelid == indexrelid &&
-			f->counters.c[LA_SCANS_ARMED] == 0 &&
-			(reason ? f->reason == NULL :
-			 f->reason != NULL && f->counters.c[LA_SCANS_ATTACHED] == 0))
-			return f;
-	}
-	if (nlast >= MAX_LAST_NODES)
+	if (num_last_nodes >= MAX_LAST_NODES)
 		return NULL;
-	f = &last[nlast++];
-	memset(f, 0, sizeof(*f));
-	f->kind = kind;
-	f->heaprelid = heaprelid;
-	f->indexrelid = indexrelid;
-	return f;
+	entry = &last_nodes[num_last_nodes++];
+	memset(entry, 0, sizeof(*entry));
+	entry->node = *node;
+	return entry;
 }
 
 /*
- * Take over the figures of a node that ends.  Must not fail: it is called
- * while memory contexts are being torn down, perhaps after an error.
+ * Record the counters of a node that ends.  This must not fail: it is called while
+ * memory contexts are reset, maybe after an error.
  */
 void
 la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 				 const LaCounters *counters)
 {
-	NodeFigures *f = place_of(kind, heaprelid, indexrelid, false);
+	NodeIdentity node = {kind, heaprelid, indexrelid};
+	NodeStats  *entry = last_entry_for(&node, false);
 
-	if (f != NULL)
-		f->counters = *counters;
+	if (entry != NULL)
+		entry->counters = *counters;
 	if (shared == NULL)
 		return;
-	if (counters->c[LA_SCANS_ARMED] == 0)
+	if (counters->c[LA_SCANS_ACTIVATED] == 0)
 		pending[kind][LA_SCANS_ATTACHED] += counters->c[LA_SCANS_ATTACHED];
 	else
 	{
@@ -274,26 +282,28 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 			pending[kind][i] += counters->c[i];
 	}
 	npending++;
-	if (counters->c[LA_SCANS_ARMED] != 0 || npending >= FLUSH_AFTER)
+	if (counters->c[LA_SCANS_ACTIVATED] != 0 || npending >= FLUSH_AFTER)
 		flush_pending();
 }
 
-/* The memory of a refused node's query goes: as la_stats_publish(). */
+/*
+ * Memory context callback: record a reason.  As la_stats_publish(), this must not fail.
+ */
 static void
 publish_refusal(void *arg)
 {
 	const Refusal *r = arg;
-	NodeFigures *f = place_of(r->kind, r->heaprelid, r->indexrelid, true);
+	NodeStats  *entry = last_entry_for(&r->node, true);
 
-	if (f == NULL)
+	if (entry == NULL)
 		return;
-	f->reason = r->reason;
+	entry->reason = r->reason;
 	last_has_reasons = true;
 }
 
 /*
- * A node does not look ahead, because it could be noticed.  The reason is a string that
- * lives for ever, and says what is in the way: "the outer side calls a volatile function".
+ * Record that a node must not look ahead, because that would not be safe.  The reason is a
+ * constant string, such as "the outer side calls a volatile function".
  */
 void
 la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
@@ -301,9 +311,9 @@ la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 {
 	Refusal    *r = MemoryContextAlloc(estate->es_query_cxt, sizeof(Refusal));
 
-	r->kind = kind;
-	r->heaprelid = heaprelid;
-	r->indexrelid = indexrelid;
+	r->node.kind = kind;
+	r->node.heaprelid = heaprelid;
+	r->node.indexrelid = indexrelid;
 	r->reason = reason;
 	r->callback.func = publish_refusal;
 	r->callback.arg = r;
@@ -332,8 +342,8 @@ require_shared(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("pg_lookahead must be loaded via \"shared_preload_libraries\""),
-				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart the server; "
-						 "pg_lookahead_last_statement() works without.")));
+				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart "
+						 "the server; pg_lookahead_last_statement() works without.")));
 }
 
 /*
@@ -357,7 +367,8 @@ pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 		values[n++] = CStringGetTextDatum(kind_names[k]);
 		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
 			values[n++] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->counters[k][i]));
-		values[n++] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&shared->reset_time));
+		values[n++] =
+			TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&shared->reset_time));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
@@ -377,9 +388,8 @@ pg_stat_lookahead_reset(PG_FUNCTION_ARGS)
 }
 
 /*
- * One row for each node of the last statement that attached any, in the order
- * in which they ended.  The extension's 0.1.0 knows of nodes that were attached only,
- * and of no reasons.
+ * A row for each node of the last statement, in the order in which they ended.  Version
+ * 0.1.0 of the extension shows attached nodes only, and no reasons.
  */
 static Datum
 last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
@@ -388,22 +398,23 @@ last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 
 	InitMaterializedSRF(fcinfo, 0);
 
-	for (int row = 0; row < nlast; row++)
+	for (int row = 0; row < num_last_nodes; row++)
 	{
-		const NodeFigures *f = &last[row];
-		const int64 *c = f->counters.c;
+		const NodeStats *entry = &last_nodes[row];
+		const NodeIdentity *node = &entry->node;
+		const int64 *c = entry->counters.c;
 		Datum		values[LA_NUM_SHARED_COUNTERS + 7];
 		bool		nulls[LA_NUM_SHARED_COUNTERS + 7] = {0};
 		int			n = 0;
 
-		if (!with_reasons && f->reason != NULL && c[LA_SCANS_ATTACHED] == 0)
+		if (!with_reasons && entry->reason != NULL && c[LA_SCANS_ATTACHED] == 0)
 			continue;
-		values[n++] = CStringGetTextDatum(kind_names[f->kind]);
-		/* a node may read several of them */
-		nulls[n] = !OidIsValid(f->heaprelid);
-		values[n++] = ObjectIdGetDatum(f->heaprelid);
-		nulls[n] = !OidIsValid(f->indexrelid);
-		values[n++] = ObjectIdGetDatum(f->indexrelid);
+		values[n++] = CStringGetTextDatum(kind_names[node->kind]);
+		/* null if a node reads several of them */
+		nulls[n] = !OidIsValid(node->heaprelid);
+		values[n++] = ObjectIdGetDatum(node->heaprelid);
+		nulls[n] = !OidIsValid(node->indexrelid);
+		values[n++] = ObjectIdGetDatum(node->indexrelid);
 		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
 			values[n++] = Int64GetDatum(c[i]);
 		if (c[LA_DISTANCE_SAMPLES] == 0)
@@ -413,10 +424,10 @@ last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 										 c[LA_DISTANCE_SAMPLES]);
 		values[n++] = Int64GetDatum(c[LA_DISTANCE_MAX]);
 		values[n++] = Int64GetDatum(c[LA_DISTANCE_CAPACITY]);
-		if (with_reasons && f->reason != NULL)
-			values[n++] = CStringGetTextDatum(f->reason);
-		else if (with_reasons)
-			nulls[n++] = true;
+		if (entry->reason != NULL)
+			values[n] = CStringGetTextDatum(entry->reason);
+		else
+			nulls[n] = true;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -237,7 +237,7 @@ has_taken_rows(PlanState *ps)
 		((IndexOnlyScan *) ps->plan)->indexorderdir;
 
 	return scan != NULL &&
-		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_delay;
+		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_threshold;
 }
 
 static TupleTableSlot *

@@ -28,8 +28,8 @@ my $writing = '-c pg_lookahead.enable_index_build=on -c pg_lookahead.enable_btre
 my %settings = (
 	'off' => '-c pg_lookahead.enable=off',
 	'on' => '',
-	'on, with low thresholds' => "$writing -c pg_lookahead.attach_delay=0 -c pg_lookahead.miss_threshold=0"
-	  . ' -c pg_lookahead.min_read_time=0 -c pg_lookahead.memory_threshold=0',
+	'on, with low thresholds' => "$writing -c pg_lookahead.attach_threshold=0 -c pg_lookahead.miss_threshold=0"
+	  . ' -c pg_lookahead.min_read_time=0 -c pg_lookahead.cache_prefetch_threshold=0',
 	'forced' => "$writing -c pg_lookahead.force=on");
 my @modes = ('off', 'on', 'on, with low thresholds', 'forced');
 
@@ -288,7 +288,7 @@ sub at_work
 	my ($node, $mode, $name, $builds) = @_;
 	my $armed = armed($node);
 	my $built = $node->safe_psql('postgres',
-		q(SELECT coalesce(sum(builds), 0) FROM pg_stat_lookahead_index_build WHERE outcome = 'built'));
+		q(SELECT coalesce(sum(builds), 0) FROM pg_stat_lookahead_index_build WHERE status = 'built'));
 
 	if ($mode eq 'off')
 	{

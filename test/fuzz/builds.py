@@ -749,9 +749,10 @@ class Builds:
         if self.fuzz.args.stock:
             return {}
         out = {}
-        for outcome, *numbers in self.session.must(
-                "select outcome, builds, parallel_builds, spilled_builds from pg_stat_lookahead_index_build"):
-            out.update(zip((outcome, f"{outcome}, parallel", f"{outcome}, spilled"), map(int, numbers)))
+        for fate, *numbers in self.session.must(
+                "select coalesce('left: ' || reason, status), builds, parallel_builds, spilled_builds"
+                " from pg_stat_lookahead_index_build"):
+            out.update(zip((fate, f"{fate}, parallel", f"{fate}, spilled"), map(int, numbers)))
         return out
 
     def finish(self):

@@ -418,8 +418,8 @@ class Gen(Others, Joins):
         s = {"enable_nestloop": r.choice(["on", "on", "on", "off"]),
              "enable_hash_join": r.choice(["on", "on", "on", "off"]),
              "hash_join_huge_pages": r.choice(["on", "off"]),
-             "nestloop_reuse": r.choice(["on", "on", "off"]),
-             "max_leaf_batches": r.choice([2, 3, 8, 64]),
+             "nestloop_reuse_tids": r.choice(["on", "on", "off"]),
+             "max_leaf_pages": r.choice([2, 3, 8, 64]),
              "max_distance": r.choice([1, 2, 7, 64, 512])}
         if self.chance(0.8):
             s["force"] = "on"
@@ -427,8 +427,8 @@ class Gen(Others, Joins):
             # arms at once or after a few visits; a read is never (or always) too fast to
             # have been a wait, so that scans also disarm and arm again
             s.update(force="off", miss_threshold=r.choice([0, 0, 1]),
-                     min_read_time=r.choice([0, 0, 1000]), memory_threshold=r.choice([0, 0, 3, -1]),
-                     attach_delay=r.choice([0, 1, 2, 8, 30]))
+                     min_read_time=r.choice([0, 0, 1000]), cache_prefetch_threshold=r.choice([0, 0, 3, -1]),
+                     attach_threshold=r.choice([0, 1, 2, 8, 30]))
         return s
 
     # ---- kinds ------------------------------------------------------------

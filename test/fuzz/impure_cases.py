@@ -48,15 +48,15 @@ def ahead_settings(r, force):
     out = {
         "enable": "on", "force": "on" if force else "off",
         "max_distance": r.choice(("1", "2", "4", "16", "64", "64")),
-        "memory_distance": r.choice(("1", "8", "32")),
-        "max_leaf_batches": r.choice(("2", "64")),
+        "cache_prefetch_distance": r.choice(("1", "8", "32")),
+        "max_leaf_pages": r.choice(("2", "64")),
         "miss_threshold": r.choice(("0", "1")),
-        "memory_threshold": r.choice(("0", "0", "1", "-1" if force else "0")),
-        "attach_delay": r.choice(("0", "0", "3")),
+        "cache_prefetch_threshold": r.choice(("0", "0", "1", "-1" if force else "0")),
+        "attach_threshold": r.choice(("0", "0", "3")),
         "min_read_time": "0",
     }
     if r.random() < 0.2:
-        out["nestloop_reuse"] = "off"
+        out["nestloop_reuse_tids"] = "off"
     if r.random() < 0.3:
         out["enable_btree_insert"] = "on"
     if r.random() < 0.2:

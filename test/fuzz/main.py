@@ -416,10 +416,10 @@ class Fuzz:
         if not self.args.stock:
             done = {kind: {k: v - before.get(kind, {}).get(k, 0) for k, v in row.items() if isinstance(v, int)}
                     for kind, row in self.activity().items()}
-            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, armed {row['scans_armed']}" for kind, row in done.items()))
+            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, armed {row['scans_activated']}" for kind, row in done.items()))
             if c["statements"] >= 2000:
                 self.check("look-ahead was hardly at work in impure statements: nothing has been tested",
-                           [f"{kind}: {row}" for kind, row in done.items() if row["scans_armed"] < 20])
+                           [f"{kind}: {row}" for kind, row in done.items() if row["scans_activated"] < 20])
 
     def first_phase(self, queries, beside):
         self.all(range(1, queries - beside + 1))
@@ -529,7 +529,7 @@ class Fuzz:
 
     def idle(self, activity):
         """Where look-ahead has done too little to have been tested."""
-        scans = ("scans_attached", "scans_armed")
+        scans = ("scans_attached", "scans_activated")
         blocks = ("blocks_foreseen", "blocks_issued")
         return [f"{kind}: {name} = {row.get(name)}" for kind, row in activity.items()
                 for name in (scans if kind == "hash join" else scans + blocks)

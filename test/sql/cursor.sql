@@ -24,7 +24,7 @@ create index on t (id) include (b) with (fillfactor = 10);
 vacuum analyze t;
 
 set pg_lookahead.force = on;
-set pg_lookahead.max_leaf_batches = 2;
+set pg_lookahead.max_leaf_pages = 2;
 
 begin;
 explain (costs off) select id, a from t where a > 10 order by a;
@@ -169,7 +169,7 @@ rollback;
 vacuum t;
 
 reset pg_lookahead.force;
-reset pg_lookahead.max_leaf_batches;
+reset pg_lookahead.max_leaf_pages;
 
 -- the same moves with look-ahead off and on, over several plans
 \set motions 'n n n p p n m40 p n w20 n n l p p n n n f n a-5 p n a-4000 n p e p n p s n n a2500 r-1 r2 r-300 r700 p a0 n a-1 n p l l n p'

@@ -94,7 +94,7 @@ select * from pg_temp.compare_all('select o.id, r.id from o join r on r.k = o.k 
 -- which relations the statistics name
 set pg_lookahead.force = on;
 select count(*) from (select o.id, r.id from o join r on r.k = o.k offset 0) x;
-select kind, relation, index, scans_armed, blocks_foreseen > 0 as foreseen from pg_lookahead_last_statement() where kind = 'nested loop';
+select kind, relation, index, scans_activated, blocks_foreseen > 0 as foreseen from pg_lookahead_last_statement() where kind = 'nested loop';
 
 \set ECHO none
 set client_min_messages = warning;

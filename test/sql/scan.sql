@@ -123,7 +123,7 @@ select * from pg_temp.compare('select * from t where a > 1000 order by a');
 -- rows locked or changed by the scan
 select * from pg_temp.compare('select id, a from t where a between 100 and 1500 order by a for share');
 set pg_lookahead.force = on;
-set pg_lookahead.max_leaf_batches = 2;
+set pg_lookahead.max_leaf_pages = 2;
 begin;
 update t set a = a + 1 where a between 12000 and 16000;
 delete from t where a > 17000;

@@ -9,24 +9,23 @@ show pg_lookahead.enable;
 show pg_lookahead.enable_index_scan;
 show pg_lookahead.force;
 show pg_lookahead.explain;
-show pg_lookahead.attach_delay;
+show pg_lookahead.attach_threshold;
 show pg_lookahead.max_distance;
 show pg_lookahead.miss_threshold;
 show pg_lookahead.min_read_time;
-show pg_lookahead.memory_threshold;
-show pg_lookahead.max_leaf_batches;
+show pg_lookahead.cache_prefetch_threshold;
+show pg_lookahead.max_leaf_pages;
 
 -- what writes permanent pages is off unless it is asked for
 select name, boot_val from pg_settings where name like 'pg\_lookahead.enable%' order by name collate "C";
 
 -- every setting is described, and any user may change it, but for one
-select name, context, vartype, setting = reset_val as default, short_desc like 'Sets %' or short_desc like 'Enables %' or
-    short_desc like 'Makes %' or short_desc like 'Prints %' as described
+select name, context, vartype, setting = reset_val as default, short_desc ~ '^(Enables|Forces|Includes|Sets) ' as described
     from pg_settings where name in ('pg_lookahead.enable', 'pg_lookahead.enable_index_scan',
-        'pg_lookahead.force', 'pg_lookahead.explain', 'pg_lookahead.attach_delay',
+        'pg_lookahead.force', 'pg_lookahead.explain', 'pg_lookahead.attach_threshold',
         'pg_lookahead.max_distance',
         'pg_lookahead.miss_threshold', 'pg_lookahead.min_read_time',
-        'pg_lookahead.memory_threshold', 'pg_lookahead.max_leaf_batches')
+        'pg_lookahead.cache_prefetch_threshold', 'pg_lookahead.max_leaf_pages')
     order by name collate "C";
 select name from pg_settings where name like 'pg\_lookahead.%' and
     (context <> 'user' or short_desc is null or short_desc !~ '\.$');
@@ -38,20 +37,20 @@ set pg_lookahead.max_distance = 0;
 set pg_lookahead.max_distance = 1025;
 show pg_lookahead.max_distance;
 reset pg_lookahead.max_distance;
-set pg_lookahead.max_leaf_batches = 2;
-set pg_lookahead.max_leaf_batches = 256;
-set pg_lookahead.max_leaf_batches = 1;
-set pg_lookahead.max_leaf_batches = 257;
-reset pg_lookahead.max_leaf_batches;
+set pg_lookahead.max_leaf_pages = 2;
+set pg_lookahead.max_leaf_pages = 256;
+set pg_lookahead.max_leaf_pages = 1;
+set pg_lookahead.max_leaf_pages = 257;
+reset pg_lookahead.max_leaf_pages;
 set pg_lookahead.miss_threshold = 0;
 set pg_lookahead.miss_threshold = -1;
 reset pg_lookahead.miss_threshold;
-set pg_lookahead.attach_delay = 0;
-set pg_lookahead.attach_delay = -1;
-set pg_lookahead.attach_delay = 1001;
-reset pg_lookahead.attach_delay;
-set pg_lookahead.memory_threshold = -1;
-reset pg_lookahead.memory_threshold;
+set pg_lookahead.attach_threshold = 0;
+set pg_lookahead.attach_threshold = -1;
+set pg_lookahead.attach_threshold = 1001;
+reset pg_lookahead.attach_threshold;
+set pg_lookahead.cache_prefetch_threshold = -1;
+reset pg_lookahead.cache_prefetch_threshold;
 set pg_lookahead.enable = perhaps;
 set pg_lookahead.force = 2;
 set pg_lookahead.max_distance = many;
@@ -124,10 +123,10 @@ create index on la_settings (a);
 set enable_seqscan = off;
 set enable_bitmapscan = off;
 create function la_armed() returns bool language plpgsql as $$
-declare n bigint := (select sum(scans_armed) from pg_stat_lookahead); dummy record;
+declare n bigint := (select sum(scans_activated) from pg_stat_lookahead); dummy record;
 begin
     for dummy in select * from la_settings where a > 10 loop end loop;
-    return (select sum(scans_armed) from pg_stat_lookahead) > n;
+    return (select sum(scans_activated) from pg_stat_lookahead) > n;
 end $$;
 select la_armed() as armed;
 set pg_lookahead.enable = off;

@@ -23,7 +23,7 @@ select kind from pg_stat_lookahead order by kind;
 
 -- a reset zeroes everything and says when
 select pg_stat_lookahead_reset();
-select kind, scans_attached, scans_armed, blocks_foreseen, blocks_issued, blocks_cached,
+select kind, scans_attached, scans_activated, blocks_foreseen, blocks_issued, blocks_cached,
     blocks_skipped_recent, blocks_skipped_sequential, blocks_on_time, blocks_late, blocks_wasted,
     entries_killed, leaf_pages_issued, stats_reset between now() - interval '1 minute' and clock_timestamp() as just_reset
     from pg_stat_lookahead order by kind;
@@ -31,26 +31,26 @@ select kind, scans_attached, scans_armed, blocks_foreseen, blocks_issued, blocks
 -- a forced index scan, read to its end: every visit is accounted for
 set pg_lookahead.force = on;
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
-select kind, scans_attached, scans_armed > 0 as armed, blocks_foreseen > 0 as foreseen,
+select kind, scans_attached, scans_activated > 0 as armed, blocks_foreseen > 0 as foreseen,
     blocks_foreseen >= blocks_issued + blocks_cached + blocks_skipped_recent + blocks_skipped_sequential as accounted,
     blocks_issued >= blocks_on_time + blocks_late + blocks_wasted as outcome_known,
     entries_killed, leaf_pages_issued >= 0 as leaf_pages
     from pg_stat_lookahead where kind = 'index scan';
-select scans_attached, scans_armed, blocks_foreseen from pg_stat_lookahead where kind = 'index only scan';
-select relation, index, kind, scans_armed > 0 as armed, blocks_foreseen > 0 as foreseen,
+select scans_attached, scans_activated, blocks_foreseen from pg_stat_lookahead where kind = 'index only scan';
+select relation, index, kind, scans_activated > 0 as armed, blocks_foreseen > 0 as foreseen,
     avg_distance >= 0 as distance, max_distance between 0 and 64 as at_most
     from pg_lookahead_last_statement();
 
 -- an index-only scan
 select pg_stat_lookahead_reset();
 select count(*) from (select id from t where id between 10 and 5000 order by id offset 0) s;
-select kind, scans_attached, scans_armed > 0 as armed from pg_stat_lookahead order by kind;
-select relation, index, kind, scans_armed > 0 as armed from pg_lookahead_last_statement();
+select kind, scans_attached, scans_activated > 0 as armed from pg_stat_lookahead order by kind;
+select relation, index, kind, scans_activated > 0 as armed from pg_lookahead_last_statement();
 
 -- several nodes in one statement, in the order of their names
 select count(*) from t x join t y on x.a = y.id and x.id = y.a;
 select count(w) from (select x.w from t x where x.a > 9000 union all select y.w from t y where y.id > 9000) s;
-select relation, index, kind, scans_armed > 0 as armed from pg_lookahead_last_statement() order by 2;
+select relation, index, kind, scans_activated > 0 as armed from pg_lookahead_last_statement() order by 2;
 
 -- the function leaves alone what it shows; so does a statement without such scans
 select count(*) from pg_lookahead_last_statement();
@@ -71,27 +71,27 @@ declare c cursor for select w from t where a > 3000 order by a;
 move 20 from c;
 close c;
 commit;
-select scans_attached, scans_armed from pg_stat_lookahead where kind = 'index scan';
+select scans_attached, scans_activated from pg_stat_lookahead where kind = 'index scan';
 
 -- an error in mid-scan: what was counted is not lost
 select pg_stat_lookahead_reset();
 select w, 1 / (a - 4000) from t where a > 3000 order by a offset 2000;
-select scans_attached, scans_armed > 0 as armed from pg_stat_lookahead where kind = 'index scan';
+select scans_attached, scans_activated > 0 as armed from pg_stat_lookahead where kind = 'index scan';
 
 -- with look-ahead off nothing is attached
 select pg_stat_lookahead_reset();
 set pg_lookahead.enable = off;
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
 reset pg_lookahead.enable;
-select scans_attached, scans_armed from pg_stat_lookahead order by kind;
+select scans_attached, scans_activated from pg_stat_lookahead order by kind;
 
 -- unforced, a short scan stays as it is
 reset pg_lookahead.force;
 select pg_stat_lookahead_reset();
 select w = repeat('w', 100) as found from t where a = 4711;
-select scans_armed, blocks_foreseen, blocks_issued from pg_stat_lookahead order by kind;
+select scans_activated, blocks_foreseen, blocks_issued from pg_stat_lookahead order by kind;
 
--- and is attached when it has taken attach_delay rows of a leaf page (the look-up table's
+-- and is attached when it has taken attach_threshold rows of a leaf page (the look-up table's
 -- pages are cached, so nothing is read), or at once below a Limit, with a filter, or forced
 create table small as select * from t where a between 100 and 140;
 create index on small (a);
@@ -105,7 +105,7 @@ begin
     for r in execute q loop end loop;
     return (select sum(scans_attached) from pg_stat_lookahead where kind like 'index%');
 end $$;
-set pg_lookahead.attach_delay = 5;
+set pg_lookahead.attach_threshold = 5;
 select pg_temp.attached('select w from small where a between 101 and 104') as four,
        pg_temp.attached('select w from small where a between 101 and 105 order by a desc') as five_backward,
        pg_temp.attached('select w from small where a between 101 and 105') as five,
@@ -115,14 +115,14 @@ select pg_temp.attached('select w from small where a between 101 and 104') as fo
 select pg_temp.attached('select w from small where a = 101 limit 1') as with_limit,
        pg_temp.attached('select w from small where a = 101 and id >= 0') as with_filter,
        pg_temp.attached('select n.x, s.w from (values (101), (102), (103)) n(x), lateral (select w from small where a = n.x offset 0) s') as rescans;
-set pg_lookahead.attach_delay = 0;
+set pg_lookahead.attach_threshold = 0;
 select pg_temp.attached('select w from small where a = 101') as no_delay;
-reset pg_lookahead.attach_delay;
+reset pg_lookahead.attach_threshold;
 set pg_lookahead.force = on;
 select pg_temp.attached('select w from small where a = 101') as forced;
 reset pg_lookahead.force;
 
--- index builds, by what became of them; times are there, but are not shown
+-- index builds, by status and reason; times are there, but are not shown
 select attname, format_type(atttypid, atttypmod) from pg_attribute
     where attrelid = 'pg_stat_lookahead_index_build'::regclass order by attnum;
 create type pair as (x int, y int);
@@ -138,11 +138,11 @@ create index empty_i on empty_table (i);
 set pg_lookahead.enable_index_build = off;
 reindex table built;
 reset pg_lookahead.enable_index_build;
-select outcome, builds, parallel_builds, spilled_builds, index_rows, scan_time > 0 as scan, sort_time > 0 as sort, load_time > 0 as load
+select status, reason, builds, parallel_builds, spilled_builds, index_entries, scan_time > 0 as scan, sort_time > 0 as sort, load_time > 0 as load
     from pg_stat_lookahead_index_build;
 reset max_parallel_maintenance_workers;
 select pg_stat_lookahead_reset();
-select sum(builds) + sum(index_rows) + sum(scan_time) as nothing from pg_stat_lookahead_index_build;
+select sum(builds) + sum(index_entries) + sum(scan_time) as nothing from pg_stat_lookahead_index_build;
 
 -- privileges: everybody may look, nobody else may reset
 create role regress_la_reader;

@@ -91,9 +91,11 @@ select count(*) from pg_stat_lookahead;
 select count(*) from pg_stat_lookahead_index_build;
 select pg_stat_lookahead_reset();
 
--- A view of the user's over what an update does not touch survives it.  One over what it has to
--- replace stops it, and everything is as before.
+-- A view of the user's over the extension's views survives, though the update renames columns.  One
+-- over a function that it has to replace stops it, and everything is as before.
 create view mine as select kind, scans_armed from pg_stat_lookahead;
+create view builds as select outcome, builds, index_rows from pg_stat_lookahead_index_build;
+select * from builds;
 create view last as select index, scans_armed from pg_lookahead_last_statement();
 \set VERBOSITY terse
 alter extension pg_lookahead update;
@@ -106,9 +108,12 @@ drop view last;
 alter extension pg_lookahead update;
 select extversion from pg_extension where extname = 'pg_lookahead';
 select count(w) from (select w from t where a > 5000 order by a offset 0) s;
-select relation, index, scans_armed, capacity, reason from pg_lookahead_last_statement();
+select relation, index, scans_activated, capacity, reason from pg_lookahead_last_statement();
 select * from pg_lookahead_last_statement() limit 0;
-select count(*) from mine;
+select kind, scans_armed > 0 as armed from mine order by kind;
+select * from builds;
+select status, reason, builds from pg_stat_lookahead_index_build;
+drop view builds;
 drop extension pg_lookahead;
 drop view mine;
 drop extension pg_lookahead;

@@ -43,7 +43,7 @@ is( $node->safe_psql('postgres', 'SELECT count(*) FROM pg_lookahead_last_stateme
 	0, 'no last statement in a fresh session');
 is( $node->safe_psql(
 		'postgres', "LOAD 'pg_lookahead'; " . forced() . qq($scan \\g /dev/null
-		SELECT relation, scans_armed, blocks_foreseen > 1000 FROM pg_lookahead_last_statement())),
+		SELECT relation, scans_activated, blocks_foreseen > 1000 FROM pg_lookahead_last_statement())),
 	't|1|t',
 	'LOAD: figures of the last statement');
 
@@ -72,7 +72,7 @@ like($err, qr/access to (file|library) "pg_lookahead" is not allowed/, 'LOAD by 
 $node->safe_psql('postgres', "ALTER DATABASE postgres SET session_preload_libraries = 'pg_lookahead'");
 is( $node->safe_psql(
 		'postgres', forced() . qq($scan;
-		SELECT kind, relation, index, scans_armed FROM pg_lookahead_last_statement())),
+		SELECT kind, relation, index, scans_activated FROM pg_lookahead_last_statement())),
 	"$expected\nindex scan|t|t_a|1",
 	'session_preload_libraries: look-ahead works');
 ($ret, $out, $err) = $node->psql('postgres', 'SELECT * FROM pg_stat_lookahead');
@@ -80,7 +80,7 @@ like($err, qr/ERROR:  $need_preload/, 'session_preload_libraries: the view is no
 $node->safe_psql('postgres', 'GRANT SELECT ON t TO plain');
 is( $node->safe_psql(
 		'postgres',
-		forced() . "$scan; SELECT scans_armed FROM pg_lookahead_last_statement()",
+		forced() . "$scan; SELECT scans_activated FROM pg_lookahead_last_statement()",
 		connstr => $node->connstr('postgres') . ' user=plain'),
 	"$expected\n1",
 	'session_preload_libraries: for an ordinary user');
@@ -119,7 +119,7 @@ is($node->safe_psql('postgres', stock() . $scan), $expected, 'off: the same answ
 is(armed($node), 1, 'off: nothing counts');
 is( $node->safe_psql(
 		'postgres',
-		'SELECT sum(scans_armed) FROM pg_stat_lookahead',
+		'SELECT sum(scans_activated) FROM pg_stat_lookahead',
 		connstr => $node->connstr('postgres') . ' user=plain'),
 	1,
 	'everybody may read the view');
@@ -136,10 +136,10 @@ is( $node->safe_psql(
 # counters of scans that never looked ahead arrive with the end of the session at the latest
 # (a look-up by a whole unique key would not even be attached)
 $node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
-$node->safe_psql('postgres', "SET pg_lookahead.attach_delay = 0; SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT w FROM t WHERE id <= 1;" x 3);
+$node->safe_psql('postgres', "SET pg_lookahead.attach_threshold = 0; SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT w FROM t WHERE id <= 1;" x 3);
 $node->poll_query_until('postgres', 'SELECT sum(scans_attached) >= 3 FROM pg_stat_lookahead')
   or diag('scans that did not look ahead are not counted');
-is($node->safe_psql('postgres', 'SELECT sum(scans_attached), sum(scans_armed) FROM pg_stat_lookahead'),
+is($node->safe_psql('postgres', 'SELECT sum(scans_attached), sum(scans_activated) FROM pg_stat_lookahead'),
 	'3|0', 'short scans are counted when the session ends');
 
 # ---- parallel workers --------------------------------------------------------
@@ -157,7 +157,7 @@ SKIP:
 	my ($launched) = $plan =~ /Workers Launched: (\d)/;
 
 	skip 'no worker could be launched', 1 unless $launched;
-	my $workers = $node->safe_psql('postgres', "SELECT scans_armed FROM pg_stat_lookahead WHERE kind = 'index scan'");
+	my $workers = $node->safe_psql('postgres', "SELECT scans_activated FROM pg_stat_lookahead WHERE kind = 'index scan'");
 
 	# a worker that is late finds nothing left
 	ok($workers >= 1 && $workers <= $launched, "workers look ahead, and count: $workers of $launched");

@@ -297,7 +297,7 @@ my $settings = q(
 	\set distance random(0, 1) * 63 + 1
 	\set force random(0, 2)
 	\set threshold random(0, 50)
-	SET pg_lookahead.max_leaf_batches = :ring;
+	SET pg_lookahead.max_leaf_pages = :ring;
 	SET pg_lookahead.max_distance = :distance;
 	\if :force > 0
 	SET pg_lookahead.force = on;
@@ -305,7 +305,7 @@ my $settings = q(
 	SET pg_lookahead.force = off;
 	SET pg_lookahead.miss_threshold = :threshold;
 	SET pg_lookahead.min_read_time = 0;
-	SET pg_lookahead.memory_threshold = :threshold;
+	SET pg_lookahead.cache_prefetch_threshold = :threshold;
 	\endif);
 my @snapshots = script('snapshots', qq($settings
 	\\set mode random(0, $modes - 1)
@@ -350,7 +350,7 @@ for my $table (@tables)
 			BEGIN ISOLATION LEVEL REPEATABLE READ;
 			SELECT verify('$table', $mode, true);
 			SELECT string_agg(DISTINCT kind || ' ' || replace(index::text, '$table', ''), ', ')
-			FROM pg_lookahead_last_statement() WHERE scans_armed > 0;));
+			FROM pg_lookahead_last_statement() WHERE scans_activated > 0;));
 
 		like("$out$err", qr/^good\n$uses[$mode]$/, "$table, mode $mode, when all is quiet");
 	}

@@ -98,7 +98,7 @@ my @statements = (
 	'DISCARD ALL',
 	'RESET ALL',
 	'SET pg_lookahead.enable = off',
-	'SET pg_lookahead.max_leaf_batches = 3',
+	'SET pg_lookahead.max_leaf_pages = 3',
 	'PREPARE TRANSACTION \'d\'',
 	'SAVEPOINT a; DELETE FROM d; ROLLBACK TO a',
 	'SAVEPOINT a; CREATE INDEX d_x ON d (b, a); ROLLBACK TO a',

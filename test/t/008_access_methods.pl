@@ -34,7 +34,7 @@ my $node = new_server(
 # Arms after some rows, as a scan without force does; no read is too fast.
 my $late = forced() . q(
 	SET pg_lookahead.force = off;
-	SET pg_lookahead.memory_threshold = 20;
+	SET pg_lookahead.cache_prefetch_threshold = 20;
 	SET pg_lookahead.miss_threshold = 3;
 	SET pg_lookahead.min_read_time = 0;);
 my %settings = (
@@ -392,7 +392,7 @@ for my $name (sort keys %scans)
 		ask($session, 'COMMIT');
 
 		# the memory that scans took from the budget has come back
-		like(ask($session, "$plain; SELECT sum(scans_armed) > 0 FROM pg_lookahead_last_statement()"),
+		like(ask($session, "$plain; SELECT sum(scans_activated) > 0 FROM pg_lookahead_last_statement()"),
 			qr/^\Q$answer\E\nt$/, "$name, $mode: still looks ahead");
 
 		# what is queued is not wanted any more
@@ -477,7 +477,7 @@ for my $own (-1, 0, 3)
 		for my $query ("SELECT * FROM at_$place WHERE id > 10 ORDER BY id", "SELECT * FROM at_$place WHERE few = 1")
 		{
 			# half of the table is cached, which is a reason to look ahead, too
-			my $eager = $own ? forced() : $late . 'SET pg_lookahead.memory_threshold = 0; SET pg_lookahead.miss_threshold = 0;';
+			my $eager = $own ? forced() : $late . 'SET pg_lookahead.cache_prefetch_threshold = 0; SET pg_lookahead.miss_threshold = 0;';
 
 			$node->restart;
 			my ($answer, $issued, $most) = split /[|\n]/, $node->safe_psql('postgres',
@@ -596,7 +596,7 @@ my $ways = q(
 	SET pg_lookahead.force = off;
 	SET pg_lookahead.miss_threshold = :threshold;
 	SET pg_lookahead.min_read_time = 0;
-	SET pg_lookahead.memory_threshold = :threshold;
+	SET pg_lookahead.cache_prefetch_threshold = :threshold;
 	\endif
 	\set mode random(0, 7));
 my @snapshots = script('snapshots', qq($ways

@@ -106,7 +106,7 @@ sub walk
 # Figures of the last statement's scans: armed, issued
 sub figures
 {
-	return 'SELECT sum(scans_armed) > 0, sum(blocks_issued) FROM pg_lookahead_last_statement()';
+	return 'SELECT sum(scans_activated) > 0, sum(blocks_issued) FROM pg_lookahead_last_statement()';
 }
 
 # ---- tables, and damage ------------------------------------------------------------

@@ -35,7 +35,7 @@ sub has_extension
 
 # ---- comparisons -------------------------------------------------------------
 
-my $armed = q(SELECT 'armed', coalesce(string_agg(index || ' ' || (scans_armed > 0)::text, ', ' ORDER BY index), 'none')
+my $armed = q(SELECT 'armed', coalesce(string_agg(index || ' ' || (scans_activated > 0)::text, ', ' ORDER BY index), 'none')
 	FROM pg_lookahead_last_statement());
 
 # The same rows in the same order, from scans of $index that look ahead.  Settings are for
@@ -141,7 +141,7 @@ sub exclude
 		is( $node->safe_psql('postgres', $prepare . "SET pg_lookahead.excluded_access_methods = '$list'; $query"),
 			$expected, "$method excluded by '$list': the same rows");
 	}
-	is($node->safe_psql('postgres', 'SELECT sum(scans_attached), sum(scans_armed) FROM pg_stat_lookahead'),
+	is($node->safe_psql('postgres', 'SELECT sum(scans_attached), sum(scans_activated) FROM pg_stat_lookahead'),
 		'0|0', "$method excluded: no scan is attached");
 	return;
 }

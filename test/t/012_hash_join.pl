@@ -164,7 +164,7 @@ is(ask($session, "SELECT count(*) FROM (SELECT FROM same a JOIN same b USING (k)
 $session->quit;
 
 cmp_ok(
-	$node->safe_psql('postgres', q(SELECT scans_armed FROM pg_stat_lookahead WHERE kind = 'hash join')),
+	$node->safe_psql('postgres', q(SELECT scans_activated FROM pg_stat_lookahead WHERE kind = 'hash join')),
 	'>=', 4 * 46, 'hash joins have looked ahead');
 check_log($node);
 $holder->quit;

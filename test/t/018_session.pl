@@ -29,7 +29,7 @@ my $plans = 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
 my $session = open_session($node, "$plans SET pg_lookahead.force = on");
 my $count = ask($session, $scan);
 is(ask($session, $figures), 0, 'not loaded: the function returns no rows');
-is(ask($session, "$scan; SELECT scans_armed FROM pg_lookahead_last_statement()"), "$count\n1",
+is(ask($session, "$scan; SELECT scans_activated FROM pg_lookahead_last_statement()"), "$count\n1",
 	'... and look-ahead is on after its call, with what was set before');
 for my $sql ('SELECT * FROM pg_stat_lookahead', 'SELECT * FROM pg_stat_lookahead_index_build', 'SELECT pg_stat_lookahead_reset()')
 {
@@ -71,7 +71,7 @@ $session->quit;
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_lookahead'\n");
 $node->restart;
-my $settings = "$plans SET pg_lookahead.attach_delay = 0; SET pg_lookahead.memory_threshold = -1; SET pg_lookahead.miss_threshold = 1000;";
+my $settings = "$plans SET pg_lookahead.attach_threshold = 0; SET pg_lookahead.cache_prefetch_threshold = -1; SET pg_lookahead.miss_threshold = 1000;";
 my $attached = 'SELECT sum(scans_attached) FROM pg_stat_lookahead';
 
 # Scans that did not look ahead are counted when the backend goes: $end ends it.

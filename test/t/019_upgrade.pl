@@ -3,7 +3,8 @@
 #	1. The script of a version that was released does not change any more.
 #	2. pg_dump and restore: views of users over those of the extension, and what users have changed
 #	   of its privileges, are there again, also when the dump is of an older version of the
-#	   extension.  A second dump is like the first.
+#	   extension, as long as it names no column that the newest version has renamed.  A second
+#	   dump is like the first.
 #	3. pg_upgrade from an older server, with databases at each version of the extension and views
 #	   over it: it succeeds with the library loaded and forced in both servers, everything works,
 #	   and ALTER EXTENSION UPDATE leads to the newest version.
@@ -49,19 +50,25 @@ for my $script (map { s/.*\///r } glob "$top/sql/*.sql")
 
 my @versions = ('0.1.0', $newest);
 
-# The objects of users in a database with that version.
+# The objects of users in a database with that version.  A dump names the columns of views, and it is
+# the newest version that it creates: one of 0.1.0 must leave out those that 0.2.0 has renamed.
 sub user_objects
 {
-	my ($version) = @_;
+	my ($version, $dumped) = @_;
+	my $lasting = $dumped && $version eq '0.1.0';
+	my $mine = $lasting ? 'kind, scans_attached, blocks_issued, stats_reset' : '*';
+	my $builds = $lasting ? 'builds, load_time' : '*';
+	my $activated = $version eq '0.1.0' ? 'scans_armed' : 'scans_activated';
+	$activated = 'scans_attached' if $lasting;
 
 	return random_table('t', 3000) . qq(
 		CREATE SCHEMA ext;
 		CREATE EXTENSION pg_lookahead SCHEMA ext VERSION '$version';
-		CREATE VIEW mine AS SELECT * FROM ext.pg_stat_lookahead;
-		CREATE VIEW builds AS SELECT outcome, builds FROM ext.pg_stat_lookahead_index_build WHERE builds >= 0;
+		CREATE VIEW mine AS SELECT $mine FROM ext.pg_stat_lookahead;
+		CREATE VIEW builds AS SELECT $builds FROM ext.pg_stat_lookahead_index_build WHERE builds >= 0;
 		CREATE VIEW last AS SELECT * FROM ext.pg_lookahead_last_statement();
 		CREATE VIEW above AS SELECT m.kind, l.index FROM mine m JOIN last l USING (kind);
-		CREATE FUNCTION newest() RETURNS bigint BEGIN ATOMIC SELECT sum(scans_armed) FROM ext.pg_stat_lookahead; END;
+		CREATE FUNCTION newest() RETURNS bigint BEGIN ATOMIC SELECT sum($activated) FROM ext.pg_stat_lookahead; END;
 		COMMENT ON VIEW mine IS 'a view of the user';
 		GRANT EXECUTE ON FUNCTION ext.pg_stat_lookahead_reset() TO watcher;
 		REVOKE SELECT ON ext.pg_stat_lookahead_index_build FROM PUBLIC;
@@ -80,7 +87,7 @@ sub check_user_objects
 	is( $node->safe_psql(
 			$database, forced() . q(
 			SELECT count(w) FROM (SELECT w FROM t WHERE a > 5000 ORDER BY a OFFSET 0) s \g /dev/null
-			SELECT relation, index, scans_armed FROM last;
+			SELECT relation, index, scans_attached FROM last;
 			SELECT * FROM above;
 			SELECT count(*) FROM mine;
 			SELECT count(*) FROM builds;
@@ -169,7 +176,7 @@ for my $version (@versions)
 {
 	my $database = database_at($version);
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, user_objects($version));
+	$node->safe_psql($database, user_objects($version, 1));
 	is(version_in($node, $database), $version, "$version: created");
 	check_user_objects($node, $database, $version);
 	my $text = dump_of($database);

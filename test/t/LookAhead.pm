@@ -53,7 +53,7 @@ sub forced
 	return plans() . qq(
 		SET pg_lookahead.enable = on;
 		SET pg_lookahead.force = on;
-		SET pg_lookahead.max_leaf_batches = $ring;
+		SET pg_lookahead.max_leaf_pages = $ring;
 		SET pg_lookahead.max_distance = $distance;);
 }
 
@@ -347,7 +347,7 @@ sub armed
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres', 'SELECT sum(scans_armed) FROM pg_stat_lookahead');
+	return $node->safe_psql('postgres', 'SELECT sum(scans_activated) FROM pg_stat_lookahead');
 }
 
 # Number of open files of a backend, or undef where /proc does not tell.

@@ -33,7 +33,7 @@ prepare nearest as select count(*), count(*) filter (where ctid <> row) as wrong
     from (select ctid, la_test_row() as row from t order by b <-> point '(500,500)' limit 300) s;
 prepare boxes as select count(*), sum(area(b)) from t where b <@ box '((100,100),(700,700))';
 prepare gist as select count(*), sum(i) from g where b && box '((100,100),(700,700))';
-create view last as select kind, relation, index, scans_attached, scans_armed, reason from pg_lookahead_last_statement();
+create view last as select kind, relation, index, scans_attached, scans_activated, reason from pg_lookahead_last_statement();
 
 set pg_lookahead.enable = off;
 explain (costs off) execute found;

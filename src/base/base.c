@@ -1,0 +1,28 @@
+/*
+ * base.c
+ *	  What all rooms use: settings, counters, limits.
+ *
+ * None of this looks ahead, so it works in every minor release.
+ *
+ * src/base/base.c
+ */
+#include "postgres.h"
+
+#include "base/accessmethod.h"
+#include "base/base.h"
+#include "base/explain.h"
+#include "base/guc.h"
+#include "base/minor.h"
+#include "base/reset.h"
+#include "base/stats.h"
+
+void
+la_base_init(void)
+{
+	la_guc_init();
+	la_am_init();
+	la_reset_init();
+	la_stats_init();
+	la_explain_init();
+	la_minor_init();
+}
