@@ -17,8 +17,6 @@
 #include "base/base.h"
 #include "base/compat.h"
 #include "base/minor.h"
-#include "base/stats.h"
-#include "base/utility.h"
 #include "hashjoin/hashjoin.h"
 #include "indexbuild/build_hooks.h"
 #include "nestloop/nestloop.h"
@@ -52,10 +50,7 @@ _PG_init(void)
 {
 	bool		attach = false;
 
-	la_guc_init();
-	la_am_init();
-	la_utility_init();
-	la_stats_init();
+	la_base_init();
 	la_history_init();
 	for (int i = 0; i < (int) lengthof(rooms); i++)
 		attach |= rooms[i].needs_attach && la_minor_allows(rooms[i].room);

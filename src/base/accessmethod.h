@@ -7,6 +7,8 @@
 #ifndef LA_ACCESSMETHOD_H
 #define LA_ACCESSMETHOD_H
 
+#include "utils/guc.h"
+
 typedef enum LaAccessMethod
 {
 	LA_AM_UNKNOWN,
@@ -22,5 +24,12 @@ typedef enum LaAccessMethod
 extern void la_am_init(void);
 extern LaAccessMethod la_am_of(Oid am);
 extern bool la_am_may_run_ahead(Oid am);
+extern bool la_am_is_excluded(Oid am);
+
+/* hooks of the settings that list access methods */
+extern bool la_am_check_excluded(char **newval, void **extra, GucSource source);
+extern void la_am_assign_excluded(const char *newval, void *extra);
+extern bool la_am_check_additional(char **newval, void **extra, GucSource source);
+extern void la_am_assign_additional(const char *newval, void *extra);
 
 #endif							/* LA_ACCESSMETHOD_H */

@@ -13,15 +13,15 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/minor.h"
-#include "base/reset.h"
 #include "base/stats.h"
+#include "base/utility.h"
 
 void
 la_base_init(void)
 {
 	la_guc_init();
 	la_am_init();
-	la_reset_init();
+	la_utility_init();
 	la_stats_init();
 	la_explain_init();
 	la_minor_init();

@@ -58,17 +58,26 @@
  * 19 made the state of a buffer 64 bits wide (commit dac328c8a682).  There
  * ReadRecentBuffer() counts as a use of the buffer, and if this backend has the buffer
  * pinned already and its read is in progress, it keeps a pin although it returns false,
- * so it must not be called then (commit 819dc118c0f6).
+ * so it must not be called then (commit 819dc118c0f6).  Before, la_count_recent_use()
+ * counts; one try is enough, as whoever got in between has just used the buffer.
  */
 #if PG_VERSION_NUM >= 190000
 #define la_buffer_state(buffer) \
 	pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state)
 #define la_recent_is_valid(buffer)	((la_buffer_state(buffer) & BM_VALID) != 0)
+#define la_count_recent_use(buffer) ((void) 0)
 #else
-#define LA_RECENT_IS_UNCOUNTED 1
 #define la_buffer_state(buffer) \
 	pg_atomic_read_u32(&GetBufferDescriptor((buffer) - 1)->state)
 #define la_recent_is_valid(buffer)	true
+#define la_count_recent_use(buffer) \
+	do { \
+		uint32		state_ = la_buffer_state(buffer); \
+		if (BUF_STATE_GET_USAGECOUNT(state_) < BM_MAX_USAGE_COUNT && \
+			(state_ & BM_LOCKED) == 0) \
+			(void) pg_atomic_compare_exchange_u32(&GetBufferDescriptor((buffer) - 1)->state, \
+												  &state_, state_ + BUF_USAGECOUNT_ONE); \
+	} while (0)
 #endif
 
 /*
@@ -364,257 +373,6 @@
 #define LA_JOIN_RIGHT_ANTI	JOIN_RIGHT_ANTI
 #else
 #define LA_JOIN_RIGHT_ANTI	((JoinType) -2)
-#endif
-
-/*
- * 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb).
- */
-#if PG_VERSION_NUM >= 180000
-#define la_count_index_search(scan, n) \
-	((scan)->instrument ? (void) ((scan)->instrument->nsearches += (n)) : (void) 0)
-#else
-#define la_count_index_search(scan, n)	((void) 0)
-#endif
-
-/*
- * 19 wants to know whether the statement changes the scanned table (commit 50eb5faea295),
- * and has the node's counters allocated.
- */
-#if PG_VERSION_NUM >= 190000
-#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
-	index_beginscan((ss)->ss_currentRelation, index, snap, instr, nkeys, norderbys, \
-					ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
-#define la_iss_instrument(node)		((node)->iss_Instrument)
-#define la_ioss_instrument(node)	((node)->ioss_Instrument)
-#define la_table_beginscan_parallel(rel, scan) \
-	table_beginscan_parallel(rel, scan, SO_NONE)
-#define la_table_beginscan_tidrange(rel, snap, first, last) \
-	table_beginscan_tidrange(rel, snap, first, last, SO_NONE)
-#elif PG_VERSION_NUM >= 180000
-#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
-	index_beginscan((ss)->ss_currentRelation, index, snap, instr, nkeys, norderbys)
-#define la_iss_instrument(node)		(&(node)->iss_Instrument)
-#define la_ioss_instrument(node)	(&(node)->ioss_Instrument)
-#else
-#define la_index_beginscan(ss, index, snap, instr, nkeys, norderbys) \
-	index_beginscan((ss)->ss_currentRelation, index, snap, nkeys, norderbys)
-#define la_iss_instrument(node)		NULL
-#define la_ioss_instrument(node)	NULL
-#endif
-#if PG_VERSION_NUM < 190000
-#define la_table_beginscan_parallel(rel, scan)	table_beginscan_parallel(rel, scan)
-#define la_table_beginscan_tidrange(rel, snap, first, last) \
-	table_beginscan_tidrange(rel, snap, first, last)
-#endif
-
-/*
- * 18 dropped execute_once (commit 3eea7a0c97e9).
- */
-#if PG_VERSION_NUM >= 180000
-#define LA_EXECUTOR_RUN_ARGS \
-	QueryDesc *queryDesc, ScanDirection direction, uint64 count
-#define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count
-#else
-#define LA_EXECUTOR_RUN_ARGS \
-	QueryDesc *queryDesc, ScanDirection direction, uint64 count, \
-	bool execute_once
-#define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
-#endif
-
-/*
- * old_snapshot_threshold was removed in 17 (commit f691f5b80a85).  While it
- * exists, reading a leaf page early could raise "snapshot too old" early.
- */
-#if PG_VERSION_NUM < 170000
-#define la_early_reads_may_fail()	(old_snapshot_threshold >= 0)
-#else
-#define la_early_reads_may_fail()	false
-#endif
-
-/*
- * debug_io_direct came with 16 (commit d4e71df6d757); posix_fadvise has no
- * effect on files opened with O_DIRECT.
- */
-#if PG_VERSION_NUM >= 160000
-#define la_direct_io()		((io_direct_flags & IO_DIRECT_DATA) != 0)
-#else
-#define la_direct_io()		false
-#endif
-
-/*
- * 18 reads asynchronously (commit da7226993fd4 and others).
- */
-#if PG_VERSION_NUM >= 180000
-#define LA_HAVE_AIO 1
-#endif
-
-/*
- * pg_stat_io counts buffer hits since 16 (commit a9c70b46dbe1); 18 added the
- * number of bytes (commit f92c854cf406).
- */
-#if PG_VERSION_NUM >= 180000
-#define la_count_io_hit() \
-	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT, 1, 0)
-#elif PG_VERSION_NUM >= 160000
-#define la_count_io_hit() \
-	pgstat_count_io_op(IOOBJECT_RELATION, IOCONTEXT_NORMAL, IOOP_HIT)
-#else
-#define la_count_io_hit()	((void) 0)
-#endif
-
-/*
- * 18 lets extensions print below a plan node (commit 4fd02bf7cf94) and tell their
- * name and version in their magic block (commit 9324c8c58065).
- */
-#if PG_VERSION_NUM >= 180000
-#define LA_HAVE_EXPLAIN_HOOK 1
-#define LA_HAVE_MODULE_VERSIONS 1
-#endif
-
-/*
- * 16 has a memory context for settings (commit 407b50f2d421); what check hooks give
- * to the server has to come from there.
- */
-#if PG_VERSION_NUM >= 160000
-#define la_guc_alloc(size)	guc_malloc(LOG, size)
-#else
-#define la_guc_alloc(size)	malloc(size)
-#endif
-
-/*
- * 17 tells extensions how many more buffers a backend may pin.
- */
-#if PG_VERSION_NUM >= 170000
-#define la_limit_additional_pins(pins, local) \
-	((local) ? LimitAdditionalLocalPins(pins) : LimitAdditionalPins(pins))
-#else
-#define la_limit_additional_pins(pins, local)	((void) 0)
-#endif
-
-/*
- * 17 writes new files in bulk (commit 8af256524893).  Before, a page goes to the file as
- * it comes; 16 wants its memory aligned for O_DIRECT (commit faeedbcefd40).
- */
-#if PG_VERSION_NUM >= 170000
-#define LA_BULK_WRITE 1
-#elif PG_VERSION_NUM >= 160000
-#define la_alloc_page(context) \
-	MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0)
-#else
-#define la_alloc_page(context)	MemoryContextAlloc(context, BLCKSZ)
-#endif
-
-/*
- * 16 has a header for it (commit d952373a987b).
- */
-#if PG_VERSION_NUM >= 160000
-#include "varatt.h"
-#endif
-
-/*
- * 18 knows the size of an index page without asking the page.
- */
-#if PG_VERSION_NUM >= 180000
-#define la_bt_max_item_size()	BTMaxItemSize
-#else
-#define la_bt_max_item_size() \
-	BTMaxItemSize((Page) &(PageHeaderData) \
-				  {.pd_pagesize_version = BLCKSZ | PG_PAGE_LAYOUT_VERSION})
-#endif
-
-/*
- * 17 tells an index when a statement has inserted its last row (commit c1ec02be1d79).
- */
-#if PG_VERSION_NUM >= 170000
-#define la_set_insert_cleanup(routine, function) \
-	((routine)->aminsertcleanup = (function))
-#else
-#define la_set_insert_cleanup(routine, function)	((void) (function))
-#endif
-
-/*
- * 19 remembers the block of an index scan's heap buffer, too, and sets the visibility map
- * when it prunes a page, if the statement does not change the table (commits
- * c7d09595e46f, 50eb5faea295).  So there the scan prunes, which has what that takes; before,
- * whoever makes a heap buffer current does.
- */
-#if PG_VERSION_NUM >= 190000
-#define la_prune(rel, buffer)	((void) 0)
-#define la_heap_turned_to(fetch, block) \
-	((fetch)->xs_blk == (block) ? (void) 0 : \
-	 ((fetch)->xs_blk = (block), \
-	  heap_page_prune_opt((fetch)->xs_base.rel, (fetch)->xs_cbuf, \
-						  &(fetch)->xs_vmbuffer, \
-						  ((fetch)->xs_base.flags & SO_HINT_REL_READ_ONLY) != 0)))
-#else
-#define la_prune(rel, buffer)		heap_page_prune_opt(rel, buffer)
-#define la_heap_turned_to(fetch, block) ((void) 0)
-#endif
-
-/*
- * 19 has 64 bits for the state of a buffer, and ReadRecentBuffer() counts as a use of it
- * (commits dac328c8a682, 819dc118c0f6).  Before, la_count_recent_use() does; one try is
- * enough, as whoever got in between has just used it.  19 also keeps a pin although it returns
- * false if this backend has the buffer pinned already, and the buffer's read is not done; so it
- * is not to be asked then.
- */
-#if PG_VERSION_NUM >= 190000
-#define la_buffer_state(buffer) \
-	pg_atomic_read_u64(&GetBufferDescriptor((buffer) - 1)->state)
-#define la_recent_is_valid(buffer)	((la_buffer_state(buffer) & BM_VALID) != 0)
-#define la_count_recent_use(buffer) ((void) 0)
-#else
-#define la_buffer_state(buffer) \
-	pg_atomic_read_u32(&GetBufferDescriptor((buffer) - 1)->state)
-#define la_recent_is_valid(buffer)	true
-#define la_count_recent_use(buffer) \
-	do { \
-		uint32		state_ = la_buffer_state(buffer); \
-		if (BUF_STATE_GET_USAGECOUNT(state_) < BM_MAX_USAGE_COUNT && \
-			(state_ & BM_LOCKED) == 0) \
-			(void) pg_atomic_compare_exchange_u32(&GetBufferDescriptor((buffer) - 1)->state, \
-												  &state_, state_ + BUF_USAGECOUNT_ONE); \
-	} while (0)
-#endif
-
-/*
- * 19 lets an operation wait for another's read of the block, also another process's; then its
- * own result stays unknown.
- */
-#if PG_VERSION_NUM >= 190000
-#define la_read_is_of_another(operation)	((operation)->foreign_io)
-#else
-#define la_read_is_of_another(operation)	false
-#endif
-
-/*
- * 19 has one constant routine for all indexes of an access method; before, each index has a
- * copy of its own (commit bc6374cd76ab).
- */
-#if PG_VERSION_NUM >= 190000
-#define la_routine_is_shared(index) \
-	((index)->rd_indam == GetIndexAmRoutine((index)->rd_amhandler))
-#else
-#define la_routine_is_shared(index) false
-#endif
-
-/*
- * 19 calls extensions with the planner's relation only once it is complete (commit
- * 91f33a2ae92a).
- */
-#if PG_VERSION_NUM >= 190000
-#define la_relation_hook_type	build_simple_rel_hook_type
-#define la_relation_hook		build_simple_rel_hook
-#define LA_RELATION_HOOK_ARGS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
-#define LA_RELATION_HOOK_PASS	root, rel, rte
-#define LA_RELATION_HOOK_OID	(rte->relid)
-#else
-#define la_relation_hook_type	get_relation_info_hook_type
-#define la_relation_hook		get_relation_info_hook
-#define LA_RELATION_HOOK_ARGS \
-	PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
-#define LA_RELATION_HOOK_PASS	root, relid, inhparent, rel
-#define LA_RELATION_HOOK_OID	relid
 #endif
 
 /*

@@ -19,7 +19,7 @@
  * The last statement is the last message from the client that attached a node: entries
  * belong to it while the statement timestamp stays the same.  A statement that attaches
  * none, such as the call of the function itself, leaves the entries alone.  They are
- * discarded when the session is handed to another client (reset.c).
+ * discarded when the session is handed to another client (utility.c).
  *
  * Locking: the shared counters and reset_time are atomic variables.  AddinShmemInitLock is
  * held while they are created; after that no lock protects them.  Backends only add to
@@ -28,11 +28,12 @@
  * added at the same time may survive it.  pending[] and last_nodes[] are local to the
  * backend.
  *
- * "Last statement" is the last message of the client that attached any node:
- * nodes that end under the same statement timestamp belong together.  A
- * statement that attaches none, such as the call of the function itself,
- * leaves the figures alone.  They are forgotten when the session is given to another
- * client (utility.c).
+ * A backend flushes pending[] when a node that looked ahead ends, when FLUSH_AFTER
+ * other nodes have ended, when it reads or resets the view, and when it exits.  (If each
+ * point query flushed, all backends would write to the same cache lines.)
+ *
+ * There is shared memory only if the library is loaded by shared_preload_libraries.
+ * Otherwise the view and its reset raise an error; all else works.
  *
  * src/base/stats.c
  */
@@ -54,8 +55,8 @@
 
 #include "base/buildstats.h"
 #include "base/compat.h"
-#include "base/stats.h"
 #include "base/utility.h"
+#include "base/stats.h"
 
 /* Nodes that end without having looked ahead between two flushes. */
 #define FLUSH_AFTER 64
@@ -172,7 +173,7 @@ discard_last_statement(void)
 void
 la_stats_init(void)
 {
-	la_utility_register(la_utility_resets_session, forget_last);
+	la_utility_register(la_utility_resets_session, discard_last_statement);
 
 	/* a running backend cannot request shared memory */
 	if (!process_shared_preload_libraries_in_progress)

@@ -549,7 +549,7 @@ la_probebatch_prepare(LaProbeBatches *b, bool usable)
 	{
 		if (b->both[0].slots[0] == NULL)
 			make_slots(b);
-		b->counters.c[LA_SCANS_ARMED]++;
+		b->counters.c[LA_SCANS_ACTIVATED]++;
 	}
 	b->batch_rows = !b->runs_ahead ? 0 : b->takes_all ? PROBE_BATCH_ROWS : 1;
 	b->filter_first = table->filtered && !la_hash_fills_outer(table->node) &&

@@ -327,7 +327,7 @@ visit_heap(LaInnerPrefetch *prefetch, const LaOuterRow *row, bool queued)
 bool
 la_innerprefetch_may_reuse(LaInner *inner)
 {
-	return la_nestloop_reuse && la_innerkeys_get(inner) != NULL &&
+	return la_nestloop_reuse_tids && la_innerkeys_get(inner) != NULL &&
 		la_innerkeys_are_complete(inner->keys) && inner->offers < MAX_OFFERS;
 }
 
@@ -443,7 +443,7 @@ la_innerprefetch_next(LaNestLoop *join)
 	if (la_nestloop_reads_ahead(join))
 	{
 		if (!prefetch->reading)
-			join->heap.counters.c[LA_SCANS_ARMED]++;
+			join->heap.counters.c[LA_SCANS_ACTIVATED]++;
 		prefetch->reading = true;
 		locate(prefetch, row, prefetch->queue.head);
 		offer_matches(prefetch, row);
@@ -456,7 +456,7 @@ la_innerprefetch_next(LaNestLoop *join)
 		if (la_cache_policy_is_armed(&join->rows))
 		{
 			if (!prefetch->touching)
-				join->heap.counters.c[LA_SCANS_ARMED]++;
+				join->heap.counters.c[LA_SCANS_ACTIVATED]++;
 			prefetch->touching = true;
 			la_cacheprefetch_advance(&prefetch->cache);
 			offer_matches(prefetch, row);

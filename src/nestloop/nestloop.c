@@ -67,6 +67,7 @@
 
 #include "attach/attach.h"
 #include "attach/interpose_node.h"
+#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -209,7 +210,7 @@ init_rows(LaNestLoop *join, int threshold)
 {
 	LaCachePolicyConfig config = {
 		.threshold = threshold,
-		.distance = la_memory_distance,
+		.distance = la_cache_prefetch_distance,
 		.trial = TRIAL_ROWS,
 		.faster = FASTER,
 		.visit_us = LONG_ROW_US,
@@ -328,9 +329,9 @@ init_policies(LaNestLoop *join)
 	join->budget.limit = (Size) la_scan_memory * 1024;
 	init_reads(&join->leaf, join, false);
 	init_reads(&join->heap, join, true);
-	init_rows(join, la_nestloop_reuse && la_memory_threshold >= 0 &&
+	init_rows(join, la_nestloop_reuse_tids && la_cache_prefetch_threshold >= 0 &&
 			  !join->first->index_only && !IsolationIsSerializable() ?
-			  la_memory_threshold * ROWS_THRESHOLD : -1);
+			  la_cache_prefetch_threshold * ROWS_THRESHOLD : -1);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
 }
 
@@ -530,8 +531,8 @@ rows_before_examination(const PlanState *outer)
 	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
 		return 0;
 	/* no later than cache prefetch would be tried */
-	if (la_memory_threshold >= 0 && la_memory_threshold < FEW_ROWS)
-		rows = Min(rows, la_memory_threshold * ROWS_THRESHOLD);
+	if (la_cache_prefetch_threshold >= 0 && la_cache_prefetch_threshold < FEW_ROWS)
+		rows = Min(rows, la_cache_prefetch_threshold * ROWS_THRESHOLD);
 	return rows;
 }
 

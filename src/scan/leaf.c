@@ -101,10 +101,10 @@ typedef struct LeafRing
 
 	LaArrayKeys *arraykeys;		/* NULL: nothing to look ahead in */
 
-	LaLeafBatch **slots;		/* max_leaf_batches of them */
+	LaLeafBatch **slots;		/* max_leaf_pages of them */
 } LeafRing;
 
-#define batch_of(ring, n)	((ring)->slots[(n) % (ring)->ls->max_leaf_batches])
+#define batch_of(ring, n)	((ring)->slots[(n) % (ring)->ls->max_leaf_pages])
 #define step(ring)			(ScanDirectionIsForward((ring)->dir) ? 1 : -1)
 
 static bool foresee_visit(void *arg, LaForeseen *visit);
@@ -189,7 +189,7 @@ may_read_ahead(LeafRing *ring)
 {
 	LaScan	   *ls = ring->ls;
 	uint64		nbatches = ring->tail - ring->head;
-	uint64		most = ls->max_leaf_batches;
+	uint64		most = ls->max_leaf_pages;
 
 	if (ring->read_to_end || IsolationIsSerializable())
 		return false;
@@ -295,7 +295,7 @@ end_lookahead(LeafRing *ring)
 static Size
 own_bytes(LaScan *ls)
 {
-	return sizeof(LeafRing) + ls->max_leaf_batches * sizeof(LaLeafBatch *) +
+	return sizeof(LeafRing) + ls->max_leaf_pages * sizeof(LaLeafBatch *) +
 		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
@@ -324,7 +324,7 @@ create(LaScan *ls)
 
 	ring->ls = ls;
 	ring->pool.ls = ls;
-	ring->slots = palloc0(ls->max_leaf_batches * sizeof(LaLeafBatch *));
+	ring->slots = palloc0(ls->max_leaf_pages * sizeof(LaLeafBatch *));
 	ring->window = la_window_create(&ls->scan->heapRelation, 1, producer,
 									&ls->policy, &ls->cache_policy, &ls->counters,
 									&ls->budget);

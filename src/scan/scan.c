@@ -11,7 +11,7 @@
  *
  *		first_execution ---------------------------------> attached: stock node + shim
  *		deferred_execution --> (any number of rows) -----^
- *								a block was read, or attach_delay items were taken
+ *								a block was read, or attach_threshold items were taken
  *
  * Eligible is a scan
  *	- of an index whose access method returns rows one by one (amgettuple), may be run ahead
@@ -260,7 +260,7 @@ attach_scan(PlanState *ps, bool limited)
 {
 	Relation	index = index_of(ps);
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
-	bool		deferred = btree && !limited && !la_force && la_attach_delay > 0 &&
+	bool		deferred = btree && !limited && !la_force && la_attach_threshold > 0 &&
 		ps->qual == NULL;
 
 	if (!la_enable_index_scan ||

@@ -63,7 +63,7 @@ struct LaScan
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LimitState *limit;			/* see attach.h */
-	int			max_leaf_batches;
+	int			max_leaf_pages;
 
 	LaIoPolicy	policy;			/* see scan_policy.h */
 	LaCachePolicy cache_policy;

@@ -123,7 +123,7 @@ begin(LaScan *ls, ScanDirection dir, bool *found)
 	if (*found)
 	{
 		ls->owner = ops;
-		ls->counters.c[LA_SCANS_ARMED]++;
+		ls->counters.c[LA_SCANS_ACTIVATED]++;
 		*found = ops->gettuple(ls, dir);
 	}
 	return true;
@@ -355,7 +355,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->index_size = InvalidBlockNumber;
 	ls->observed_block = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
-	ls->max_leaf_batches = la_max_leaf_batches;
+	ls->max_leaf_pages = la_max_leaf_pages;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
 	config = la_window_config(scan->heapRelation, read_to_end, ls->indexrelid);
 	cache_config = la_window_cache_config(ls->indexrelid);

@@ -233,7 +233,7 @@ la_window_config(Relation rel, bool read_to_end, Oid known_by)
 		.max_distance = Max(distance, 1),
 		.miss_threshold = la_miss_threshold,
 		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
-		.touch_distance = la_memory_distance,
+		.touch_distance = la_cache_prefetch_distance,
 		.advice_works = distance > 0 && can_issue(rel),
 		.read_to_end = read_to_end,
 		.known_slow = la_history_known_slow(known_by),
@@ -251,8 +251,8 @@ LaCachePolicyConfig
 la_window_cache_config(Oid known_by)
 {
 	LaCachePolicyConfig config = {
-		.threshold = la_memory_threshold,
-		.distance = la_memory_distance,
+		.threshold = la_cache_prefetch_threshold,
+		.distance = la_cache_prefetch_distance,
 		.trial = TRIAL_VISITS,
 		.faster = FASTER,
 		.visit_us = LONG_VISIT_US,
