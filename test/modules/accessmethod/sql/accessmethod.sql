@@ -1,7 +1,7 @@
 --
--- method - an access method that is not known runs stock, so that its functions see the current row.
+-- accessmethod - an access method that is not known runs stock, so that its functions see the current row.
 --
-\getenv library LA_TEST_METHOD
+\getenv library LA_TEST_ACCESSMETHOD
 load 'pg_lookahead';
 set client_min_messages = warning;
 create extension pg_lookahead;
@@ -14,6 +14,7 @@ create operator class box_ops default for type box using la_test as
     function 1 gist_box_consistent(internal, box, smallint, oid, internal), function 2 gist_box_union(internal, internal),
     function 5 gist_box_penalty(internal, internal, internal), function 6 gist_box_picksplit(internal, internal),
     function 7 gist_box_same(box, box, internal), function 8 gist_box_distance(internal, box, smallint, oid, internal);
+
 create table t (i int, b box, w text);
 insert into t select i, box(point(i * 7919 % 1009, i * 4447 % 1013), point(i * 7919 % 1009 + 1, i * 4447 % 1013 + 1)), repeat('w', 100)
     from generate_series(1, 5000) i;
@@ -25,6 +26,7 @@ vacuum analyze g;
 set enable_seqscan = off;
 set enable_bitmapscan = off;
 set enable_indexonlyscan = off;
+
 -- rows, and how many of them were not the row that the access method returned last
 prepare found as select count(*), count(*) filter (where ctid <> la_test_row()) as wrong from t where b && box '((100,100),(700,700))';
 prepare nearest as select count(*), count(*) filter (where ctid <> row) as wrong
@@ -32,180 +34,61 @@ prepare nearest as select count(*), count(*) filter (where ctid <> row) as wrong
 prepare boxes as select count(*), sum(area(b)) from t where b <@ box '((100,100),(700,700))';
 prepare gist as select count(*), sum(i) from g where b && box '((100,100),(700,700))';
 create view last as select kind, relation, index, scans_attached, scans_armed, reason from pg_lookahead_last_statement();
+
 set pg_lookahead.enable = off;
 explain (costs off) execute found;
-                      QUERY PLAN                       
--------------------------------------------------------
- Aggregate
-   ->  Index Scan using t_b on t
-         Index Cond: (b && '(700,700),(100,100)'::box)
-(3 rows)
-
 explain (costs off) execute nearest;
-                     QUERY PLAN                     
-----------------------------------------------------
- Aggregate
-   ->  Limit
-         ->  Index Scan using t_b on t
-               Order By: (b <-> '(500,500)'::point)
-(4 rows)
-
 execute found;
- count | wrong 
--------+-------
-  1775 |     0
-(1 row)
-
 execute nearest;
- count | wrong 
--------+-------
-   300 |     0
-(1 row)
-
 execute boxes;
- count | sum  
--------+------
-  1763 | 1763
-(1 row)
-
 execute gist;
- count |   sum   
--------+---------
-  1775 | 4425987
-(1 row)
 
 set pg_lookahead.enable = on;
 set pg_lookahead.force = on;
 execute found;
- count | wrong 
--------+-------
-  1775 |     0
-(1 row)
-
 select * from last;
-    kind    | relation | index | scans_attached | scans_armed |                       reason                       
-------------+----------+-------+----------------+-------------+----------------------------------------------------
- index scan | t        | t_b   |              0 |           0 | the index's access method is not known to allow it
-(1 row)
-
 execute nearest;
- count | wrong 
--------+-------
-   300 |     0
-(1 row)
-
 select * from last;
-    kind    | relation | index | scans_attached | scans_armed |                       reason                       
-------------+----------+-------+----------------+-------------+----------------------------------------------------
- index scan | t        | t_b   |              0 |           0 | the index's access method is not known to allow it
-(1 row)
-
 execute boxes;
- count | sum  
--------+------
-  1763 | 1763
-(1 row)
-
 set client_min_messages = debug1;
 execute boxes;
-DEBUG:  pg_lookahead is not activated for index scan on "t": the index's access method is not known to allow it
- count | sum  
--------+------
-  1763 | 1763
-(1 row)
-
 set enable_indexonlyscan = on;
 select count(*), sum(area(b)) from t where b <@ box '((100,100),(700,700))';
-DEBUG:  pg_lookahead is not activated for index only scan on "t": the index's access method is not known to allow it
- count | sum  
--------+------
-  1763 | 1763
-(1 row)
-
 set enable_indexonlyscan = off;
 reset client_min_messages;
 select * from last;
-      kind       | relation | index | scans_attached | scans_armed |                       reason                       
------------------+----------+-------+----------------+-------------+----------------------------------------------------
- index only scan | t        | t_b   |              0 |           0 | the index's access method is not known to allow it
-(1 row)
 
 -- one that is known, with whatever operator class: no reason
 execute gist;
- count |   sum   
--------+---------
-  1775 | 4425987
-(1 row)
-
 select * from last;
-    kind    | relation | index | scans_attached | scans_armed | reason 
-------------+----------+-------+----------------+-------------+--------
- index scan | g        | g_b   |              1 |           1 | 
-(1 row)
 
 -- who lists the access method vouches for it.  Statements without such functions are right
 set pg_lookahead.additional_access_methods = 'rum, LA_TEST';
-WARNING:  access method "rum" does not exist
-DETAIL:  The name has no effect in "pg_lookahead.additional_access_methods".
 execute boxes;
- count | sum  
--------+------
-  1763 | 1763
-(1 row)
-
 select * from last;
-    kind    | relation | index | scans_attached | scans_armed | reason 
-------------+----------+-------+----------------+-------------+--------
- index scan | t        | t_b   |              1 |           1 | 
-(1 row)
-
 execute found \gset
 select :count as count, :wrong > 0 as vouched_wrongly;
- count | vouched_wrongly 
--------+-----------------
-  1775 | t
-(1 row)
-
 set pg_lookahead.excluded_access_methods = 'la_test';
 execute found;
- count | wrong 
--------+-------
-  1775 |     0
-(1 row)
-
 reset pg_lookahead.excluded_access_methods;
 reset pg_lookahead.additional_access_methods;
 execute found;
- count | wrong 
--------+-------
-  1775 |     0
-(1 row)
 
 -- only superusers can, and whom they let
 create role regress_la_voucher;
 set role regress_la_voucher;
 set pg_lookahead.additional_access_methods = 'la_test';
-ERROR:  permission denied to set parameter "pg_lookahead.additional_access_methods"
 show pg_lookahead.additional_access_methods;
- pg_lookahead.additional_access_methods 
-----------------------------------------
- 
-(1 row)
-
 reset role;
 grant set on parameter pg_lookahead.additional_access_methods to regress_la_voucher;
 set role regress_la_voucher;
 set pg_lookahead.additional_access_methods = 'la_test';
 show pg_lookahead.additional_access_methods;
- pg_lookahead.additional_access_methods 
-----------------------------------------
- la_test
-(1 row)
-
 reset role;
 reset pg_lookahead.additional_access_methods;
 revoke set on parameter pg_lookahead.additional_access_methods from regress_la_voucher;
 drop role regress_la_voucher;
+
 -- a name does not make a method known, nor does its handler's
 create function hnswhandler(internal) returns index_am_handler language c as :'library', 'la_test_handler';
 create access method hnsw type index handler hnswhandler;
@@ -216,16 +99,7 @@ create operator class box_ops default for type box using hnsw as
 drop index t_b;
 create index t_h on t using hnsw (b);
 execute found;
- count | wrong 
--------+-------
-  1775 |     0
-(1 row)
-
 select * from last;
-    kind    | relation | index | scans_attached | scans_armed |                       reason                       
-------------+----------+-------+----------------+-------------+----------------------------------------------------
- index scan | t        | t_h   |              0 |           0 | the index's access method is not known to allow it
-(1 row)
 
 -- core's own handler under another name is another method
 create access method second type index handler gisthandler;
@@ -236,20 +110,5 @@ create operator class box_ops default for type box using second as
 drop index t_h;
 create index t_s on t using second (b);
 execute boxes;
- count | sum  
--------+------
-  1763 | 1763
-(1 row)
-
 select count(*), sum(i) from t where b && box '((100,100),(700,700))';
- count |   sum   
--------+---------
-  1775 | 4425987
-(1 row)
-
 select * from last;
-    kind    | relation | index | scans_attached | scans_armed |                       reason                       
-------------+----------+-------+----------------+-------------+----------------------------------------------------
- index scan | t        | t_s   |              0 |           0 | the index's access method is not known to allow it
-(1 row)
-
