@@ -136,13 +136,13 @@ regress_end()
 	return "$rc"
 }
 
-# build_library SERVER NAME DIRECTORY: la_test_NAME.so there, from test/NAME
+# build_library SERVER NAME DIRECTORY: la_test_NAME.so there, from test/modules/NAME
 build_library()
 {
 	local server=$1 name=$2 dir=$3
 
 	mkdir -p "$dir"
-	cp -r "$WORK/own/test/$name/." "$dir/"
+	cp -r "$WORK/own/test/modules/$name/." "$dir/"
 	chown -R "$SERVER_USER:" "$dir" 2>/dev/null || true
 	in_server "$server" make -s -C "$dir" PG_CONFIG="$(server_pg_config "$server")" \
 		SRC="$WORK/own/src" with_llvm=no COPT=-Werror >"$DIR/out" 2>&1 || {
@@ -158,13 +158,13 @@ have_icu()
 		"$("$(server_pg_config "$1")" --includedir-server)"/pg_config*.h
 }
 
-# own_library SERVER NAME: test/NAME, a library made for this test, and pg_regress
+# own_library SERVER NAME: test/modules/NAME, a library made for this test, and pg_regress
 own_library()
 {
 	local server=$1 name=$2 rc=0
 	local -a tests=("$2")
 
-	if [ -e "$ROOT/test/$name/sql/icu.sql" ]; then
+	if [ -e "$ROOT/test/modules/$name/sql/icu.sql" ]; then
 		if have_icu "$server"; then
 			tests+=(icu)
 		else

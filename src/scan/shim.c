@@ -177,7 +177,8 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 	buffer = la_scan_heap(ls)->xs_cbuf;
 	if (buffer != ls->seen_buffer)
 	{
-		if (la_issue_blocks_read() != ls->seen_reads || !la_scan_policy_quiet_visit(&ls->policy, &ls->cache_policy))
+		if (la_issue_blocks_read() != ls->seen_reads ||
+			!la_scan_policy_quiet_visit(&ls->policy, &ls->cache_policy))
 			return attend(ls, dir);
 		ls->seen_buffer = buffer;
 	}

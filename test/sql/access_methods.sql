@@ -8,13 +8,9 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_am
 \i :helper
-create schema la_am;
-set search_path = la_am, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
-set max_parallel_workers_per_gather = 0;
 
 create function uses(q text) returns text language plpgsql as $$
 declare line text; name text; out text;

@@ -8,14 +8,10 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_array
 \i :helper
-create schema la_array;
-set search_path = la_array, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_sort = off;
-set max_parallel_workers_per_gather = 0;
 
 create table t (a int, b int, c int, id int, w text);
 insert into t select i % 20, i * 31 % 53, case when i % 10 > 0 then (i::bigint * 7919 % 10007)::int end,

@@ -7,14 +7,10 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_cursor
 \i :helper
-create schema la_cursor;
-set search_path = la_cursor, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_sort = off;
-set max_parallel_workers_per_gather = 0;
 create table t (id int, a int, b int, w text);
 insert into t select i, (i::bigint * 7919 % 5003)::int, i * 31 % 7, repeat('w', 50)
     from generate_series(1, 5002) i;

@@ -6,14 +6,10 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_explain
 \i :helper
-create schema la_explain;
-set search_path = la_explain, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_sort = off;
-set max_parallel_workers_per_gather = 0;
 create table t (id int, a int, b int);
 insert into t select i, (i::bigint * 7919 % 10007)::int, i % 10 from generate_series(1, 10006) i;
 create index t_a on t (a) with (fillfactor = 20);

@@ -7,9 +7,8 @@
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
 \set helper :src '/sql/hash_join.inc'
+\set schema la_hashjoin
 \i :helper
-create schema la_hashjoin;
-set search_path = la_hashjoin, public;
 
 create table o (id int, k int, k8 bigint, j int, s text, f float8, u uuid, n numeric, d date, w text);
 insert into o

@@ -9,6 +9,7 @@
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
 \set helper :src '/sql/impure.inc'
+\set schema la_impure
 \i :helper
 create table a (x int primary key, f int);
 insert into a select i, i from generate_series(1, 5000) i;

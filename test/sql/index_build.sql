@@ -12,11 +12,10 @@
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
 \set helper :src '/sql/helper.inc'
+\set schema la_ib
 \i :helper
-create extension if not exists pageinspect;
-create extension if not exists amcheck;
-create schema la_ib;
-set search_path = la_ib, public;
+create extension if not exists pageinspect schema public;
+create extension if not exists amcheck schema public;
 set min_parallel_table_scan_size = 0;
 set min_parallel_index_scan_size = 0;
 set bytea_output = hex;

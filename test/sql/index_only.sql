@@ -7,14 +7,10 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_ios
 \i :helper
-create schema la_ios;
-set search_path = la_ios, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_sort = off;
-set max_parallel_workers_per_gather = 0;
 
 create table t (id int, a int, b int, n name, w text) with (fillfactor = 70);
 insert into t select i, (i::bigint * 7919 % 10007)::int, i % 11, 'n' || i % 700, repeat('w', 60)

@@ -8,17 +8,13 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_mark
 \i :helper
-create schema la_mark;
-set search_path = la_mark, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_hashjoin = off;
 set enable_nestloop = off;
 set enable_material = off;
 set enable_sort = off;
-set max_parallel_workers_per_gather = 0;
 
 -- the outer side: three or four rows for each key
 create table o (k int, id int);

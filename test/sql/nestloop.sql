@@ -10,9 +10,8 @@ set temp_buffers = '800kB';
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
 \set helper :src '/sql/nestloop.inc'
+\set schema la_nestloop
 \i :helper
-create schema la_nestloop;
-set search_path = la_nestloop, public;
 
 create table o (id int, k int, k8 bigint, j int, s text, f float8, u uuid, w text);
 insert into o

@@ -7,9 +7,8 @@
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
 \set helper :src '/sql/nestloop.inc'
+\set schema la_parts
 \i :helper
-create schema la_parts;
-set search_path = la_parts, public;
 
 create table o (id int, k int, j int, s text);
 insert into o

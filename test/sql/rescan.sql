@@ -7,17 +7,13 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_rescan
 \i :helper
-create schema la_rescan;
-set search_path = la_rescan, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_hashjoin = off;
 set enable_mergejoin = off;
 set enable_material = off;
 set enable_memoize = off;
-set max_parallel_workers_per_gather = 0;
 
 create table o (id int, k int, lo int, w text);
 insert into o select i, i * 37 % 211, i * 53 % 190, repeat('o', 20) from generate_series(1, 400) i;

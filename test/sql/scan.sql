@@ -7,14 +7,10 @@
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR
-\set helper :src '/sql/helper.inc'
+\set helper :src '/sql/scans.inc'
+\set schema la_scan
 \i :helper
-create schema la_scan;
-set search_path = la_scan, public;
-set enable_seqscan = off;
-set enable_bitmapscan = off;
 set enable_indexonlyscan = off;
-set max_parallel_workers_per_gather = 0;
 
 -- 20010 rows, in an order unrelated to the keys; nearly empty leaf pages make many of
 -- them, so that a ring of 64 has to turn

@@ -1,6 +1,6 @@
 # 015_company.pl - other extensions that hook the executor see what they see without us.
 #
-# test/company is an extension that does to the executor what others do.  It is loaded before
+# test/modules/company is an extension that does to the executor what others do.  It is loaded before
 # and after pg_lookahead, and whatever it sees must be what it sees with look-ahead off:
 #
 #	- functions that it puts around those of plan nodes, in each of the usual ways and for any

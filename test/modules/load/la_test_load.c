@@ -16,7 +16,7 @@
  *		NULL, if both files are the same, LSNs and checksums left out, or what the
  *		first difference is.
  *
- * test/load/la_test_load.c
+ * test/modules/load/la_test_load.c
  */
 #include "postgres.h"
 

@@ -18,7 +18,7 @@
  * A plan state tree is valid if it consists of the nodes that ExecutorStart has made, if
  * each is of the kind that its Plan asks for, and its children are of that Plan's children.
  *
- * test/company/tree.c
+ * test/modules/company/tree.c
  */
 #include "postgres.h"
 

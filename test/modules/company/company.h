@@ -10,7 +10,7 @@
  * Nothing of it knows pg_lookahead.  t/015_company.pl compares what it sees with
  * look-ahead and without.
  *
- * test/company/company.h
+ * test/modules/company/company.h
  */
 #ifndef COMPANY_H
 #define COMPANY_H

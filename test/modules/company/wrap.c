@@ -19,7 +19,7 @@
  *
  * A parallel worker says what it has counted by a notice.
  *
- * test/company/wrap.c
+ * test/modules/company/wrap.c
  */
 #include "postgres.h"
 

@@ -13,7 +13,7 @@
  * A hook calls the one that was there before, so it depends on the order of loading
  * whether pg_lookahead's comes first.
  *
- * test/company/hooks.c
+ * test/modules/company/hooks.c
  */
 #include "postgres.h"
 

@@ -12,7 +12,7 @@
  * The executor itself does not write there, but for ExecInitModifyTable() before 18: plans of
  * statements that modify are protected when ExecutorStart is over.
  *
- * test/company/plan.c
+ * test/modules/company/plan.c
  */
 #include "postgres.h"
 

@@ -29,7 +29,7 @@
  *		makes it.  All make the same searches, in slices of SLICE, and take turns.  A
  *		negative seed: keys in the order of the index.
  *
- * test/descent/la_test_descent.c
+ * test/modules/descent/la_test_descent.c
  */
 #include "postgres.h"
 

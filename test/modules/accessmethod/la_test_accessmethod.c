@@ -1,5 +1,5 @@
 /*
- * la_test_method.c
+ * la_test_accessmethod.c
  *	  An index access method with a function that tells of the current row.
  *
  * The access method is GiST, but remembers which row it has returned last, as those of
@@ -7,7 +7,7 @@
  * address of that row.  Called for a row that a scan has just returned, it must return
  * that row's own address; it cannot where the access method was run ahead.
  *
- * test/method/la_test_method.c
+ * test/modules/accessmethod/la_test_accessmethod.c
  */
 #include "postgres.h"
 

@@ -1,7 +1,7 @@
 --
--- method - an access method that is not known runs stock, so that its functions see the current row.
+-- accessmethod - an access method that is not known runs stock, so that its functions see the current row.
 --
-\getenv library LA_TEST_METHOD
+\getenv library LA_TEST_ACCESSMETHOD
 load 'pg_lookahead';
 set client_min_messages = warning;
 create extension pg_lookahead;

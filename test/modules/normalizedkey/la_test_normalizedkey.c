@@ -1,11 +1,11 @@
 /*
- * la_test_sortkey.c
+ * la_test_normalizedkey.c
  *	  Keys of src/indexbuild/normalizedkey.c against the operator classes' comparison functions.
  *
  * The module contains normalizedkey.c and encode.c themselves (see Makefile), so nothing of
  * them has to be exported for tests.
  *
- *	la_test_sortkey(index, most)
+ *	la_test_normalizedkey(index, most)
  *		Reads all rows of the index's table (whatever the index's predicate), as they are
  *		stored, and encodes them.  Then compares each row with each other one, if there
  *		are not more than `most`, otherwise each with its neighbours in the order of the
@@ -16,13 +16,13 @@
  *		how many rows had nulls, how many violations of any kind there were, and what the
  *		first one was.
  *
- *	la_test_sortkey_why(index)
+ *	la_test_normalizedkey_why(index)
  *		Why there is no sort key; null if there is one.
  *
- *	la_test_sortkey_time(index, rounds)
+ *	la_test_normalizedkey_time(index, rounds)
  *		Nanoseconds per key, of all rows of the table, read before.
  *
- * test/sortkey/la_test_sortkey.c
+ * test/modules/normalizedkey/la_test_normalizedkey.c
  */
 #include "postgres.h"
 
@@ -48,9 +48,9 @@
 
 PG_MODULE_MAGIC;
 
-PG_FUNCTION_INFO_V1(la_test_sortkey);
-PG_FUNCTION_INFO_V1(la_test_sortkey_why);
-PG_FUNCTION_INFO_V1(la_test_sortkey_time);
+PG_FUNCTION_INFO_V1(la_test_normalizedkey);
+PG_FUNCTION_INFO_V1(la_test_normalizedkey_why);
+PG_FUNCTION_INFO_V1(la_test_normalizedkey_time);
 
 /* more than any store goes beyond its end, if it does */
 #define GUARD 64
@@ -280,10 +280,10 @@ compare_keys(const void *a, const void *b)
 }
 
 Datum
-la_test_sortkey(PG_FUNCTION_ARGS)
+la_test_normalizedkey(PG_FUNCTION_ARGS)
 {
 	int			most = PG_GETARG_INT32(1);
-	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "la_test_sortkey", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "la_test_normalizedkey", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = CurrentMemoryContext;
 	pg_prng_state prng;
 	Relation	heap,
@@ -337,7 +337,7 @@ la_test_sortkey(PG_FUNCTION_ARGS)
 }
 
 Datum
-la_test_sortkey_why(PG_FUNCTION_ARGS)
+la_test_normalizedkey_why(PG_FUNCTION_ARGS)
 {
 	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
 	const char *why = NULL;
@@ -350,7 +350,7 @@ la_test_sortkey_why(PG_FUNCTION_ARGS)
 }
 
 Datum
-la_test_sortkey_time(PG_FUNCTION_ARGS)
+la_test_normalizedkey_time(PG_FUNCTION_ARGS)
 {
 	int			rounds = PG_GETARG_INT32(1);
 	Relation	heap,
