@@ -47,7 +47,7 @@
 /* A hash join that is executed by us. */
 typedef struct LaHashJoin
 {
-	LaInterposer	interposer;
+	LaInterposer interposer;
 	HashJoinTable built;		/* the table that hashtable.c has built */
 	bool		nulls;			/* ExecHashJoin returns rows with null keys */
 	LaProbe		probe;

@@ -37,7 +37,7 @@
 /* A child of a parallel hash join, or of its Hash. */
 typedef struct SharedChild
 {
-	LaInterposer	interposer;
+	LaInterposer interposer;
 	LaProbeBatches batches;
 } SharedChild;
 
