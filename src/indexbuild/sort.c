@@ -162,8 +162,7 @@ is_plain(LaSort *sort, const Datum *values, const bool *isnull)
 static inline void
 measure_tuple(LaSort *sort, const Datum *values, const bool *isnull, TupleForm *form)
 {
-	form->formed = NULL;
-	form->has_null = false;
+	memset(form, 0, sizeof(*form));
 	for (int i = 0; i < sort->desc->natts; i++)
 		form->has_null |= isnull[i];
 	if (is_plain(sort, values, isnull))
