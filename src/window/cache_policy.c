@@ -14,11 +14,11 @@
  *	 |   doubling    +------------ SETTLE <--------------------------+
  *	 +---- a read, in any phase              checked again
  *
- * PASSIVE and TRIAL take config.trial visits each.  WARM_UP and SETTLE let the
- * effect of beginning and of ending go by, so that it is not timed.  A visit of
- * many rows, or of rows that much is done with, has little to gain: where
- * PASSIVE finds visits longer than visit_us, there is no trial.  With
- * known_unhelpful there is none in the first PAUSE_FIRST visits either.
+ * PASSIVE and TRIAL take config.trial visits each.  WARM_UP and SETTLE are not timed, as the
+ * first visits with prefetch, and the first ones without it, are not typical.  A visit of many
+ * rows, or of rows that need much computation, has little to gain: where PASSIVE finds visits
+ * longer than visit_us, there is no trial.  With known_unhelpful there is none in the first
+ * PAUSE_FIRST visits either.
  *
  * Invariant: in IDLE, attend_at is later than the visit that was counted last.
  *
@@ -75,9 +75,7 @@ la_cache_policy_rescan(LaCachePolicy *p)
 		la_cache_policy_reset(p);
 }
 
-/*
- * attend_at has been reached by a hit.
- */
+/* A hit has reached attend_at. */
 void
 la_cache_policy_attend(LaCachePolicy *p, bool may_begin)
 {
@@ -90,7 +88,7 @@ la_cache_policy_attend(LaCachePolicy *p, bool may_begin)
 		la_cache_policy_reset(p);
 }
 
-/* It is not worth it: try again later, and later each time. */
+/* Prefetch does not pay off: the next trial is later, and later each time. */
 static void
 refuse(LaCachePolicy *p)
 {

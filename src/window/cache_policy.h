@@ -2,8 +2,7 @@
  * cache_policy.h
  *	  Is it faster to prefetch cached pages into the CPU's caches?
  *
- * Counters and times in, decisions out: no clock, no memory, no PostgreSQL.  See
- * cache_policy.c, and test/unit for a simulation.
+ * Pure functions of counters and times, like io_policy.h.  See cache_policy.c.
  *
  * src/window/cache_policy.h
  */

@@ -66,9 +66,7 @@ la_history_known_unhelpful(Oid index)
 	return true;
 }
 
-/*
- * What a scan that ends has learnt.
- */
+/* Keep what a scan that ends has learnt. */
 void
 la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 {

@@ -16,8 +16,8 @@
  *		  CONTROLS_ENOUGH fast controls in a row (hold-off)
  *
  * During a hold-off, misses are ignored; each is twice as long as the previous.
- * Look-ahead for the cache policy's sake (la_io_policy_assist) is ARMED as
- * well; for_reads is false then, until a block has been issued.
+ * Look-ahead that the cache policy wants (la_io_policy_assist) is ARMED as well; for_reads is
+ * false then, until an issued block has been visited.
  *
  * Behaviours, cited by name:
  *
@@ -159,10 +159,7 @@ la_io_policy_disable(LaIoPolicy *p)
 	pass(p);
 }
 
-/*
- * The scan ended, or starts again with other keys; ended_early: it was left
- * before its end.
- */
+/* The scan has ended, or starts again with other keys; ended_early: it was left before its end. */
 void
 la_io_policy_rescan(LaIoPolicy *p, bool ended_early)
 {
@@ -196,19 +193,14 @@ la_io_policy_on_miss(LaIoPolicy *p)
 		arm_for_reads(p, true);
 }
 
-/*
- * The cache policy wants to look ahead by so many visits.  The first issued
- * block that is consumed makes it a look-ahead for reads.
- */
+/* The cache policy wants to look ahead by so many visits. */
 void
 la_io_policy_assist(LaIoPolicy *p, int distance)
 {
 	arm(p, false, false, distance);
 }
 
-/*
- * Another policy has decided: neither look ahead nor observe.
- */
+/* Another policy has decided: neither look ahead nor observe. */
 void
 la_io_policy_stop(LaIoPolicy *p)
 {
@@ -261,25 +253,21 @@ leave_to_kernel(LaIoPolicy *p, LaKernelTrial *trial)
 	return trial->leave;
 }
 
-/* A running average of the share of those that are. */
+/* One more block, for a running average of the share of those that belong to it. */
 static void
-average(int *share, bool is)
+average(int *share, bool belongs)
 {
-	*share += ((is ? SHARE_UNIT : 0) - *share) / SHARE_WEIGHT;
+	*share += ((belongs ? SHARE_UNIT : 0) - *share) / SHARE_WEIGHT;
 }
 
-/*
- * A block to be foreseen is not cached; follows: the one before it is.
- */
+/* A block to be foreseen is not cached; follows: its predecessor in the relation is. */
 void
 la_io_policy_on_uncached(LaIoPolicy *p, bool follows)
 {
 	average(&p->follow_share, follows);
 }
 
-/*
- * Is a block that follows a cached one left to the kernel now?
- */
+/* STREAMS: is a block whose predecessor is cached left to the kernel now? */
 bool
 la_io_policy_leave_stream(LaIoPolicy *p)
 {
@@ -287,18 +275,14 @@ la_io_policy_leave_stream(LaIoPolicy *p)
 		leave_to_kernel(p, &p->stream);
 }
 
-/*
- * With kernel_reads_near: a block is foreseen; near: to the one before.
- */
+/* With kernel_reads_near: a block is foreseen; near: it is near the previous one. */
 void
 la_io_policy_on_foreseen(LaIoPolicy *p, bool near)
 {
 	average(&p->near_share, near);
 }
 
-/*
- * Are runs of near blocks left to the kernel now?
- */
+/* NEAR: are runs of near blocks left to the kernel now? */
 bool
 la_io_policy_leave_near(LaIoPolicy *p)
 {
@@ -442,9 +426,7 @@ la_io_policy_control_due(const LaIoPolicy *p)
 	return p->until_control == 0 && !p->config.force;
 }
 
-/*
- * It was.  None more before it has been visited.
- */
+/* It has become one.  No other block does before it has been visited. */
 void
 la_io_policy_on_control(LaIoPolicy *p)
 {
@@ -473,7 +455,7 @@ la_io_policy_visits_ahead(const LaIoPolicy *p)
 	/* LENGTH */
 	if (p->early_visits > 0 && !p->config.force)
 	{
-		/* after the visit that is being made, which is not yet counted */
+		/* the visit that is being made is not yet counted */
 		int64_t		left = (p->early_visits + LA_SIXTEENTHS - 1) / LA_SIXTEENTHS -
 			la_scan_length_visits(&p->length) - 1;
 

@@ -2,8 +2,8 @@
  * io_policy.h
  *	  When a scan looks ahead for reads, how far, and when it stops.
  *
- * Counters in, decisions out: no I/O, no memory, no PostgreSQL.  See
- * io_policy.c, and test/unit for a simulation.
+ * Pure functions of counters, without I/O, memory, or PostgreSQL's headers: test/unit simulates
+ * scans.  See io_policy.c.
  *
  * src/window/io_policy.h
  */
@@ -53,10 +53,10 @@ typedef enum LaVisitResult
 	LA_VISIT_ISSUED				/* read, and issued before */
 } LaVisitResult;
 
-/* Does the kernel read blocks of some kind ahead?  They are left to it. */
+/* Blocks of some kind are left to the kernel: does it read them ahead? */
 typedef struct LaKernelTrial
 {
-	bool		leave;			/* leave them to it */
+	bool		leave;			/* they are left to it */
 	bool		proven;			/* it does, by the last trial */
 	int			reads;			/* on trial */
 	int			slow;			/* ... that were waits */
@@ -81,7 +81,7 @@ typedef struct LaIoPolicy
 	int			hits;			/* visits since the last miss */
 
 	/* ARMED */
-	bool		for_reads;		/* or else for the cache policy only */
+	bool		for_reads;		/* not for the cache policy only */
 	bool		assumed;		/* waits are known from an earlier scan only */
 	int			ahead;			/* visits to foresee */
 	int			hit_run;		/* visits since a block was issued */

@@ -22,8 +22,8 @@
  * blocks for unused ones; both are raised here.  (Index pages are not pruned, and
  * *current is the caller's own buffer then.)
  *
- * Errors.  If the kernel fails to read an advised block, nobody knows until the
- * block is read: ReadBuffer raises the error when stock would have.  Advice itself
+ * Errors.  If the kernel fails to read an advised block, ReadBuffer raises the error when the
+ * block is read, as it would in stock.  Advice itself
  * fails only for a block in a segment file that does not exist, because the table
  * is damaged, or the index points beyond its end.  So callers ask
  * la_issue_exists() first, and leave such blocks to stock, which may never read

@@ -1,13 +1,12 @@
 /*
  * scan_policy.h
- *	  The two policies of an index scan, side by side: which one has its way.
+ *	  The two policies of an index scan, side by side: which of them decides.
  *
- * Both count the same visits.  A wait costs as much as hundreds of visits to cached
- * pages, so the io policy leads:
+ * Both count the same visits.  A wait costs as much as hundreds of visits to cached pages, so
+ * the io policy leads:
  *
  *		io policy					cache policy
- *		PASS						passive; while the io policy holds off, it
- *									begins no trial
+ *		PASS						not armed; begins no trial during a hold-off
  *		OBSERVE, ARMED for_reads	IDLE
  *		ARMED, not for_reads		armed, assisted by the io policy
  *

@@ -14,8 +14,8 @@
  *				  |<--------- foreseen visits ------>|
  *
  * A visit is made of five steps:
- *	CONSUME	The head of the ring is taken off.  It must name the block.  If the ring
- *		is empty, the producer starts over behind this visit.
+ *	CONSUME	The head of the ring is removed.  It must name the block.  If the ring is empty, the
+ *		producer starts over behind this visit.
  *	SETTLE	Under direct I/O, reads that are done release their pins (aio.c).
  *	TOP UP	The ring is filled with as many visits as the policy wants, and at most
  *		max_distance blocks in flight.  This precedes the scan's own read, so
@@ -67,9 +67,12 @@
 #define FASTER			0.88	/* noise must not decide */
 #define LONG_VISIT_US	4.0		/* ten times what waiting for memory takes */
 
+#define NEAR_BLOCKS		16		/* so close that the kernel's read-ahead for
+								 * one may read the other */
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
-#define MAX_UNDECIDED	16
+#define MAX_UNDECIDED	16		/* a trial's result is known when its blocks
+								 * are visited */
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256
 #define RING_FACTOR		4		/* ring slots per block of max_distance */
@@ -141,6 +144,12 @@ struct LaWindow
 
 #define count(window, counter) ((window)->counters->c[counter]++)
 
+static bool
+is_near(uint64 a, uint64 b)
+{
+	return (a > b ? a - b : b - a) <= NEAR_BLOCKS;
+}
+
 static uint64
 slots_of(const LaIoPolicy *policy)
 {
@@ -159,13 +168,6 @@ static bool
 uses_aio(Relation rel)
 {
 	return la_direct_io() && la_aio_works(rel);
-}
-
-/* Can reads be started at all? */
-static bool
-can_issue(Relation rel)
-{
-	return !la_direct_io() || uses_aio(rel);
 }
 
 /*
@@ -209,32 +211,22 @@ concurrency_of(Oid tablespace)
 }
 
 /*
- * Where a tablespace has an effective_io_concurrency of its own, no scan keeps more
- * reads in flight.
- */
-static int
-distance_for(Relation rel)
-{
-	int			own = concurrency_of(rel->rd_rel->reltablespace);
-
-	return own == effective_io_concurrency ? la_max_distance :
-		Min(la_max_distance, own);
-}
-
-/*
  * The configuration of a policy for reads of this relation.  known_by: the index
  * for which history.c may know whether they are waits.
  */
 LaIoPolicyConfig
 la_window_config(Relation rel, bool read_to_end, Oid known_by)
 {
-	int			distance = distance_for(rel);
+	/* more than a tablespace's own setting allows is not kept in flight */
+	int			concurrency = concurrency_of(rel->rd_rel->reltablespace);
+	int			distance = concurrency == effective_io_concurrency ?
+		la_max_distance : Min(la_max_distance, concurrency);
 	LaIoPolicyConfig config = {
 		.max_distance = Max(distance, 1),
 		.miss_threshold = la_miss_threshold,
 		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
 		.touch_distance = la_cache_prefetch_distance,
-		.advice_works = distance > 0 && can_issue(rel),
+		.advice_works = distance > 0 && (!la_direct_io() || uses_aio(rel)),
 		.read_to_end = read_to_end,
 		.known_slow = la_history_known_slow(known_by),
 		.force = la_force
@@ -279,7 +271,7 @@ la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 	if (last == InvalidBlockNumber)
 		return LA_VISIT_MISS;
 	return block == last + 1 ? LA_VISIT_NEXT_MISS :
-		la_is_near(block, last) ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
+		is_near(block, last) ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
 }
 
 /* Bytes without asynchronous reads. */
@@ -333,9 +325,7 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	return w;
 }
 
-/*
- * Forget the foreseen visits: the scan goes somewhere else, or ends.
- */
+/* Forget the foreseen visits: the scan moves elsewhere, or ends. */
 void
 la_window_clear(LaWindow *w)
 {
@@ -399,8 +389,8 @@ settle(LaWindow *w)
 }
 
 /*
- * The next visit in order: the kind of run that it is part of and that is left to
- * the kernel, or VISIT_UNKNOWN.
+ * Is the next visit in order part of a run that is left to the kernel?  Returns the kind of
+ * run, or VISIT_UNKNOWN.
  */
 static VisitState
 run_of(LaWindow *w, uint64 id)
@@ -409,7 +399,7 @@ run_of(LaWindow *w, uint64 id)
 
 	w->last_foreseen = id;
 	w->run = id == last + 1 ? w->run + 1 : 0;
-	w->near_run = la_is_near(id, last) ? w->near_run + 1 : 0;
+	w->near_run = is_near(id, last) ? w->near_run + 1 : 0;
 	if (w->policy->config.kernel_reads_near)
 		la_io_policy_on_foreseen(w->policy, w->near_run > 0);
 	if (w->run >= SEQUENTIAL_RUN)
@@ -465,22 +455,11 @@ issue(LaWindow *w, Visit *v)
 }
 
 /*
- * Is the block left to the kernel on trial?  The result is known when it is
- * visited, so that no more than MAX_UNDECIDED of them are foreseen.
- */
-static bool
-is_on_trial(LaWindow *w, const Visit *v)
-{
-	return (v->state == VISIT_NEAR && !w->policy->near.proven) ||
-		(v->state == VISIT_STREAM && !w->policy->stream.proven);
-}
-
-/*
  * Is the block not cached, and not to be issued either: as part of a stream, or as
  * a control?
  */
 static bool
-leave_alone(LaWindow *w, Visit *v, bool *follows)
+is_not_to_be_issued(LaWindow *w, Visit *v, bool *follows)
 {
 	LaIoPolicy *p = w->policy;
 	bool		stream;
@@ -529,7 +508,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 	{
 		/* to read it is an error, which stock raises */
 	}
-	else if (leave_alone(w, v, &follows))
+	else if (is_not_to_be_issued(w, v, &follows))
 	{
 		if (v->state == VISIT_STREAM)
 			count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
@@ -553,7 +532,8 @@ foresee(LaWindow *w, const LaForeseen *f)
 				break;
 		}
 	}
-	v->on_trial = is_on_trial(w, v);
+	v->on_trial = (v->state == VISIT_NEAR && !w->policy->near.proven) ||
+		(v->state == VISIT_STREAM && !w->policy->stream.proven);
 	if (v->on_trial)
 		w->undecided++;
 	w->tail++;

@@ -45,15 +45,6 @@ typedef struct LaProducer
 
 typedef struct LaWindow LaWindow;
 
-/* Blocks so close that the kernel's read-ahead for one may read the other. */
-#define LA_NEAR_BLOCKS	16
-
-static inline bool
-la_is_near(uint64 a, uint64 b)
-{
-	return (a > b ? a - b : b - a) <= LA_NEAR_BLOCKS;
-}
-
 extern LaIoPolicyConfig la_window_config(Relation rel, bool read_to_end,
 										 Oid known_by);
 extern LaCachePolicyConfig la_window_cache_config(Oid known_by);
