@@ -2,11 +2,10 @@
  * aio.c
  *	  Asynchronous reads into shared buffers, for direct I/O.
  *
- * With debug_io_direct = data there is no page cache that advice could fill.
- * From 18 on the server reads asynchronously (io_method worker or io_uring):
- * StartReadBuffer assigns a buffer to the block, pins it and starts the read,
- * WaitReadBuffers waits for it.  Before 18, and with io_method = sync,
- * la_aio_works() returns false.
+ * With debug_io_direct = data there is no page cache that advice could fill.  From 18 on the
+ * server reads asynchronously (io_method worker or io_uring): StartReadBuffer assigns a buffer
+ * to the block, pins it and starts the read, WaitReadBuffers waits for it.  Before 18, and with
+ * io_method = sync, la_aio_works() returns false.
  *
  *		start ---> in flight, pinned ---> finish: wait; the pin becomes the
  *						|				  scan's, or the read's error is raised
@@ -14,16 +13,15 @@
  *						|	  block is a cached one from then on
  *						+---> cancel: not wanted any more; errors are ignored
  *
- * Pins.  A foreseen block must not keep its buffer pinned: that would hold up
- * VACUUM, and on a standby replay.  A read in flight has to.  So at each visit
- * reads that are done are settled, in the order of the scan.  An idle cursor keeps
- * the pins of what was in flight at its last visit: at most max_distance, and no
- * more than the backend's budget of pins allows (base/budget.c).  On a standby,
- * where a pin can cancel queries, no read is started.
+ * Pins.  A foreseen block must not keep its buffer pinned: that would hold up VACUUM, and on a
+ * standby replay.  A read in flight has to.  So at each visit reads that are done are settled,
+ * in the order of the scan.  An idle cursor keeps the pins of what was in flight at its last
+ * visit: at most max_distance, and no more than the backend's budget of pins allows
+ * (base/budget.c).  On a standby, where a pin can cancel queries, no read is started.
  *
- * Memory.  The server writes the result of a read into the operation, so a slot is
- * not reused before its read is done.  After an error the server itself has
- * released the operations (pgaio_io_release_resowner) and the pins.
+ * Memory.  The server writes the result of a read into the operation, so a slot is not reused
+ * before its read is done.  After an error the server itself has released the operations
+ * (pgaio_io_release_resowner) and the pins.
  *
  * src/window/aio.c
  */
@@ -32,7 +30,6 @@
 #include "access/xlog.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "window/aio.h"
@@ -95,9 +92,7 @@ free_slot(LaAio *aio, int slot)
 	aio->free[aio->nfree++] = slot;
 }
 
-/*
- * Start the read of a block, unless it is cached.
- */
+/* Start the read of a block, unless it is cached. */
 LaIssueResult
 la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 			 Buffer *recent)
@@ -127,9 +122,7 @@ la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 	return LA_ISSUE_STARTED;
 }
 
-/*
- * If the read is done without an error, release the pin; *recent is the buffer.
- */
+/* If the read is done without an error, release the pin; *recent is the buffer. */
 bool
 la_aio_settle(LaAio *aio, int slot, Buffer *recent)
 {
@@ -145,9 +138,7 @@ la_aio_settle(LaAio *aio, int slot, Buffer *recent)
 	return true;
 }
 
-/*
- * Wait for the read, and make its buffer the scan's current one.
- */
+/* Wait for the read, and make its buffer the scan's current one. */
 LaReadResult
 la_aio_finish(LaAio *aio, int slot, Relation rel, Buffer *current)
 {

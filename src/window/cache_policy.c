@@ -2,9 +2,9 @@
  * cache_policy.c
  *	  Is it faster to prefetch cached pages into the CPU's caches?
  *
- * Where pages come from memory, prefetch makes visits up to 1.7 times as fast;
- * where they are in the CPU's caches, it costs a tenth or two (figures in bench/).
- * Which is the case cannot be seen from the blocks, so it is timed:
+ * Where pages come from memory, prefetch makes visits up to 1.7 times as fast; where they are
+ * in the CPU's caches, it costs a tenth or two (figures in bench/).  Which is the case cannot
+ * be seen from the blocks, so it is timed:
  *
  *	IDLE ---------> PASSIVE -----------> WARM_UP --> TRIAL ------> KEPT
  *	 ^   threshold   ^   |    timed                    |  faster     |
@@ -53,9 +53,7 @@ la_cache_policy_init(LaCachePolicy *p, const LaCachePolicyConfig *config)
 	la_cache_policy_reset(p);
 }
 
-/*
- * Never look ahead.
- */
+/* Never look ahead. */
 void
 la_cache_policy_disable(LaCachePolicy *p)
 {
@@ -63,10 +61,7 @@ la_cache_policy_disable(LaCachePolicy *p)
 	la_cache_policy_reset(p);
 }
 
-/*
- * The scan ended, or starts again with other keys.  Scans of one visit cannot
- * look ahead.
- */
+/* The scan ended, or starts again with other keys.  Scans of one visit cannot look ahead. */
 void
 la_cache_policy_rescan(LaCachePolicy *p)
 {
@@ -98,9 +93,7 @@ refuse(LaCachePolicy *p)
 	p->pause = la_min(p->pause * 2, PAUSE_LAST);
 }
 
-/*
- * The time, when la_cache_policy_clock_due() says so.
- */
+/* The time, when la_cache_policy_clock_due() says so. */
 void
 la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 {

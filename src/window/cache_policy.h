@@ -66,9 +66,7 @@ la_cache_policy_is_armed(const LaCachePolicy *p)
 	return p->phase >= LA_CACHE_WARM_UP;
 }
 
-/*
- * IDLE: count hits from here on.
- */
+/* IDLE: count hits from here on. */
 static inline void
 la_cache_policy_reset(LaCachePolicy *p)
 {
@@ -77,9 +75,7 @@ la_cache_policy_reset(LaCachePolicy *p)
 		p->length.total + p->config.threshold + 1;
 }
 
-/*
- * A visit for which nothing was read; may_begin: so that a trial may begin.
- */
+/* A visit for which nothing was read; may_begin: so that a trial may begin. */
 static inline void
 la_cache_policy_on_hit(LaCachePolicy *p, bool may_begin)
 {
@@ -88,8 +84,8 @@ la_cache_policy_on_hit(LaCachePolicy *p, bool may_begin)
 }
 
 /*
- * A visit for which something was read, or which another policy observes:
- * cache prefetch cannot help, nor be timed.
+ * A visit for which something was read, or which another policy observes: cache prefetch cannot
+ * help, nor be timed.
  */
 static inline void
 la_cache_policy_on_read(LaCachePolicy *p)

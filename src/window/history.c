@@ -2,19 +2,18 @@
  * history.c
  *	  What earlier scans of an index have learnt, for later ones of the session.
  *
- * A scan learns that its reads are waits by a few of them; a scan of a dozen rows
- * would be over by then.  So its verdict is kept for the next scan of the index.
- * Not of the table: rows that one index finds scattered, another one may find side
- * by side, where the kernel reads ahead.
+ * A scan learns from a few reads that they are waits; one of a dozen rows would be over by then.
+ * So the verdict is kept for the next scan.  It is kept by index, not by table: rows that one
+ * index finds scattered, another one may find side by side, where the kernel reads ahead.
  *
  *		index OID ---(modulo)---> one entry of SIZE: { index, slow?, unhelpful? }
  *
- * Where a trial of cache prefetch was not faster, the next UNHELPFUL_SCANS scans
- * do not begin with another one.
+ * Where a trial of cache prefetch was not faster, the next UNHELPFUL_SCANS scans do not begin
+ * with another one.
  *
- * The last verdict counts, and two indexes that share an entry overwrite each
- * other's.  A wrong verdict costs little (EVIDENCE and HISTORY in io_policy.c), so
- * none is invalidated.  DISCARD ALL forgets them all (base/reset.c).
+ * The last verdict counts, and two indexes that share an entry overwrite each other's.  A wrong
+ * verdict costs little (EVIDENCE and HISTORY in io_policy.c), so none is invalidated.  DISCARD
+ * ALL forgets them all (base/utility.c).
  *
  * src/window/history.c
  */
@@ -52,9 +51,7 @@ la_history_known_slow(Oid index)
 	return entry != NULL && entry->slow;
 }
 
-/*
- * Was cache prefetch not faster?  To be called once for each scan.
- */
+/* Was cache prefetch not faster?  To be called once for each scan. */
 bool
 la_history_known_unhelpful(Oid index)
 {

@@ -2,8 +2,8 @@
  * io_policy.c
  *	  When a scan looks ahead for reads, how far, and when it stops.
  *
- * The unit is the visit: the scan turns from one block to another.  Rows on the
- * block that it is already on do not count.
+ * The unit is the visit: the scan turns from one block to another.  Rows on the block that it
+ * is already on do not count.
  *
  *			 a miss                 miss_threshold waits
  *	  PASS -----------> OBSERVE --------------------------------> ARMED
@@ -15,49 +15,45 @@
  *	   +-------------------------------------------------------------+
  *		  CONTROLS_ENOUGH fast controls in a row (hold-off)
  *
- * During a hold-off, misses are ignored; each is twice as long as the previous.
- * Look-ahead that the cache policy wants (la_io_policy_assist) is ARMED as well; for_reads is
- * false then, until an issued block has been visited.
+ * During a hold-off, misses are ignored; each is twice as long as the previous.  Look-ahead
+ * that the cache policy wants (la_io_policy_assist) is ARMED as well; for_reads is false then,
+ * until an issued block has been visited.
  *
  * Behaviours, cited by name:
  *
- *	EVIDENCE	With small shared buffers the operating system serves most misses
- *		in a few microseconds, and look-ahead costs more than it gains.  So
- *		misses are timed, and only waits count.
- *	COST		Where observing a visit means to make it twice
- *		(costly_to_observe), fewer hits in a row end OBSERVE, with a hold-off.
- *	RAMP		The number of foreseen visits doubles with each issued block that
- *		is consumed, up to max_distance, and where hits keep fewer blocks than
- *		that in flight, up to FORESEE_FACTOR times max_distance.  So a scan that
- *		is ended soon wastes few reads.  One that is read to its end starts at
- *		max_distance.  Hits do not shrink it: on mixed data a distance that
- *		decays with each hit stays near 1.
- *	QUIET		A wait costs as much as hundreds of cached visits, so only
- *		IO_QUIET visits without a block to issue end ARMED.
- *	CONTROLS	The read of an issued block is fast whether or not it would have
- *		been a wait.  So now and then a block is not issued but timed, as a
- *		control.  Slow controls make the interval longer.  So does a wait for an
- *		issued block, which costs nothing.
- *	LENGTH		Scans of one visit, such as primary key lookups below a nested
- *		loop, cannot look ahead and stay in PASS.  Where scans are ended early
- *		(LIMIT, semijoins), no more is foreseen than they visit on average.
- *	NEAR		The kernel may read blocks ahead that are close to each other, with
- *		larger requests than ours; when it does differs between systems.  In
- *		OBSERVE a wait close to the previous block counts a quarter, so that its
- *		read-ahead has time to begin.  In ARMED, runs of near blocks are left to
- *		it if at most NEAR_SLOW of NEAR_TRIAL reads are waits, else issued until
- *		the next trial.  Waits from block to next block mean a busy disk, and
- *		never count.  With kernel_reads_near, near waits are no evidence, and
- *		ARMED ends when three quarters of the blocks are near the previous one.
- *	STREAMS		Short scans may together read a table in order, each continuing
- *		where another one ended.  The kernel sees many sequential streams and
- *		reads each ahead, which advice would prevent.  So where most blocks that
- *		are not cached have a cached predecessor, such blocks are left to the
- *		kernel.  As each stream starts with a wait or two, half of STREAM_TRIAL
- *		reads may be waits.
- *	HISTORY		With known_slow, the first miss arms.  A first control comes after
- *		ASSUMED_FIRST issued blocks, ASSUMED_ENOUGH fast ones end ARMED, and at
- *		most ASSUMED_AHEAD visits are foreseen until a wait has been seen.
+ *	EVIDENCE	With small shared buffers the operating system serves most misses in a few
+ *		microseconds, and look-ahead costs more than it gains.  So misses are timed, and only
+ *		waits count.
+ *	COST		Where observing a visit means to make it twice (costly_to_observe), fewer hits
+ *		in a row end OBSERVE, with a hold-off.
+ *	RAMP		The number of foreseen visits doubles with each issued block that is consumed,
+ *		up to max_distance, and where hits keep fewer blocks than that in flight, up to
+ *		FORESEE_FACTOR times max_distance.  So a scan that is ended soon wastes few reads.  One
+ *		that is read to its end starts at max_distance.  Hits do not shrink it: on mixed data a
+ *		distance that decays with each hit stays near 1.
+ *	QUIET		A wait costs as much as hundreds of cached visits, so only IO_QUIET visits
+ *		without a block to issue end ARMED.
+ *	CONTROLS	The read of an issued block is fast whether or not it would have been a wait.
+ *		So now and then a block is not issued but timed, as a control.  Slow controls make the
+ *		interval longer.  So does a wait for an issued block, which costs nothing.
+ *	LENGTH		Scans of one visit, such as primary key lookups below a nested loop, cannot look
+ *		ahead and stay in PASS.  Where scans are ended early (LIMIT, semijoins), no more is
+ *		foreseen than they visit on average.
+ *	NEAR		The kernel may read blocks ahead that are close to each other, with larger
+ *		requests than ours; when it does differs between systems.  In OBSERVE a wait close to
+ *		the previous block counts a quarter, so that its read-ahead has time to begin.  In
+ *		ARMED, runs of near blocks are left to it if at most NEAR_SLOW of NEAR_TRIAL reads are
+ *		waits, else issued until the next trial.  Waits from block to next block mean a busy
+ *		disk, and never count.  With kernel_reads_near, near waits are no evidence, and ARMED
+ *		ends when three quarters of the blocks are near the previous one.
+ *	STREAMS		Short scans may together read a table in order, each continuing where another
+ *		one ended.  The kernel sees many sequential streams and reads each ahead, which advice
+ *		would prevent.  So where most blocks that are not cached have a cached predecessor, such
+ *		blocks are left to the kernel.  As each stream starts with a wait or two, half of
+ *		STREAM_TRIAL reads may be waits.
+ *	HISTORY		With known_slow, the first miss arms.  A first control comes after ASSUMED_FIRST
+ *		issued blocks, ASSUMED_ENOUGH fast ones end ARMED, and at most ASSUMED_AHEAD visits are
+ *		foreseen until a wait has been seen.
  *	FORCE		ARMED from the start, at full distance, for good.
  *
  * src/window/io_policy.c
@@ -149,9 +145,7 @@ la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config)
 		arm_for_reads(p, false);
 }
 
-/*
- * Never look ahead.
- */
+/* Never look ahead. */
 void
 la_io_policy_disable(LaIoPolicy *p)
 {
@@ -177,9 +171,7 @@ la_io_policy_rescan(LaIoPolicy *p, bool ended_early)
 		pass(p);
 }
 
-/*
- * A buffer was read for a visit in state PASS, which has been counted.
- */
+/* A buffer was read for a visit in state PASS, which has been counted. */
 void
 la_io_policy_on_miss(LaIoPolicy *p)
 {
@@ -217,8 +209,8 @@ on_quiet_visit(LaIoPolicy *p)
 }
 
 /*
- * NEAR and STREAMS: a block left to the kernel had to be read.  A trial ends after
- * `length` reads, or as soon as more than `max_slow` were waits.
+ * NEAR and STREAMS: a block left to the kernel had to be read.  A trial ends after `length`
+ * reads, or as soon as more than `max_slow` were waits.
  */
 static void
 on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow,
@@ -253,7 +245,7 @@ leave_to_kernel(LaIoPolicy *p, LaKernelTrial *trial)
 	return trial->leave;
 }
 
-/* One more block, for a running average of the share of those that belong to it. */
+/* One more block: update the running average of the share of blocks that belong. */
 static void
 average(int *share, bool belongs)
 {
@@ -402,9 +394,7 @@ on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 		hold_off(p);
 }
 
-/*
- * A visit in state OBSERVE or ARMED; us is how long the read took, 0 for a hit.
- */
+/* A visit in state OBSERVE or ARMED; us is how long the read took, 0 for a hit. */
 void
 la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us)
 {
@@ -417,9 +407,7 @@ la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us)
 		on_observed_visit(p, result, slow);
 }
 
-/*
- * CONTROLS: is the next block that is not cached to be a control?
- */
+/* CONTROLS: is the next block that is not cached to be a control? */
 bool
 la_io_policy_control_due(const LaIoPolicy *p)
 {
@@ -440,9 +428,7 @@ la_io_policy_on_issue(LaIoPolicy *p)
 		p->until_control--;
 }
 
-/*
- * How many visits to foresee now.
- */
+/* How many visits to foresee now. */
 int
 la_io_policy_visits_ahead(const LaIoPolicy *p)
 {

@@ -113,9 +113,7 @@ extern void la_io_policy_on_uncached(LaIoPolicy *p, bool follows);
 extern bool la_io_policy_leave_stream(LaIoPolicy *p);
 extern int	la_io_policy_visits_ahead(const LaIoPolicy *p);
 
-/*
- * A visit in state PASS; missed: a buffer has been read since the previous one.
- */
+/* A visit in state PASS; missed: a buffer has been read since the previous one. */
 static inline void
 la_io_policy_on_pass(LaIoPolicy *p, bool missed)
 {

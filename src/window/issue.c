@@ -2,31 +2,28 @@
  * issue.c
  *	  Starts reads, touches cached pages, and makes blocks a scan's current ones.
  *
- * PrefetchBuffer starts reads: it looks the block up in shared buffers and, if it
- * is not there, advises the kernel (posix_fadvise), which reads it into its page
- * cache.  The scan's own read then copies only.
+ * PrefetchBuffer starts reads: it looks the block up in shared buffers and, if it is not there,
+ * advises the kernel (posix_fadvise), which reads it into its page cache.  The scan's own read
+ * then copies only.
  *
- * A block that is cached has a buffer, which is neither pinned nor locked here.
- * It serves as a hint:
+ * A block that is cached has a buffer, which is neither pinned nor locked here.  It serves as a
+ * hint:
  *	- cache lines of its page are prefetched; wrong ones cost nothing but time;
- *	- when the block is visited, ReadRecentBuffer checks that the buffer still
- *	  holds it, and pins it without another look-up.
+ *	- when the block is visited, ReadRecentBuffer checks that the buffer still holds it, and
+ *	  pins it without another look-up.
  *
- * Invariant of la_issue_read(): effects are those of heapam, a moment earlier.
- * heapam keeps the current block of an index scan pinned in
- * IndexFetchHeapData.xs_cbuf.  For a row of another block it calls
- * ReleaseAndReadBuffer, and heap_page_prune_opt if the buffer has changed.  Both
- * are done here, so that heapam finds the buffer in place and does neither.
- * ReadRecentBuffer does not raise all counters that ReadBuffer does, nor, before
- * 19, the buffer's usage count, without which the clock sweep would take used
- * blocks for unused ones; both are raised here.  (Index pages are not pruned, and
- * *current is the caller's own buffer then.)
+ * Invariant of la_issue_read(): effects are those of heapam, a moment earlier.  heapam keeps
+ * the current block of an index scan pinned in IndexFetchHeapData.xs_cbuf.  For a row of
+ * another block it calls ReleaseAndReadBuffer, and heap_page_prune_opt if the buffer has
+ * changed.  Both are done here, so that heapam finds the buffer in place and does neither.
+ * ReadRecentBuffer does not raise all counters that ReadBuffer does, nor, before 19, the
+ * buffer's usage count, without which the clock sweep would take used blocks for unused ones;
+ * both are raised here.  Index pages are not pruned, and *current is then the caller's own.
  *
  * Errors.  If the kernel fails to read an advised block, ReadBuffer raises the error when the
- * block is read, as it would in stock.  Advice itself
- * fails only for a block in a segment file that does not exist, because the table
- * is damaged, or the index points beyond its end.  So callers ask
- * la_issue_exists() first, and leave such blocks to stock, which may never read
+ * block is read, as it would in stock.  Advice itself fails only for a block in a segment file
+ * that does not exist, because the table is damaged, or the index points beyond its end.  So
+ * callers ask la_issue_exists() first, and leave such blocks to stock, which may never read
  * them.
  *
  * src/window/issue.c
@@ -46,9 +43,8 @@
 #define CACHE_LINE 64
 
 /*
- * Is the block within the relation?  *known_size caches the relation's size,
- * InvalidBlockNumber at first.  A block beyond it has the size looked up again, as
- * the relation may have grown.
+ * Is the block within the relation?  *known_size caches the relation's size, InvalidBlockNumber
+ * at first.  A block beyond it has the size looked up again, as the relation may have grown.
  */
 bool
 la_issue_exists(Relation rel, BlockNumber block, BlockNumber *known_size)
@@ -58,9 +54,7 @@ la_issue_exists(Relation rel, BlockNumber block, BlockNumber *known_size)
 	return block < *known_size;
 }
 
-/*
- * Look a block up without starting a read of it.
- */
+/* Look a block up without starting a read of it. */
 bool
 la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent)
 {
@@ -97,8 +91,8 @@ la_issue_block(Relation rel, BlockNumber block, Buffer *recent)
 }
 
 /*
- * First touch of a page that will be visited soon: its buffer's descriptor, its
- * header, and the line pointer of the row.
+ * First touch of a page that will be visited soon: its buffer's descriptor, its header, and the
+ * line pointer of the row.
  */
 void
 la_issue_touch_page(Buffer recent, OffsetNumber offset)
@@ -115,8 +109,8 @@ la_issue_touch_page(Buffer recent, OffsetNumber offset)
 }
 
 /*
- * The line pointers that a binary search of a page looks at first, once the CPU has
- * its header.  (See la_issue_touch_tuple() about the page.)
+ * The line pointers that a binary search of a page looks at first, once the CPU has its header.
+ * (See la_issue_touch_tuple() about the page.)
  */
 void
 la_issue_touch_items(Buffer recent)
@@ -141,9 +135,8 @@ la_issue_touch_items(Buffer recent)
 }
 
 /*
- * Second touch, once the CPU has the line pointer: the row itself.  The page is
- * not pinned and may be changing, so what is read from it is used for nothing but
- * an address inside the page.
+ * Second touch, once the CPU has the line pointer: the row itself.  The page is not pinned and
+ * may be changing, so what is read from it is used for nothing but an address inside the page.
  */
 void
 la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
@@ -168,8 +161,8 @@ la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
 }
 
 /*
- * Pin a buffer that has held the block, if it still does, as ReadBuffer would.
- * counted: this use of the block is in pgBufferUsage already.
+ * Pin a buffer that has held the block, if it still does, as ReadBuffer would.  counted: this
+ * use of the block is in pgBufferUsage already.
  */
 static bool
 pin_recent(Relation rel, BlockNumber block, Buffer recent, bool counted)
@@ -208,9 +201,7 @@ prune(Relation rel, Buffer buffer)
 		la_prune(rel, buffer);
 }
 
-/*
- * The scan turns to a pinned buffer: release the previous one, and prune.
- */
+/* The scan turns to a pinned buffer: release the previous one, and prune. */
 void
 la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current)
 {
@@ -224,18 +215,18 @@ la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current)
 }
 
 /*
- * Is the heap page all-visible?  *map keeps the page of the visibility map pinned for
- * the next one, if the budget has room for a pin.
+ * Is the heap page all-visible?  *map keeps the page of the visibility map pinned for the next
+ * one, if the budget has room for a pin.
  */
 bool
 la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
 					 LaBudget *budget)
 {
 	bool		local = RelationUsesLocalBuffers(heap);
-	bool		counted = BufferIsValid(*map);
+	bool		was_pinned = BufferIsValid(*map);
 	bool		visible = VM_ALL_VISIBLE(heap, block, map);
 
-	if (!counted && BufferIsValid(*map))
+	if (!was_pinned && BufferIsValid(*map))
 	{
 		if (la_budget_has_pin(local))
 			la_budget_take_pin(budget, local);
@@ -245,7 +236,7 @@ la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
 			*map = InvalidBuffer;
 		}
 	}
-	else if (counted && !BufferIsValid(*map))
+	else if (was_pinned && !BufferIsValid(*map))
 		la_budget_return_pin(budget, local);
 	return visible;
 }
@@ -261,9 +252,9 @@ la_issue_release_map(Buffer *map, LaBudget *budget)
 }
 
 /*
- * Read the block into *current, the scan's pinned buffer.  recent: where it was
- * found, or InvalidBuffer.  timed: the time is wanted, as reading the clock is not
- * free.  counted: the server has counted this use of the block already.
+ * Read the block into *current, the scan's pinned buffer.  recent: where it was found, or
+ * InvalidBuffer.  timed: the time is wanted, as reading the clock is not free.  counted: the
+ * server has counted this use of the block already.
  */
 LaReadResult
 la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,

@@ -52,16 +52,14 @@ extern bool la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
 extern void la_issue_release_map(Buffer *map, LaBudget *budget);
 extern double la_issue_clock_us(void);
 
-/*
- * Blocks that this backend has read into buffers so far, shared and local.
- */
+/* Blocks that this backend has read into buffers so far, shared and local. */
 static inline int64
 la_issue_blocks_read(void)
 {
 	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
 }
 
-/* ... and those that it found or read. */
+/* Uses of buffers by this backend so far: blocks that it has read, and that it has found. */
 static inline int64
 la_issue_buffers_used(void)
 {

@@ -19,8 +19,8 @@
 #include "window/io_policy.h"
 
 /*
- * A visit in state PASS without a miss.  Returns false, and counts nothing, if it
- * needs a decision; then la_scan_policy_on_pass() counts it.
+ * A visit in state PASS without a miss.  Returns false, and counts nothing, if it needs a
+ * decision; then la_scan_policy_on_pass() counts it.
  */
 static inline bool
 la_scan_policy_quiet_visit(LaIoPolicy *io, LaCachePolicy *cache)
@@ -69,8 +69,8 @@ la_scan_policy_on_clock(LaIoPolicy *io, LaCachePolicy *cache, double now_us)
 }
 
 /*
- * The scan ended, or starts again with other keys.  Whether scans are long enough
- * to look ahead, the io policy says for both.
+ * The scan ended, or starts again with other keys.  Whether scans are long enough to look
+ * ahead, the io policy says for both.
  */
 static inline void
 la_scan_policy_rescan(LaIoPolicy *io, LaCachePolicy *cache, bool ended_early)

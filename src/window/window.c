@@ -17,29 +17,25 @@
  *	CONSUME	The head of the ring is removed.  It must name the block.  If the ring is empty, the
  *		producer starts over behind this visit.
  *	SETTLE	Under direct I/O, reads that are done release their pins (aio.c).
- *	TOP UP	The ring is filled with as many visits as the policy wants, and at most
- *		max_distance blocks in flight.  This precedes the scan's own read, so
- *		that other reads run while it waits.
- *	TOUCH	Cached pages a few visits ahead are prefetched into the CPU's caches, in
- *		two steps: the row is found by its line pointer.
- *	READ	The block is read into the scan's buffer, and the policy learns the
- *		result and the time.
+ *	TOP UP	The ring is filled with as many visits as the policy wants, and at most max_distance
+ *		blocks in flight.  This precedes the scan's own read, so that others run meanwhile.
+ *	TOUCH	Cached pages a few visits ahead are prefetched into the CPU's caches, in two steps:
+ *		the row is found by its line pointer.
+ *	READ	The block is read into the scan's buffer.  The policy gets the result and the time.
  *
  * A foreseen block is not issued if it is
- *	recent	foreseen within the last RECENT_VISITS visits: in flight, or cached by
- *		now;
- *	sequential	the next one after SEQUENTIAL_RUN visits from block to next block,
- *		or after NEAR_RUN visits to blocks near the previous one.  The kernel
- *		recognizes the former, and often the latter, and reads ahead with larger
- *		requests than ours.  NEAR in io_policy.c finds out whether it does;
+ *	recent	foreseen within the last RECENT_VISITS visits: in flight, or cached by now;
+ *	sequential	the next one after SEQUENTIAL_RUN visits from block to next block, or after
+ *		NEAR_RUN visits to blocks near the previous one.  The kernel recognizes the former, and
+ *		often the latter, and reads ahead with larger requests than ours.  NEAR in io_policy.c
+ *		finds out whether it does;
  *	stream	one of many blocks whose predecessor is cached (STREAMS in io_policy.c).
  *
- * Partitions of a nested loop's inner side share a window, in which a block is
- * identified by relation and number.  Other windows have one relation.
+ * Partitions of a nested loop's inner side share a window, in which a block is identified by
+ * relation and number.  Other windows have one relation.
  *
- * Invariant: the window is a hint.  Whatever it holds, la_window_visit() leaves
- * the wanted block in the scan's buffer, or raises the error that reading it
- * raises.
+ * Invariant: the window is a hint.  Whatever it holds, la_window_visit() leaves the wanted
+ * block in the scan's buffer, or raises the error that reading it raises.
  *
  * src/window/window.c
  */
@@ -171,8 +167,8 @@ uses_aio(Relation rel)
 }
 
 /*
- * effective_io_concurrency of the tablespace that was looked up last.  Most scans of a
- * session want the same one, and the server's look-up takes two hash tables.
+ * effective_io_concurrency of the tablespace that was looked up last.  Most scans of a session
+ * want the same one, and the server's look-up takes two hash tables.
  */
 static struct
 {
@@ -211,8 +207,8 @@ concurrency_of(Oid tablespace)
 }
 
 /*
- * The configuration of a policy for reads of this relation.  known_by: the index
- * for which history.c may know whether they are waits.
+ * The configuration of a policy for reads of this relation.  known_by: the index for which
+ * history.c may know whether they are waits.
  */
 LaIoPolicyConfig
 la_window_config(Relation rel, bool read_to_end, Oid known_by)
@@ -236,8 +232,8 @@ la_window_config(Relation rel, bool read_to_end, Oid known_by)
 }
 
 /*
- * The configuration of cache prefetch for an index scan.  To be called once for each
- * scan of known_by: see history.c.
+ * The configuration of cache prefetch for an index scan.  To be called once for each scan of
+ * known_by: see history.c.
  */
 LaCachePolicyConfig
 la_window_cache_config(Oid known_by)
@@ -255,8 +251,8 @@ la_window_cache_config(Oid known_by)
 }
 
 /*
- * State OBSERVE: read a block into *current, and return the result and the time for
- * the policy.  last: the block observed before, if any.
+ * State OBSERVE: read a block into *current, and return the result and the time for the policy.
+ * last: the block observed before, if any.
  */
 LaVisitResult
 la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
@@ -291,8 +287,8 @@ la_window_size(Relation *rels, int nrels, const LaIoPolicy *policy)
 }
 
 /*
- * Either all relations are temporary, or none is.  cache_policy is NULL if the
- * window is for reads only.
+ * Either all relations are temporary, or none is.  cache_policy is NULL if the window is for
+ * reads only.
  */
 LaWindow *
 la_window_create(Relation *rels, int nrels, LaProducer producer,
@@ -355,8 +351,8 @@ la_window_free(LaWindow *w)
 }
 
 /*
- * SETTLE.  Reads are checked in order up to the first that is not done, or all of
- * them if there is no room for another one.
+ * SETTLE.  Reads are checked in order up to the first that is not done, or all of them if there
+ * is no room for another one.
  */
 static void
 settle(LaWindow *w)
@@ -421,10 +417,7 @@ is_recent(LaWindow *w, uint64 id)
 	return found;
 }
 
-/*
- * Is the block's predecessor cached?  Then the kernel may take the read for part of
- * a stream.
- */
+/* Is the block's predecessor cached?  Then the kernel may take the read for part of a stream. */
 static bool
 follows_cached(LaWindow *w, const Visit *v)
 {
@@ -454,10 +447,7 @@ issue(LaWindow *w, Visit *v)
 	return result;
 }
 
-/*
- * Is the block not cached, and not to be issued either: as part of a stream, or as
- * a control?
- */
+/* Is the block not cached, and not to be issued either: as part of a stream, or as a control? */
 static bool
 is_not_to_be_issued(LaWindow *w, Visit *v, bool *follows)
 {
@@ -553,9 +543,7 @@ top_up(LaWindow *w)
 		foresee(w, &f);
 }
 
-/*
- * TOUCH: a page at touch_distance, its row at half of that.
- */
+/* TOUCH: a page at touch_distance, its row at half of that. */
 static void
 touch_ahead(LaWindow *w)
 {
@@ -612,9 +600,7 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 		la_scan_policy_on_clock(w->policy, w->cache_policy, la_issue_clock_us());
 }
 
-/*
- * The scan is about to return a row of another block than the previous one.
- */
+/* The scan is about to return a row of another block than the previous one. */
 void
 la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 {

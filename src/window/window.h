@@ -2,8 +2,8 @@
  * window.h
  *	  The blocks that a scan is going to visit, and what was done about them.
  *
- * Each scan that looks ahead has a window.  The room that owns the scan is the
- * window's producer: it says which block comes next.  See window.c.
+ * Each scan that looks ahead has a window.  The room that owns the scan is the window's
+ * producer: it says which block comes next.  See window.c.
  *
  * src/window/window.h
  */
