@@ -24,10 +24,9 @@
  *				each attribute is looked for from the first one on.
  *	TRUNCATE	(page.h)  Columns that both bounds of a binary search share with the key are
  *				not compared.
- *	TYPED		(searchkey.c)  Integers, OIDs, dates, times and timestamps, UUIDs, bytea and
- *				text of collation C are compared without fmgr.  All other types, cross-type
- *				comparisons except those of integers, and compressed values are compared by the
- *				operator class's function.
+ *	TYPED		(searchkey.c)  Integers, also of different types, OIDs, dates, times and
+ *				timestamps, UUIDs, bytea and text of collation C are compared without fmgr;
+ *				other types, and compressed values, by the operator class's function.
  *	CARRY		The high key of a page is in most cases, byte for byte, the separator to the
  *				right of its downlink on the parent page.  The key was compared with that, and
  *				need not be again.  The lower bound cannot be carried over: entries of a page
@@ -54,7 +53,6 @@
  *	- Nothing is pinned or locked between calls except the leaf: the caller pins it for
  *	  la_descent_search_leaf(), which leaves it locked for la_descent_matches().
  *	- No predicate locks are taken: this is not for SERIALIZABLE transactions.
- *	- Comparison raises no error that a comparison by nbtree for the same key would not raise.
  *
  * src/btree/descent.c
  */
@@ -126,10 +124,9 @@ la_descent_create(Relation index, Relation heap, int options)
 												  ALLOCSET_SMALL_SIZES);
 	LaDescent  *d = MemoryContextAllocZero(context, sizeof(LaDescent));
 
-	d->index_size = InvalidBlockNumber;
 	d->heap = heap;
-	d->pending = d->last_leaf = d->carried_to = InvalidBlockNumber;
-	d->searched_leaf = InvalidBlockNumber;
+	d->index_size = d->pending = InvalidBlockNumber;
+	d->last_leaf = d->searched_leaf = d->carried_to = InvalidBlockNumber;
 	la_searchkey_init(&d->key, index, options, context);
 	return d;
 }
@@ -248,8 +245,7 @@ right_separator(Page page, OffsetNumber downlink)
 {
 	if (downlink < PageGetMaxOffsetNumber(page))
 		return la_page_tuple(page, downlink + 1);
-	return P_RIGHTMOST(BTPageGetOpaque(page)) ? NULL :
-		la_page_tuple(page, P_HIKEY);
+	return P_RIGHTMOST(BTPageGetOpaque(page)) ? NULL : la_page_tuple(page, P_HIKEY);
 }
 
 /* SAME_LEAF: keep the separators on both sides of a downlink to a leaf. */
@@ -294,13 +290,10 @@ separators_wanted(const LaDescent *d)
 static bool
 is_same_leaf(LaDescent *d)
 {
-	if (separators_wanted(d) && is_between_separators(d))
-	{
-		d->same_misses = 0;
-		return true;
-	}
-	d->same_misses++;
-	return false;
+	bool		same = separators_wanted(d) && is_between_separators(d);
+
+	d->same_misses = same ? 0 : d->same_misses + 1;
+	return same;
 }
 
 /* Start the read of a page of the index, if the page exists. */
@@ -432,6 +425,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 	for (int moves = 0;; moves++)
 	{
 		Page		page = BufferGetPage(*leaf);
+		BlockNumber block = BufferGetBlockNumber(*leaf);
 		BTPageOpaque opaque;
 		int			equal;
 
@@ -443,16 +437,15 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 			return false;
 		}
 		opaque = BTPageGetOpaque(page);
-		if (is_on_page(d, page, BufferGetBlockNumber(*leaf), &equal))
+		if (is_on_page(d, page, block, &equal))
 		{
 			LaBounds	bounds = {P_FIRSTDATAKEY(opaque),
 			PageGetMaxOffsetNumber(page) + 1, 0, equal, false};
 
-			if (BufferGetBlockNumber(*leaf) == d->searched_leaf &&
-				d->searched_near)
+			if (block == d->searched_leaf && d->searched_near)
 				la_page_narrow_near(&d->key, page, &bounds, d->searched_position);
 			*position = la_page_search(&d->key, page, &bounds);
-			remember_position(d, BufferGetBlockNumber(*leaf), *position);
+			remember_position(d, block, *position);
 			return true;
 		}
 		d->last_leaf = InvalidBlockNumber;
@@ -460,24 +453,18 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 	}
 }
 
-static bool
-add_match(LaMatches *m, ItemPointer tid)
-{
-	if (m->count >= m->max)
-		return false;
-	m->tids[m->count++] = *tid;
-	return true;
-}
-
+/* Add the TIDs of an entry.  Returns false if there is no room for all of them. */
 static bool
 add_matches(LaMatches *m, IndexTuple tuple)
 {
-	if (!BTreeTupleIsPosting(tuple))
-		return add_match(m, &tuple->t_tid);
-	for (int i = 0; i < BTreeTupleGetNPosting(tuple); i++)
+	bool		posting = BTreeTupleIsPosting(tuple);
+	int			n = posting ? BTreeTupleGetNPosting(tuple) : 1;
+
+	for (int i = 0; i < n; i++)
 	{
-		if (!add_match(m, BTreeTupleGetPostingN(tuple, i)))
+		if (m->count >= m->max)
 			return false;
+		m->tids[m->count++] = posting ? *BTreeTupleGetPostingN(tuple, i) : tuple->t_tid;
 	}
 	return true;
 }

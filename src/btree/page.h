@@ -55,9 +55,8 @@ la_page_narrow(LaSearchKey *key, Page page, LaBounds *b, OffsetNumber middle)
 	bool		truncate = (key->options & LA_SEARCH_TRUNCATE) != 0;
 	int			from = truncate ? Min(b->low_equal, b->high_equal) : 0;
 	int			equal;
-	int			result;
+	int			result = la_searchkey_compare(key, la_page_tuple(page, middle), from, &equal);
 
-	result = la_searchkey_compare(key, la_page_tuple(page, middle), from, &equal);
 	if (result > 0)
 	{
 		b->low = middle + 1;

@@ -19,15 +19,13 @@
  * Invariants
  *	- Results are those of the operator class's comparison function, which is called itself
  *	  wherever it could disagree (a value is compressed, or its collation is not C).
- *	- Comparison raises no error that a comparison by nbtree for the same key would not
- *	  raise.
+ *	- Comparison raises no error that nbtree's for the same key would not raise.
  *
  * src/btree/searchkey.c
  */
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "catalog/pg_am.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
@@ -166,16 +164,14 @@ la_searchkey_comparison(const LaSearchKey *k, int column, Oid *type)
 }
 
 /* Use the value's bytes, if it is neither compressed nor stored out of line. */
-static bool
+static void
 set_bytes(LaSearchKeyColumn *c, Datum value)
 {
 	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+	bool		usable = !VARATT_IS_EXTERNAL(v) && !VARATT_IS_COMPRESSED(v);
 
-	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
-		return false;
-	c->bytes = VARDATA_ANY(v);
-	c->nbytes = VARSIZE_ANY_EXHDR(v);
-	return true;
+	c->bytes = usable ? VARDATA_ANY(v) : NULL;
+	c->nbytes = usable ? VARSIZE_ANY_EXHDR(v) : 0;
 }
 
 static int64
@@ -200,8 +196,8 @@ integer_value(Oid function, Datum value, int16 length)
 }
 
 /*
- * Set the value of a column.  It is not copied, and must stay until the search is over.  It
- * must not be stored out of line.
+ * Set the value of a column, which is not stored out of line.  It is not copied, and must stay
+ * until the search is over.
  */
 void
 la_searchkey_set(LaSearchKey *k, int column, Datum value)
@@ -226,8 +222,7 @@ la_searchkey_set(LaSearchKey *k, int column, Datum value)
 			c->bytes = (const char *) DatumGetUUIDP(value)->data;
 			break;
 		case LA_COMPARE_BYTES:
-			if (!set_bytes(c, value))
-				c->bytes = NULL;
+			set_bytes(c, value);
 			break;
 	}
 }
@@ -245,21 +240,19 @@ compare_integers(int64 a, int64 b)
 	return (a > b) - (a < b);
 }
 
-static int
-compare_bytes(const LaSearchKeyColumn *c, const char *attribute)
+/* Are the bytes of the value and of the attribute there, neither of them compressed? */
+static inline bool
+has_bytes(const LaSearchKeyColumn *c, const struct varlena *v)
 {
-	const struct varlena *v = (const struct varlena *) attribute;
-	int			length,
-				result;
+	return c->bytes != NULL && (!VARATT_IS_EXTENDED(v) || VARATT_IS_SHORT(v));
+}
 
-	if (c->bytes == NULL || (VARATT_IS_EXTENDED(v) && !VARATT_IS_SHORT(v)))
-		return compare_integers(0, DatumGetInt32(
-												 FunctionCall2Coll((FmgrInfo *) &c->function,
-																   c->collation,
-																   PointerGetDatum(attribute),
-																   c->value)));
-	length = VARSIZE_ANY_EXHDR(v);
-	result = memcmp(c->bytes, VARDATA_ANY(v), Min(c->nbytes, length));
+static int
+compare_bytes(const LaSearchKeyColumn *c, const struct varlena *v)
+{
+	int			length = VARSIZE_ANY_EXHDR(v);
+	int			result = memcmp(c->bytes, VARDATA_ANY(v), Min(c->nbytes, length));
+
 	return result != 0 ? result : compare_integers(c->nbytes, length);
 }
 
@@ -282,7 +275,9 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 		case LA_COMPARE_UUID:
 			return memcmp(c->bytes, attribute, UUID_LEN);
 		case LA_COMPARE_BYTES:
-			return compare_bytes(c, attribute);
+			if (has_bytes(c, (const struct varlena *) attribute))
+				return compare_bytes(c, (const struct varlena *) attribute);
+			break;
 		case LA_COMPARE_FUNCTION:
 			break;
 	}
@@ -295,23 +290,23 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 }
 
 /*
- * The offset of attribute `to`, given that attribute `from` is at data + offset.  No attribute
- * between them is null if nulls is NULL.
+ * The offset of attribute `to`, given that attribute `from` begins at `offset` or, if it has to
+ * be aligned, behind it.  nulls is NULL if no attribute is null.
  */
 static inline Size
-skip_attributes(const LaSearchKey *k, const char *data, const uint8 *nulls,
-				int from, int to, Size offset)
+find_attribute(const LaSearchKey *k, const char *data, const uint8 *nulls,
+			   int from, int to, Size offset)
 {
-	for (int i = from; i < to; i++)
-	{
-		const LaSearchKeyColumn *c = &k->columns[i];
+	const LaSearchKeyColumn *c = &k->columns[from];
 
+	for (int i = from; i < to; i++, c++)
+	{
 		if (nulls != NULL && att_isnull(i, nulls))
 			continue;
 		offset = att_align_pointer(offset, c->align, c->length, data + offset);
 		offset = att_addlength_pointer(offset, c->length, data + offset);
 	}
-	return offset;
+	return att_align_pointer(offset, c->align, c->length, data + offset);
 }
 
 /* Compare the key's heap TID with that of the tuple, or with those of its posting list. */
@@ -343,38 +338,28 @@ la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
 	const uint8 *nulls = IndexTupleHasNulls(tuple) ?
 		(const uint8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
 	bool		iterate = (k->options & LA_SEARCH_ITERATE) != 0;
-	int			known = 0;		/* the attribute that is at offset */
+	int			known = 0;		/* the attribute that begins at offset */
 	Size		offset = 0;
 
 	for (int i = from; i < ncompared; i++)
 	{
 		LaSearchKeyColumn *c = &k->columns[i];
+		bool		isnull = nulls != NULL && att_isnull(i, nulls);
 		int			result;
 
-		if (nulls != NULL && att_isnull(i, nulls))
-		{
-			if (c->isnull)
-				continue;
-			*equal = i;
-			return c->nulls_first ? 1 : -1;
-		}
-		if (c->isnull)
+		if (isnull && c->isnull)
+			continue;
+		if (isnull || c->isnull)
 		{
 			*equal = i;
-			return c->nulls_first ? -1 : 1;
+			return isnull == c->nulls_first ? 1 : -1;
 		}
 		if (nulls == NULL && c->offset >= 0)
 			offset = c->offset;
+		else if (iterate && known > 0)
+			offset = find_attribute(k, data, nulls, known, i, offset);
 		else
-		{
-			if (!iterate)
-				known = 0;
-			if (known == 0)
-				offset = 0;
-			offset = skip_attributes(k, data, nulls, known, i, offset);
-			offset = att_align_pointer(offset, c->align, c->length,
-									   data + offset);
-		}
+			offset = find_attribute(k, data, nulls, 0, i, 0);
 		result = compare_attribute(c, data + offset);
 		if (result != 0)
 		{
