@@ -15,7 +15,6 @@
 
 #include "attach/attach.h"
 #include "base/base.h"
-#include "base/compat.h"
 #include "base/minor.h"
 #include "hashjoin/hashjoin.h"
 #include "indexbuild/build_hooks.h"
