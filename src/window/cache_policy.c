@@ -93,7 +93,7 @@ refuse(LaCachePolicy *p)
 	p->pause = la_min(p->pause * 2, PAUSE_LAST);
 }
 
-/* The time, when la_cache_policy_clock_due() says so. */
+/* The time is now_us.  To be called when la_cache_policy_clock_due() returns true. */
 void
 la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 {

@@ -75,7 +75,7 @@ la_cache_policy_reset(LaCachePolicy *p)
 		p->length.total + p->config.threshold + 1;
 }
 
-/* A visit for which nothing was read; may_begin: so that a trial may begin. */
+/* A visit for which nothing was read; may_begin: a trial may begin now. */
 static inline void
 la_cache_policy_on_hit(LaCachePolicy *p, bool may_begin)
 {

@@ -35,7 +35,7 @@
  *		without a block to issue end ARMED.
  *	CONTROLS	The read of an issued block is fast whether or not it would have been a wait.
  *		So now and then a block is not issued but timed, as a control.  Slow controls make the
- *		interval longer.  So does a wait for an issued block, which costs nothing.
+ *		interval longer, and so do waits for issued blocks, which cost nothing extra.
  *	LENGTH		Scans of one visit, such as primary key lookups below a nested loop, cannot look
  *		ahead and stay in PASS.  Where scans are ended early (LIMIT, semijoins), no more is
  *		foreseen than they visit on average.
@@ -43,9 +43,10 @@
  *		requests than ours; when it does differs between systems.  In OBSERVE a wait close to
  *		the previous block counts a quarter, so that its read-ahead has time to begin.  In
  *		ARMED, runs of near blocks are left to it if at most NEAR_SLOW of NEAR_TRIAL reads are
- *		waits, else issued until the next trial.  Waits from block to next block mean a busy
- *		disk, and never count.  With kernel_reads_near, near waits are no evidence, and ARMED
- *		ends when three quarters of the blocks are near the previous one.
+ *		waits, else issued until the next trial.  (With half of them, read-ahead of 128 kB would
+ *		keep every third read a wait.)  Waits from block to next block mean a busy disk, and
+ *		never count.  With kernel_reads_near, near waits are no evidence, but end OBSERVE, and
+ *		ARMED ends when three quarters of the blocks are near the previous one.
  *	STREAMS		Short scans may together read a table in order, each continuing where another
  *		one ended.  The kernel sees many sequential streams and reads each ahead, which advice
  *		would prevent.  So where most blocks that are not cached have a cached predecessor, such
@@ -245,7 +246,7 @@ leave_to_kernel(LaIoPolicy *p, LaKernelTrial *trial)
 	return trial->leave;
 }
 
-/* One more block: update the running average of the share of blocks that belong. */
+/* One more block: update the running average of a share; belongs: the block is part of it. */
 static void
 average(int *share, bool belongs)
 {

@@ -4,7 +4,8 @@
  *
  * PrefetchBuffer starts reads: it looks the block up in shared buffers and, if it is not there,
  * advises the kernel (posix_fadvise), which reads it into its page cache.  The scan's own read
- * then copies only.
+ * then copies only.  Measured on 18, this reaches what the disk can do; a read stream stopped at
+ * about 60% of that.
  *
  * A block that is cached has a buffer, which is neither pinned nor locked here.  It serves as a
  * hint:
@@ -22,9 +23,8 @@
  *
  * Errors.  If the kernel fails to read an advised block, ReadBuffer raises the error when the
  * block is read, as it would in stock.  Advice itself fails only for a block in a segment file
- * that does not exist, because the table is damaged, or the index points beyond its end.  So
- * callers ask la_issue_exists() first, and leave such blocks to stock, which may never read
- * them.
+ * that does not exist: the table is damaged, or the index points beyond its end.  So callers ask
+ * la_issue_exists() first, and leave such blocks to stock, which may never read them.
  *
  * src/window/issue.c
  */

@@ -55,7 +55,7 @@ la_scan_policy_on_visit(LaIoPolicy *io, LaCachePolicy *cache, LaVisitResult resu
 		la_cache_policy_on_read(cache);
 }
 
-/* The time, when la_cache_policy_clock_due() says so. */
+/* The time is now_us.  To be called when la_cache_policy_clock_due() returns true. */
 static inline void
 la_scan_policy_on_clock(LaIoPolicy *io, LaCachePolicy *cache, double now_us)
 {
@@ -69,8 +69,8 @@ la_scan_policy_on_clock(LaIoPolicy *io, LaCachePolicy *cache, double now_us)
 }
 
 /*
- * The scan ended, or starts again with other keys.  Whether scans are long enough to look
- * ahead, the io policy says for both.
+ * The scan ended, or starts again with other keys.  The io policy decides for both whether
+ * scans are long enough to look ahead.
  */
 static inline void
 la_scan_policy_rescan(LaIoPolicy *io, LaCachePolicy *cache, bool ended_early)
