@@ -26,9 +26,7 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "btree/descent.h"

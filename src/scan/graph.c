@@ -43,8 +43,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "fmgr.h"
 #include "lib/binaryheap.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -53,7 +51,6 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "base/guc.h"
 #include "scan/graph.h"
 
 #define DISTANCE_PROC		1

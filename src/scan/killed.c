@@ -13,7 +13,6 @@
 
 #include "access/itup.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 
 #include "scan/killed.h"
 

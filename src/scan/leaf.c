@@ -52,12 +52,8 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "access/xact.h"
-#include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/predicate.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "scan/arraykeys.h"

@@ -19,9 +19,7 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "scan/heapvisit.h"

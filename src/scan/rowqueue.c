@@ -36,14 +36,13 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "access/htup_details.h"
 #include "access/itup.h"
+#include "access/xact.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "scan/heapvisit.h"
-#include "scan/killed.h"
 #include "scan/method.h"
 #include "scan/rowqueue.h"
 #include "window/window.h"

@@ -38,7 +38,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
@@ -46,7 +45,6 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/demand.h"
 #include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
@@ -56,7 +54,6 @@
 #include "scan/scan.h"
 #include "scan/shim.h"
 #include "scan/tidsource.h"
-#include "window/issue.h"
 
 /*
  * Do the keys fix all columns of a unique index?

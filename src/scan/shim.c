@@ -43,7 +43,6 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "catalog/pg_am.h"
 #include "pgstat.h"
 
