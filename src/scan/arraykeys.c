@@ -2,10 +2,10 @@
  * arraykeys.c
  *	  Leaf pages that the next elements of an IN list will need (nbtree).
  *
- * Where the values of "column = ANY (array)" lie scattered, each of them costs a descent that ends
- * in a leaf page which no other page links to.  But the array names the values to come.  So before
- * the access method is run ahead to the next leaf page, the inner pages are searched for elements
- * further on, down to the downlink, and the read of the leaf page that it names is started.
+ * Where the values of "column = ANY (array)" lie scattered, each of them costs a descent to a leaf
+ * page that no other page links to.  But the array names the values to come.  So before the access
+ * method is run ahead to the next leaf page, the inner pages are searched for elements further on,
+ * and the reads of their leaf pages are started.
  *
  *		elements   17  23  |42|  99  105  230  ...
  *				   done		^	 |<- ahead ->|
@@ -19,16 +19,13 @@
  * the element is half as far away.  So the only waits are for pages that the access method would
  * have waited for.
  *
- * All of it is a hint, given by btree/descent.c: splits that happen meanwhile make it useless,
- * nothing else.
+ * All of it is a hint (btree/descent.c): concurrent splits can make it useless, but nothing else.
  *
  * src/scan/arraykeys.c
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "btree/descent.h"
@@ -139,7 +136,7 @@ la_arraykeys_free(LaScan *ls, LaArrayKeys *ak)
 	pfree(ak);
 }
 
-/* Which combination do the arrays stand at, in the order of the scan? */
+/* The number, in the order of the scan, of the combination that the arrays are at. */
 static int64
 current_combination(LaArrayKeys *ak, ScanDirection dir)
 {
@@ -172,7 +169,7 @@ set_combination(LaArrayKeys *ak, int64 n, ScanDirection dir)
 
 /*
  * Search the inner pages for the combination that was set, and issue its leaf page.  Returns
- * false if that would mean to wait for an inner page, whose read was started instead.
+ * false, unless may_wait, if an inner page is not cached: its read was started instead.
  */
 static bool
 search(LaArrayKeys *ak, bool may_wait)

@@ -5,11 +5,10 @@
  * An HNSW search keeps a list of candidates.  It expands the nearest one: for each of its
  * neighbors it reads the element's page and computes the distance to the query, which may make
  * that neighbor a candidate.  A cold search waits for some thousand pages one after the other, and
- * returns its first row when all is done; looking ahead in the heap alone would not help.
+ * returns its first row when all is done, so looking ahead in the heap alone would not help.
  *
- * Each computed distance is a call of the operator class's distance function, with the element, on
- * its locked page, as an argument.  So while the access method runs, that function is ours, and
- * sees every step:
+ * Each distance is computed by the operator class's distance function, with the element, on its
+ * locked page, as an argument.  While the access method runs, that function is ours:
  *
  *		hnswgettuple
  *			 |	distance(query, element)
@@ -22,29 +21,26 @@
  *				 the pages of all their neighbors are advised
  *
  * A candidate counts as expanded when a distance is computed for one of its neighbors.  The list
- * of candidates is the search's own, rebuilt from the distances; where it differs (ties, elements
- * being deleted, another version of the algorithm), the advice is worse, nothing else.
+ * of candidates is that of the search, rebuilt from the distances.  Where it differs (ties,
+ * elements being deleted, another version of the algorithm), only the advice is worse.
  *
- * Evidence: nothing happens until the search itself has waited for miss_threshold pages;
- * candidates seen before that are forgone.  Reads cannot be timed one by one from here: a wait is
- * the time between two distances between which pages were read.
+ * Evidence: nothing is advised until the search itself has waited for miss_threshold pages, and
+ * candidates seen before that are not kept.  Single reads cannot be timed from here: a wait is the
+ * time between two distances between which pages were read.
  *
- * Exactness: the function's pointer in the relcache entry (that is where pgvector keeps using it
- * from) is replaced during the call of amgettuple only, and restored also after an error.  The
- * result is the original's.  What is read from pages is read under the lock that the caller holds
- * on the element's page, or, where the neighbors lie on another page, unlocked from a pinned
- * buffer, as a hint: locking a second page here could deadlock with an insert.  Every length and
- * offset is checked against the page.
- *
- * Layout of the pages: pgvector's hnsw.h, versions 0.5.1 to 0.8.  Pages that do not look like that
- * are left alone.
+ * Invariants:
+ *	- The function is replaced in the relcache entry, from where pgvector calls it, during the call
+ *	  of amgettuple only, and restored also after an error.  The result is the original's.
+ *	- Pages are read under the lock that the caller holds on the element's page.  Where the
+ *	  neighbors lie on another page, that one is read without a lock from a pinned buffer, as a
+ *	  hint: to lock a second page could deadlock with an insert.
+ *	- Every length and offset is checked against the page.  The layout is that of pgvector's hnsw.h,
+ *	  versions 0.5.1 to 0.8; pages that look different are ignored.
  *
  * src/scan/graph.c
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "fmgr.h"
 #include "lib/binaryheap.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -53,7 +49,6 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "base/guc.h"
 #include "scan/graph.h"
 
 #define DISTANCE_PROC		1
@@ -67,8 +62,7 @@
 #define RECENT_SLOTS		2048	/* a power of 2 */
 #define EF_SEARCH_DEFAULT	40
 #define EF_SEARCH_MOST		1000
-#define ACTIVE_BYTES		(256 * 1024)	/* roughly, of a search that is
-											 * active */
+#define ACTIVE_BYTES		(256 * 1024)	/* roughly */
 
 typedef struct Opaque
 {
@@ -130,7 +124,7 @@ typedef struct GraphSearch
 	MemoryContext context;		/* of the candidates */
 } GraphSearch;
 
-/* the scan whose access method is running, and what we replaced */
+/* the search that is running, and the function that ours replaces */
 static GraphSearch *running = NULL;
 static PGFunction original = NULL;
 
@@ -156,7 +150,7 @@ compare_waiting(Datum a, Datum b, void *arg)
 	return da > db ? -1 : da < db;
 }
 
-/* Is an element at this distance among the ef nearest so far?  Then remember it. */
+/* Keep this distance, if it is among the ef least so far. */
 static bool
 add_best(GraphSearch *g, double distance)
 {
@@ -177,10 +171,7 @@ nearest_waiting(GraphSearch *g)
 
 /* ---- Pages --------------------------------------------------------------- */
 
-/*
- * The item at an offset of a page of the graph, and its length; NULL if there is none.  The page
- * may be changing.
- */
+/* An item of a page, which may be changing, and its length; NULL if there is none. */
 static char *
 graph_item(Page page, OffsetNumber offset, Size *length)
 {
@@ -242,10 +233,7 @@ advise(GraphSearch *g, BlockNumber block)
 		la_scan_issue_index_page(g->ls, block);
 }
 
-/*
- * Advise the pages of a candidate's neighbors; or the page with the list of them, if that is not
- * cached yet.
- */
+/* Advise the pages of a candidate's neighbors, or, if it is not cached, the page of their list. */
 static void
 advise_neighbors(GraphSearch *g, Candidate *c)
 {
@@ -321,7 +309,7 @@ has_evidence(GraphSearch *g)
 	return g->active;
 }
 
-/* A distance to this element is computed: the candidate that has it as a neighbor is expanded. */
+/* A distance was computed: the candidate that has this element as a neighbor is expanded. */
 static void
 mark_expanded(GraphSearch *g, ItemPointer element)
 {
@@ -339,10 +327,7 @@ mark_expanded(GraphSearch *g, ItemPointer element)
 	}
 }
 
-/*
- * An element of this scan's index, on a page that the caller has locked, lies at this distance
- * from the query.
- */
+/* The distance of an element, on a page that the caller has locked, was computed. */
 static void
 see_element(GraphSearch *g, const char *vector, double distance)
 {
@@ -385,7 +370,7 @@ see_element(GraphSearch *g, const char *vector, double distance)
 static void
 look_ahead(GraphSearch *g)
 {
-	/* a nearer one has come: what was advised may never be needed */
+	/* if a nearer one has come, what was advised may never be needed */
 	if (g->nahead > 0 && g->nahead >= g->mostahead && !binaryheap_empty(g->waiting))
 	{
 		int			farthest = 0;
@@ -402,7 +387,7 @@ look_ahead(GraphSearch *g)
 			g->mostahead = 1;
 		}
 	}
-	/* lists of neighbors whose pages were not cached */
+	/* those whose list of neighbors was not cached */
 	for (int a = 0; a < g->nahead; a++)
 	{
 		if (g->ahead[a]->n < 0)
@@ -485,9 +470,9 @@ graph_gettuple(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * An iterative scan searches again when its rows are used up.  Stock would do that only if more
- * were wanted, and it is expensive; the first search returns ef_search rows at least, but for
- * elements being deleted.
+ * An iterative scan searches again when its rows are used up.  That is expensive, and stock does
+ * it only if more rows are wanted.  The first search returns ef_search rows at least, unless
+ * elements are being deleted.
  */
 static bool
 graph_may_run_ahead(LaScan *ls, uint64 nrows)
@@ -502,7 +487,7 @@ static const LaScanOps graph_ops = {
 	.may_run_ahead = graph_may_run_ahead
 };
 
-/* Watch the scan's searches, if looking ahead can help them. */
+/* Watch the scan's searches, if reads of the index can be started ahead. */
 void
 la_graph_watch(LaScan *ls)
 {

@@ -7,7 +7,7 @@
  *
  *		PASS	 the policy learns afterwards whether a block was read
  *		OBSERVE	 the block is read here, before heapam asks for it, and timed
- *		ARMED	 the window's, which has had its read started (window.c)
+ *		ARMED	 the window reads the block, after it has started the read earlier (window.c)
  *
  * In the last two, the block becomes the one that heapam has pinned for the scan, so heapam does
  * not look for it again (issue.c).
@@ -20,8 +20,8 @@
 #include "scan/heapvisit.h"
 
 /*
- * Will the executor fetch the heap row of this entry?  In an index-only scan it does so unless
- * the page is all-visible.  The executor looks for itself; ours only decides what to foresee.
+ * Will the executor fetch the heap row of this entry?  In an index-only scan it does so unless the
+ * page is all-visible.  The executor tests that itself; this only decides what is foreseen.
  */
 bool
 la_heapvisit_is_needed(LaScan *ls, ItemPointer tid)
@@ -31,10 +31,7 @@ la_heapvisit_is_needed(LaScan *ls, ItemPointer tid)
 							  &ls->vmbuf, &ls->budget);
 }
 
-/*
- * The same, where *known keeps the answer, so that foreseeing a row and returning it never
- * disagree.
- */
+/* The same.  *known keeps the answer, so that foreseeing a row and returning it never disagree. */
 bool
 la_heapvisit_is_known_needed(LaScan *ls, ItemPointer tid, uint8 *known)
 {
@@ -71,9 +68,9 @@ la_heapvisit_observe(LaScan *ls, BlockNumber block)
 }
 
 /*
- * A row of another block is about to be returned, by a way of looking ahead.  Once the policy
- * has disarmed, what is left in the window is not wanted; a block that was read since the last
- * visit is then the previous one.
+ * A way of looking ahead is about to return a row of another block.  Once the policy has disarmed,
+ * what is left in the window is not wanted, and a block that was read since the last visit is the
+ * previous one.
  */
 void
 la_heapvisit_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)

@@ -2,10 +2,9 @@
  * killed.c
  *	  Index entries that are reported dead after the access method has left them.
  *
- * The executor reports an entry dead when it asks for the row after it.  The access method has
- * been run ahead by then, so the report is not about the entry that it stands on.  Reports are
- * collected for one index page at a time, and applied by a function of method.c before one of
- * another page comes.
+ * The executor reports an entry dead when it asks for the row after it.  If the access method has
+ * been run ahead by then, it stands on another entry.  Reports are collected for one index page at
+ * a time, and a function of method.c marks the entries before one of another page is collected.
  *
  * src/scan/killed.c
  */
@@ -13,11 +12,10 @@
 
 #include "access/itup.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 
 #include "scan/killed.h"
 
-/* Mark the entries that were collected. */
+/* Have the collected entries marked. */
 void
 la_killed_apply(LaScan *ls, LaKilledItems *killed)
 {

@@ -3,9 +3,9 @@
  *	  Index leaf pages read ahead of the scan, as a ring of batches (nbtree).
  *
  * nbtree reads the matching items of a leaf page at once, into BTScanOpaque->currPos, and returns
- * them one by one.  A batch is a copy of currPos.  With currPos.itemIndex at the last item, the
- * next call of btgettuple steps to the next leaf page: so nbtree runs ahead a page at a time, and
- * rows are returned from the batches.
+ * them one by one.  A batch is a copy of currPos (leafbatch.c).  With currPos.itemIndex at the last
+ * item, the next call of btgettuple steps to the next leaf page: so nbtree runs ahead a page at a
+ * time, and rows are returned from the batches.
  *
  *		 head (consumer)							 tail - 1
  *		+-----------+-----------+-----------+-----------+
@@ -14,14 +14,14 @@
  *		+-----------+-----------+----|------+-----------+	at its last item
  *								  foreseen (the window's producer)
  *
- * A batch has what currPos had: items, page number, links, LSN, and, when nbtree keeps the page
- * pinned (index-only scans, unlogged and temporary indexes), a pin of its own.  Those pins keep
- * VACUUM from removing what the batch points to until its rows are returned, exactly as nbtree's
- * one pin does; at most MAX_PINNED batches hold one, and no more than the budget of pins allows.
+ * When nbtree keeps a page pinned (index-only scans, unlogged and temporary indexes), its batch has
+ * a pin of its own.  These pins keep VACUUM from removing what the batch points to until its rows
+ * are returned, as nbtree's one pin does.  At most MAX_PINNED batches hold one, and no more than
+ * the budget of pins allows.
  *
  * Behaviours:
- *	BEGIN		The page in currPos becomes the first batch; killed items and the mark move from
- *				nbtree's state into ours.
+ *	BEGIN		The page in currPos becomes the first batch.  Killed items and the mark are taken
+ *				over from nbtree's state.
  *	KILLED		An entry that the executor reports dead is remembered in the batch that it came
  *				from.  When the batch is left, _bt_killitems is called on a copy of the scan state
  *				that has this batch, and applies its own rule: pinned since it was read, or the
@@ -29,19 +29,18 @@
  *	MARK		A mark is a batch and an item.  A marked batch that is left is kept aside.
  *				Restoring within the current batch moves the item; for another batch, look-ahead
  *				ends first (END), and nbtree restores.
- *	END			The mark is put back into nbtree's state.  Where the scan has been read to its end,
+ *	END			The mark is put back into nbtree's state.  If the scan has been read to its end,
  *				nbtree is already there.  Otherwise the consumer's batch and item are put into
  *				currPos, as btrestrpos puts a mark there.
- *	TURN		Where the direction changes (scrollable cursors), look-ahead ends, too.
- *	DISARMED	When the policy has disarmed, batches are used up and none is read ahead; at the
- *				end of the last one nbtree stands there and goes on.
+ *	TURN		A change of direction (scrollable cursors) ends look-ahead, too.
+ *	DISARMED	When the policy has disarmed, no page is read ahead.  nbtree stands at
+ *				the end of the last batch, and goes on from there.
  *	ARRAYS		Array keys ("= ANY", skip scan).  Until 16, each combination of elements is a
  *				primitive scan of its own: a batch has the elements' indexes.  From 17 on, nbtree
  *				restores a mark by starting the arrays again in the scan's direction and lets the
- *				next page set them; we do the same, in the direction that the next page will be
- *				read in (la_leafbatch_turn_array_keys).  A page after which another primitive scan
- *				is due must not look like the scan's end: its copy gets moreRight (moreLeft), as in
- *				_bt_steppage.
+ *				next page set them; so does leafbatch.c, in the direction in which the next page
+ *				will be read.  A page after which another primitive scan is due must not look like
+ *				the scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
  *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
  *				that stock would not have read by then: look-ahead ends at the current page.
  *	LIMIT		No more items are foreseen than rows can still be wanted.
@@ -52,12 +51,8 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "access/xact.h"
-#include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/predicate.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "scan/arraykeys.h"
@@ -96,7 +91,7 @@ typedef struct LeafRing
 	int64		nconsumed;
 
 	bool		marked;
-	Position	mark;			/* of a kept batch, the item only */
+	Position	mark;			/* only its item, if the batch is kept */
 	LaLeafBatch *kept;			/* the marked batch, once it left the ring */
 
 	LaArrayKeys *arraykeys;		/* NULL: nothing to look ahead in */
@@ -112,7 +107,7 @@ static void foresee_restart(void *arg);
 
 /* ---- Batches ------------------------------------------------------------- */
 
-/* Copy so->currPos as the newest batch, and have nbtree leave that page when it is called next. */
+/* Make so->currPos the newest batch, and have nbtree leave that page when it is called next. */
 static LaLeafBatch *
 push_current_page(LeafRing *ring)
 {
@@ -134,9 +129,8 @@ push_current_page(LeafRing *ring)
 }
 
 /*
- * Start the read of the leaf page after the one in currPos; but not if it is the next block of
- * the file, as in an index that was just built: advice would keep the kernel's own read-ahead
- * from setting in.
+ * Start the read of the leaf page after the one in currPos.  If that is the next block of the file,
+ * as in an index that was just built, advice would prevent the kernel's own read-ahead.
  */
 static void
 issue_next_leaf(LeafRing *ring)
@@ -157,10 +151,7 @@ issue_next_leaf(LeafRing *ring)
 	la_scan_issue_index_page(ls, next);
 }
 
-/*
- * Have nbtree read the next leaf page.  The consumer may always ask for it; look-ahead is subject
- * to may_read_ahead().
- */
+/* Have nbtree read the next leaf page.  Returns false if there is none. */
 static bool
 read_leaf(LeafRing *ring)
 {
@@ -184,6 +175,7 @@ read_leaf(LeafRing *ring)
 	return true;
 }
 
+/* May the next leaf page be read before the consumer asks for it? */
 static bool
 may_read_ahead(LeafRing *ring)
 {
@@ -270,7 +262,7 @@ return_mark(LeafRing *ring)
 	forget_mark(ring);
 }
 
-/* Free all batches; the position is nbtree's again, or is not needed. */
+/* Free all batches.  The position is nbtree's again, or is not needed. */
 static void
 free_batches(LeafRing *ring)
 {
@@ -281,7 +273,7 @@ free_batches(LeafRing *ring)
 	ring->ls->owner = NULL;
 }
 
-/* END: nbtree goes on with the scan, and what shim.c compares starts from here. */
+/* END: nbtree goes on with the scan, and shim.c compares with the present state. */
 static void
 end_lookahead(LeafRing *ring)
 {
@@ -299,10 +291,7 @@ own_bytes(LaScan *ls)
 		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
-/*
- * May the position be taken over now?  Either the scan has not started, or the current page was
- * read in the direction that is wanted.
- */
+/* Possible before the scan has started, or if its current page was read in direction dir. */
 static bool
 leaf_may_begin(LaScan *ls, ScanDirection dir)
 {
@@ -335,8 +324,8 @@ create(LaScan *ls)
 }
 
 /*
- * Free all memory, at the end of a scan that was never repeated: it is not likely to be, and a
- * query over many partitions need not keep the memory of them all.
+ * Free all memory, at the end of a scan that was never repeated: it is unlikely to be, and a query
+ * over many partitions need not keep the memory for all of them.
  */
 static void
 release(LaScan *ls)
@@ -376,7 +365,7 @@ leaf_begin(LaScan *ls, ScanDirection dir)
 	ring->nconsumed = ring->nforeseen = 0;
 	ring->heap_block = la_scan_heap_block(ls);
 
-	/* the arrays may be others in each scan */
+	/* each scan may have other arrays */
 	if (ring->arraykeys)
 		la_arraykeys_free(ls, ring->arraykeys);
 	ring->arraykeys = la_arraykeys_create(ls);
@@ -403,7 +392,7 @@ leaf_drop(LaScan *ls)
 
 /* ---- The window's producer ----------------------------------------------- */
 
-/* Index scans that are not index-only need every heap row. */
+/* Will the executor fetch the heap row of an item? */
 static bool
 heap_needed(LeafRing *ring, LaLeafBatch *b, int item)
 {
@@ -482,8 +471,8 @@ foresee_restart(void *arg)
 /* ---- The consumer -------------------------------------------------------- */
 
 /*
- * The row at the consumer's position, whose heap block is made the current one first (WRITE_LAST
- * in shim.c).
+ * Return the row at the consumer's position, after its heap block has been made the current one
+ * (WRITE_LAST in shim.c).
  */
 static bool
 return_item(LeafRing *ring)
@@ -509,8 +498,8 @@ return_item(LeafRing *ring)
 }
 
 /*
- * The consumer has used up the head batch.  Go to the next one; false if the position is
- * nbtree's again, which may have more rows (DISARMED) or not.
+ * The consumer has used up the head batch: go to the next one.  Returns false if the position is
+ * nbtree's again, which may have more rows (DISARMED).
  */
 static bool
 next_batch(LeafRing *ring)

@@ -2,15 +2,15 @@
  * leafbatch.c
  *	  One index leaf page that was read ahead, and nbtree's state for it.
  *
- * A batch is a copy of BTScanOpaque->currPos as nbtree left it after reading a leaf page: items,
- * page number, links, LSN and, if nbtree holds one, a pin.  leaf.c keeps them in a ring; its
- * behaviours are cited here.  This file moves state between nbtree and batches: it makes and frees
- * them, has killed items marked (KILLED), puts positions and marks back into nbtree's state (MARK,
- * END), and keeps the array keys right (ARRAYS).
+ * A batch has what BTScanOpaque->currPos had after nbtree read a leaf page: items, page number,
+ * links, LSN and, if nbtree holds one, a pin.  This file moves state between nbtree and batches:
+ * it makes and frees them, has killed items marked, puts positions and marks back into nbtree's
+ * state, and keeps the array keys right.  The behaviours KILLED, MARK, END and ARRAYS are those of
+ * leaf.c, which keeps the batches in a ring.
  *
  * Invariants:
  *	- a batch with a valid pos->buf owns one pin of it, which is counted in the scan's budget,
- *	  until la_leafbatch_free;
+ *	  until la_leafbatch_free();
  *	- killed[] names items of this batch only, and is applied with this batch's position in place,
  *	  so that _bt_killitems sees the page number, LSN and pin that belong to them;
  *	- a position that is put back into nbtree's state gets a pin of its own.
@@ -19,15 +19,13 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "scan/heapvisit.h"
 #include "scan/leafbatch.h"
 
-/* How many items of its current leaf page has a scan taken, before or without a shim? */
+/* How many items of its current leaf page has a scan taken?  It need not have a shim. */
 int
 la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir)
 {
@@ -39,7 +37,7 @@ la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir)
 				pos->itemIndex - pos->firstItem);
 }
 
-/* Bytes that a batch may take. */
+/* The most bytes that a batch takes. */
 Size
 la_leafbatch_most_bytes(const LaLeafBatchPool *pool)
 {
@@ -50,7 +48,7 @@ la_leafbatch_most_bytes(const LaLeafBatchPool *pool)
 	return bytes;
 }
 
-/* Take what a batch needs from the budget, but for its few bytes of array elements. */
+/* Take from the budget what a batch needs, except for its few bytes of array elements. */
 static void
 account(LaLeafBatchPool *pool, LaLeafBatch *b)
 {
@@ -84,7 +82,7 @@ free_memory(LaLeafBatchPool *pool, LaLeafBatch *b)
 	pfree(b);
 }
 
-/* Count a pin that is the batch's own from now on. */
+/* Count a pin that a batch owns from now on. */
 void
 la_leafbatch_own_pin(LaLeafBatchPool *pool)
 {
@@ -119,7 +117,7 @@ la_leafbatch_free_spare(LaLeafBatchPool *pool)
 	pool->kill_state = NULL;
 }
 
-/* Make a batch of a position of nbtree's.  The pin is the caller's business. */
+/* Make a batch of a position of nbtree's.  The pin is the caller's responsibility. */
 LaLeafBatch *
 la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 {
@@ -159,8 +157,8 @@ la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 #ifdef LA_BT_ARRAYS_IN_SCAN
 
 /*
- * Keep with a batch the state of the array keys that belongs to it, or to nbtree's mark.  Here
- * that is only whether nbtree goes on by a descent where the page has no successor.
+ * Keep with a batch the state of the array keys at its page, or at nbtree's mark.  From 17 on that
+ * is only whether nbtree goes on by a descent where the page has no successor.
  */
 void
 la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark)
@@ -191,8 +189,8 @@ restore_array_keys(LaScan *ls, LaLeafBatch *b, ScanDirection dir)
 }
 
 /*
- * After restore_array_keys() the arrays stand at their first elements in the direction that was
- * expected.  If the scan turns before it has left that page, they have to stand at the other end.
+ * After restore_array_keys() the arrays are at their first elements in the direction that was
+ * expected.  If the scan turns before it has left that page, they have to be at the other end.
  */
 void
 la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)

@@ -19,8 +19,7 @@ typedef struct LaLeafBatch
 	uint8	   *heap;			/* LA_HEAP_xxx for each item, index-only scans */
 	int		   *killed;			/* items reported dead */
 	int			nkilled;
-	int		   *array_elems;	/* of the array keys, until 16: ARRAYS in
-								 * leaf.c */
+	int		   *array_elems;	/* until 16: see ARRAYS in leaf.c */
 	Size		bytes;			/* taken from the scan's budget */
 } LaLeafBatch;
 

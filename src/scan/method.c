@@ -2,8 +2,8 @@
  * method.c
  *	  What look-ahead knows of index access methods other than btree.
  *
- * rowqueue.c runs any access method ahead through amgettuple alone.  What it cannot do that way is
- * here, for the methods whose scan state we know:
+ * rowqueue.c runs any access method ahead through amgettuple alone.  What that does not allow is
+ * here, for the access methods whose scan state is known:
  *
  *	hash	An entry's place is currPos.  Dead entries are marked by _hash_kill_items, called on a
  *			state of their own.  It finds them by their TIDs, and is right as long as VACUUM has
@@ -12,26 +12,25 @@
  *			these pins, while rows are still queued, so the queue holds pins of its own.  Stock,
  *			which has not come to the end by then, holds as many.
  *	GiST	Dead entries are marked by a function that is not exported, which gistgettuple calls
- *			before it turns to the next page.  So we let it: the scan state is set to the page in
- *			question, with its LSN and its dead entries, at its last row, and with an empty search
- *			queue.  The call marks the entries, under GiST's own rule that the page's LSN must be
- *			the same, finds nothing more, and returns false.  Then the state is restored.  Entries
- *			of a root page that is a leaf are never marked, as in stock.  Marking entries may
- *			change the page's LSN (a full-page image, with checksums), so those that GiST has noted
- *			for the current page are taken over when look-ahead begins, and returned when it ends
- *			on that page.
+ *			before it turns to the next page.  So gistgettuple is called with the scan state set to
+ *			the page in question, with its LSN and its dead entries, at its last row, and with an
+ *			empty search queue.  It marks the entries under GiST's own rule that the page's LSN
+ *			must be the same, finds nothing more, and returns false; then the state is restored.
+ *			Entries of a root page that is a leaf are never marked, as in stock.  Marking entries
+ *			may change the page's LSN (a full-page image, with checksums), so those that GiST has
+ *			noted for the current page are taken over when look-ahead begins, and returned when it
+ *			ends on that page.
  *	SP-GiST	marks no entries.
- *	others	A dead entry is reported to the access method as long as it is the one that it returned
- *			last; else the report is dropped.  It is a hint, and none of the methods known to us
- *			uses it.
+ *	others	A dead entry is reported to the access method only if it is the one that it returned
+ *			last.  The report is a hint, and none of those in base/accessmethod.c uses it.
  *
  * Index-only scans: GiST and SP-GiST hold no pin on the index page whose rows they return, so a
  * row that VACUUM removes between reading the page and looking at the visibility map may be
- * returned, in stock too.  We must not make that window longer: such scans foresee rows of the
- * current page only (rows_on_page).  Methods whose state we do not know are not run ahead then.
+ * returned, in stock too.  This must not become more likely: such scans foresee rows of the current
+ * page only (rows_on_page).  Those of other access methods do not look ahead.
  *
- * Index pages to come: hash knows the next overflow page, GiST and SP-GiST keep the pages they
- * have not visited in a pairing heap.
+ * Index pages to come: hash knows the next overflow page.  GiST and SP-GiST keep the pages that
+ * they have not visited in a pairing heap.
  *
  * src/scan/method.c
  */
@@ -89,7 +88,7 @@ hash_kill(LaScan *ls, LaKilledItems *killed)
 			BufferGetBlockNumber(killed->pins[i]) == killed->page)
 			ks->currPos.buf = killed->pins[i];
 	}
-	/* an invalid one would look like that of an unpinned overflow page */
+	/* InvalidBuffer would equal the buffer of an unpinned overflow page */
 	ks->hashso_bucket_buf = killed->pins[0];
 	for (int i = 0; i < killed->n; i++)
 	{
@@ -207,9 +206,8 @@ gist_rows_on_page(LaScan *ls)
 /* ---- Search queues ------------------------------------------------------- */
 
 /*
- * Start the reads of the first index pages of a search queue.  A pairing heap is in order from
- * each node to its children only, so the nodes next to the root are near to the front, not
- * exactly the front.
+ * Start the reads of the first index pages of a search queue: roughly, since a pairing heap is in
+ * order only from each node to its children.
  */
 static void
 issue_queued_pages(LaScan *ls, pairingheap *heap,

@@ -19,9 +19,8 @@ typedef struct LaMethod
 	void		(*kill) (LaScan *ls, LaKilledItems *killed);
 
 	/*
-	 * Move entries of the current page that were reported dead from the
-	 * access method's own list, and back to it.  Where marking entries may
-	 * change the page's LSN, those of one page must be marked at once.
+	 * Move the current page's dead entries from the access method's own list,
+	 * and back to it.  See GiST in method.c.
 	 */
 	void		(*take_killed) (LaScan *ls, LaKilledItems *killed);
 	void		(*return_killed) (LaScan *ls, LaKilledItems *killed);

@@ -10,47 +10,45 @@
  *
  * A queued row is all that amgettuple left in the scan descriptor: TID, recheck flags, ORDER BY
  * distances, and copies of the tuples of index-only scans, whose memory is the access method's.
- * Each time it is called, the access method finds the descriptor as it has left it (GiST frees
- * what it finds in xs_hitup), and the executor as if the row had been fetched just now.
+ * At each call, the access method finds the descriptor as it has left it (GiST frees what it finds
+ * in xs_hitup), and the executor finds it as if the row had been fetched just now.
  *
  * Behaviours:
- *	BEGIN		The access method stands on the row returned last, the queue is empty.  Nothing has
- *				to move.
+ *	BEGIN		The access method stands on the row returned last, and the queue is empty.
  *	KILLED		Entries reported dead are collected for each index page, and marked when the
- *				consumer leaves that page, and at the end (killed.c, method.c).  Methods that we do
- *				not know get a report as long as it is about the row on which they stand.
+ *				consumer leaves that page, and at the end (killed.c, method.c).  An access method
+ *				that method.c does not know gets a report if it stands on the row in question.
  *	END			Only when the queue is empty, so there is no position to restore.  When the policy
- *				has disarmed, rows are used up and none is read ahead.  A scan that starts over or
- *				ends early drops the queue.
+ *				has disarmed, no row is read ahead.  A scan that starts over or ends early drops
+ *				the queue.
  *	LAST_ROW	After the last row the access method is not called again: that would start a hash
  *				scan over.
- *	FORWARD		Scans that may turn, or return to a mark, are not taken (scan.c).  No core method
- *				but btree has marks, and none but btree and hash goes backward.
- *	LOCKS		Under SERIALIZABLE, methods that lock index pages are not run ahead, since the
- *				locks would be seen (by others, as conflicts).
- *	LIMIT		No more rows are foreseen than can still be wanted.  For ORDER BY distance LIMIT k
- *				that makes look-ahead end at the k-th row.
+ *	FORWARD		Scans that may turn, or return to a mark, are not eligible (scan.c).  No core
+ *				method but btree has marks, and none but btree and hash goes backward.
+ *	LOCKS		Under SERIALIZABLE, methods that lock index pages are not run ahead, since others
+ *				would see the locks as conflicts.
+ *	LIMIT		No more rows are foreseen than can still be wanted.  With ORDER BY distance LIMIT k
+ *				look-ahead ends at the k-th row.
  *	INDEX_ONLY	Rows are foreseen only on the current index page: see method.c.
  *
  * src/scan/rowqueue.c
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "access/htup_details.h"
 #include "access/itup.h"
+#include "access/xact.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "scan/heapvisit.h"
-#include "scan/killed.h"
 #include "scan/method.h"
 #include "scan/rowqueue.h"
 #include "window/window.h"
 
 #define ROWS_PER_VISIT	16		/* queue slots per block of max_distance */
 
-/* What amgettuple returns, but for the distances. */
+/* What amgettuple returns, except the distances. */
 typedef struct Returned
 {
 	ItemPointerData tid;
@@ -75,7 +73,7 @@ typedef struct RowQueue
 	Size		bytes;			/* taken from the scan's budget */
 	LaKilledItems killed;
 
-	uint64		rows_before;	/* visits, and so at most rows, before BEGIN */
+	uint64		rows_before;	/* before BEGIN, counted as visits */
 	uint64		head;			/* next row to be returned */
 	uint64		tail;			/* next row to be read */
 	Row			current;		/* returned last */
@@ -105,8 +103,8 @@ static void foresee_restart(void *arg);
 /* ---- The descriptor ------------------------------------------------------ */
 
 /*
- * Are there distances in the descriptor?  Methods that need no reordering leave even the pointers
- * to them uninitialized.
+ * Are there distances in the descriptor?  Where no reordering is needed, even the pointers to them
+ * may be uninitialized.
  */
 static bool
 has_distances(RowQueue *q, const Returned *r)
@@ -184,10 +182,7 @@ copy_tuples(RowQueue *q, Returned *r)
 
 /* ---- Reading rows -------------------------------------------------------- */
 
-/*
- * Let the access method return its next row, and queue it.  dead: the row on which it stands was
- * reported dead.
- */
+/* Queue the access method's next row.  dead: the row that it returned last was reported dead. */
 static bool
 read_row(RowQueue *q, bool dead)
 {
@@ -307,7 +302,7 @@ create(LaScan *ls)
 	return q;
 }
 
-/* Free all memory, when release() of leaf.c does. */
+/* Free all memory, in the same case as release() of leaf.c. */
 static void
 release(LaScan *ls)
 {
@@ -359,7 +354,7 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 	return true;
 }
 
-/* The queue is empty, or its rows are not needed. */
+/* End with an empty queue, or with one whose rows are not needed. */
 static void
 empty_queue(RowQueue *q)
 {
@@ -371,9 +366,7 @@ empty_queue(RowQueue *q)
 	q->ls->owner = NULL;
 }
 
-/*
- * The scan starts over or ends.  The tuple that was returned last is the executor's until now.
- */
+/* The scan starts over or ends: the executor no longer needs the tuple that was returned last. */
 static void
 rowqueue_drop(LaScan *ls)
 {
@@ -432,8 +425,8 @@ foresee_restart(void *arg)
 /* ---- The consumer -------------------------------------------------------- */
 
 /*
- * Return the row at the head, whose heap block is made the current one first.  The row keeps its
- * slot meanwhile, and the descriptor is written last: looking ahead uses both.
+ * Return the row at the head, after its heap block has been made the current one.  Meanwhile the
+ * row keeps its slot, and the descriptor is written last, since looking ahead uses both.
  */
 static bool
 return_row(RowQueue *q)

@@ -4,10 +4,9 @@
  *	  shim gets between the node and the access method.
  *
  * After ExecutorStart a function of ours is put in front of the node's own
- * (attach/interpose_node.c).  At the node's first execution it takes itself out, makes sure
- * that the node's scan descriptor exists (the node would create it in that very call; a
- * parallel scan already has one), has shim.c install itself in the descriptor, and calls the
- * node's own function.  A node that is never executed is never attached.
+ * (attach/interpose_node.c).  At the node's first execution it takes itself out, creates the
+ * node's scan descriptor if there is none yet, as the node would do in that call, and has shim.c
+ * install itself in the descriptor.  A node that is never executed is never attached.
  *
  *		first_execution ---------------------------------> attached: stock node + shim
  *		deferred_execution --> (any number of rows) -----^
@@ -18,27 +17,24 @@
  *	  (base/accessmethod.c), and is not in pg_lookahead.excluded_access_methods; one that is
  *	  not btree only if the scan cannot turn or return to a mark, is not parallel, and orders
  *	  by distances that are passed by value (rowqueue.c);
- *	- of a table whose access method is heap,
- *	- under an MVCC snapshot,
+ *	- of a table whose access method is heap, under an MVCC snapshot;
  *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could make an early
  *	  read fail;
  *	- that can return more than one row: a look-up by all columns of a unique index visits
- *	  one heap block and is not even observed;
+ *	  one heap block;
  *	- whose function is the server's own.
  *
- * Deferred are small scans of cached blocks: even the shim's installation would show in a
- * query over a thousand partitions that takes five rows of each.  They are btree scans
- * without a filter (each call returns one row) and without a Limit above them (which might
- * end the scan at the first of many dead rows).  That needs no state of ours: nbtree's
- * position tells how many items were taken.  The shim may be installed between two rows
- * as well as before the first, because as long as it is passive, position, mark and kills
- * are the access method's.
+ * Deferred are btree scans without a filter (each call returns one row) and without a Limit
+ * above them (which might end the scan at the first of many dead rows).  Most of them are small
+ * scans of cached blocks, and even the installation of the shim is noticeable in a query that
+ * takes five rows of each of a thousand partitions.  nbtree's position shows how many items were
+ * taken.  The shim can be installed between two rows, since as long as it is passive, position,
+ * mark and killed items are the access method's.
  *
  * src/scan/scan.c
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
@@ -46,7 +42,6 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/demand.h"
 #include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
@@ -56,11 +51,8 @@
 #include "scan/scan.h"
 #include "scan/shim.h"
 #include "scan/tidsource.h"
-#include "window/issue.h"
 
-/*
- * Do the keys fix all columns of a unique index?
- */
+/* Do the keys fix all columns of a unique index? */
 static bool
 at_most_one_row(PlanState *ps, Relation index)
 {
@@ -83,7 +75,7 @@ at_most_one_row(PlanState *ps, Relation index)
 	return fixed == (uint32) (((uint64) 1 << ncolumns) - 1);
 }
 
-/* An access method that is run ahead by rowqueue.c. */
+/* Is a scan of an access method that rowqueue.c runs ahead eligible? */
 static bool
 eligible_other(PlanState *ps, Relation heap, Relation index)
 {
@@ -185,7 +177,7 @@ begin_index_only_scan(IndexOnlyScanState *node)
 					 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
 }
 
-/* Install the shim, if the scan is eligible; a read before it counts as its first miss. */
+/* Install the shim, if the scan is eligible.  missed: the scan has had to read a block. */
 static void
 attach(PlanState *ps, bool missed)
 {
@@ -212,7 +204,7 @@ attach(PlanState *ps, bool missed)
 
 /* ---- functions that stand in front of the node's own until it is attached ------ */
 
-/* "self", which stands in front of the node, is taken out, and the node attached. */
+/* Take out "self", which stands in front of the node, and attach the node. */
 static void
 replace(PlanState *ps, ExecProcNodeMtd self, bool missed)
 {
@@ -227,7 +219,7 @@ first_execution(PlanState *ps)
 	return kind_of(ps)->stock(ps);
 }
 
-/* Has the scan taken so many cached rows that it is worth attaching? */
+/* Has the scan taken attach_threshold items? */
 static bool
 has_taken_rows(PlanState *ps)
 {
@@ -272,7 +264,7 @@ attach_scan(PlanState *ps, bool limited)
 	return true;
 }
 
-/* Nobody else has replaced the node's function. */
+/* Is the node's function the server's or ours, and not another extension's? */
 static bool
 is_stock_or_ours(PlanState *ps)
 {
@@ -282,10 +274,7 @@ is_stock_or_ours(PlanState *ps)
 		la_interpose_is_possible(ps, kind_of(ps));
 }
 
-/*
- * Another room knows the rows of this scan, which has been executed before.  Attach it
- * if it is not yet.
- */
+/* Have a scan take its TIDs from another room.  It has been executed; attach it if it is not. */
 static bool
 take_tids(PlanState *ps, const LaTidSource *source)
 {

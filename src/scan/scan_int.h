@@ -44,8 +44,8 @@ typedef struct LaScanOps
 
 typedef struct LaScanWay
 {
-	const LaScanOps *ops;
-	void	   *state;			/* private to the file that has the operations */
+	const LaScanOps *ops;		/* NULL: this way is not needed */
+	void	   *state;			/* private to the file of ops; NULL: not yet */
 } LaScanWay;
 
 struct LaScan
@@ -62,7 +62,7 @@ struct LaScan
 	LaKind		kind;
 	Oid			heaprelid;
 	Oid			indexrelid;
-	LimitState *limit;			/* see attach.h */
+	LimitState *limit;			/* the one that counts its rows, or NULL */
 	int			max_leaf_pages;
 
 	LaIoPolicy	policy;			/* see scan_policy.h */
@@ -71,20 +71,17 @@ struct LaScan
 	LaBudget	budget;
 
 	const LaScanOps *owner;		/* of the position; NULL: the access method */
-	LaScanWay	ahead;			/* becomes owner when the policy arms: leaf.c,
-								 * rowqueue.c (state NULL: not yet) */
-	LaScanWay	source;			/* becomes owner at a rescan: tidsource.c
-								 * (state NULL: no source) */
-	LaScanWay	watch;			/* called in place of amgettuple: graph.c (ops
-								 * NULL: no need) */
+	LaScanWay	ahead;			/* owner when armed: leaf.c, rowqueue.c */
+	LaScanWay	source;			/* owner from a rescan on: tidsource.c */
+	LaScanWay	watch;			/* called in place of amgettuple: graph.c */
 
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
 	BlockNumber observed_block; /* heap block read last in state OBSERVE */
-	int64		seen_reads;		/* blocks read when we last returned */
+	int64		seen_reads;		/* blocks read when the shim last returned */
 	ScanDirection last_dir;		/* of the last call of the access method */
 	BlockNumber moved_page;		/* leaf page that nbtree was put back on */
-	bool		ended;			/* answered that there are no more rows */
+	bool		ended;			/* the last call has found no row */
 
 	Buffer		vmbuf;			/* visibility map page, index-only scans */
 	BlockNumber index_size;		/* see la_issue_exists() */
@@ -104,8 +101,8 @@ la_scan_heap_block(LaScan *ls)
 }
 
 /*
- * Evaluate a call of the access method, which expects the index itself in the descriptor.  After
- * an error the index stays there: shim.c, AFTER_ERROR.
+ * Evaluate a call of the access method, which expects the index itself in the descriptor
+ * (AFTER_ERROR in shim.c).
  */
 #define la_scan_call_am(ls, call) \
 	do { \

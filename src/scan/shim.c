@@ -12,38 +12,35 @@
  *			 v							 v
  *		the access method's amgettuple	leaf.c, rowqueue.c or tidsource.c
  *
- * The executor reaches the access method only through scan->indexRelation->rd_indam.  We point
- * indexRelation at a copy of the Relation whose rd_indam is ours, and back at the real one around
- * every call of the access method.  Rechecks, HOT chains, visibility checks, projection and
- * instrumentation are the executor's and heapam's as always.
+ * The executor reaches the access method only through scan->indexRelation->rd_indam.
+ * indexRelation is pointed at a copy of the Relation whose rd_indam is ours, and back at the real
+ * one around every call of the access method.  Rechecks, HOT chains, visibility checks, projection
+ * and instrumentation remain those of the executor and heapam.
  *
  * Behaviours:
  *	PASSIVE		The access method owns the scan's position, its mark and its killed items.  A row
  *				of the same heap block as the previous one costs two comparisons and the
  *				indirection, which matters to index-only scans.
  *	ACTIVE		A way of looking ahead (LaScanOps) owns the position and the mark.  When it ends,
- *				it puts both back into the access method's state, so nothing needs to know of two
- *				positions.
+ *				it puts both back into the access method's state, so there is one position at any
+ *				time.
  *	WRITE_LAST	Results are written to the descriptor after everything else.  Running the access
  *				method ahead overwrites xs_heaptid and xs_itup; an older value there would be a
  *				wrong row, and then a live index entry marked dead.
  *	AFTER_ERROR	An error inside the access method leaves the real Relation in the descriptor.  No
- *				scan goes on after an error; if anything still ends it, that is the access method's
- *				own scan, and we are not called.
- *
- * Lifetime: the LaScan lives in the query's memory context.  index_endscan normally ends it
- * (amendscan drops pins and restores indexRelation); after an error, pins are the resource owner's
- * to release, and the callback on the context publishes the counters either way.
- *
- * A stale copy: DDL on the index while a cursor is open can rebuild the real relcache entry.  Only
- * rd_indam and pgstat_info of the copy are ever used, by indexam.c; the access method is called
- * through the real entry, read afresh each time.
+ *				scan goes on after an error; if one is ended, the access method's amendscan is
+ *				called directly.
+ *	LIFETIME	The LaScan lives in the query's memory context.  amendscan drops pins and restores
+ *				indexRelation.  After an error the resource owner releases the pins.  The
+ *				callback on the context publishes the counters in either case.
+ *	STALE_COPY	DDL on the index while a cursor is open can rebuild the real relcache entry.  Of
+ *				the copy only rd_indam and pgstat_info are used, by indexam.c; the access method
+ *				is called through the real entry.
  *
  * src/scan/shim.c
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "catalog/pg_am.h"
 #include "pgstat.h"
 
@@ -82,9 +79,8 @@ am_gettuple(LaScan *ls, ScanDirection dir)
 }
 
 /*
- * The next row of a passive btree scan.  Where it is on the leaf page that nbtree stands on, we
- * take the step that _bt_next would take; so a scan that is observed is no slower than one that
- * is not.  Everything else is the access method's.
+ * The next row of a passive btree scan.  If it is on nbtree's current leaf page, the step that
+ * _bt_next would take is taken here, so that a passive scan costs hardly more than stock.
  */
 static inline bool
 next_btree_row(LaScan *ls, ScanDirection dir)
@@ -110,7 +106,7 @@ next_btree_row(LaScan *ls, ScanDirection dir)
 	return true;
 }
 
-/* Look ahead, if that is possible now, and find the next row. */
+/* Begin to look ahead and find the next row.  Returns false if that is not possible now. */
 static bool
 begin(LaScan *ls, ScanDirection dir, bool *found)
 {
@@ -129,10 +125,7 @@ begin(LaScan *ls, ScanDirection dir, bool *found)
 	return true;
 }
 
-/*
- * PASSIVE, with something to do: the scan has turned to another heap block, or the policy has
- * left state PASS.
- */
+/* PASSIVE: the scan has turned to another heap block, or the policy has left state PASS. */
 static pg_noinline bool
 attend(LaScan *ls, ScanDirection dir)
 {
@@ -158,7 +151,7 @@ attend(LaScan *ls, ScanDirection dir)
 		if (la_heapvisit_is_needed(ls, &scan->xs_heaptid))
 			la_heapvisit_observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
 		else
-			/* else an all-visible table would be observed until its end */
+			/* otherwise an all-visible table would be observed until its end */
 			la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, LA_VISIT_HIT, 0.0);
 	}
 	ls->seen_reads = la_issue_blocks_read();
@@ -183,7 +176,7 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 		ls->seen_buffer = buffer;
 	}
 
-	/* leaf pages read here count for the next visit: no harm */
+	/* if this reads a leaf page, the next visit counts as a miss: no harm */
 	found = btree ? next_btree_row(ls, dir) : am_gettuple(ls, dir);
 	ls->ended = !found;
 	return found;
@@ -205,10 +198,7 @@ shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
 	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, false);
 }
 
-/*
- * Before the scan starts over or ends: the position is dropped, and the policy learns how long
- * the scan was.
- */
+/* The scan starts over or ends: drop the position, and have the policy learn its length. */
 static void
 finish_scan(LaScan *ls)
 {
@@ -271,10 +261,7 @@ shim_restrpos(IndexScanDesc scan)
 	la_scan_call_am(ls, ls->real->rd_indam->amrestrpos(scan));
 }
 
-/*
- * index_endscan goes on with scan->indexRelation, so it must be the real one.  The LaScan itself
- * stays until its context goes.
- */
+/* index_endscan goes on with scan->indexRelation, so it must be the real one. */
 static void
 shim_endscan(IndexScanDesc scan)
 {
@@ -286,7 +273,7 @@ shim_endscan(IndexScanDesc scan)
 	ls->real->rd_indam->amendscan(scan);
 }
 
-/* The scan's memory goes. */
+/* Callback of the scan's memory context. */
 static void
 end_scan(void *arg)
 {
@@ -296,7 +283,7 @@ end_scan(void *arg)
 	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
 }
 
-/* The scan never looks ahead by itself: the shim is there for a source of TIDs. */
+/* Have the scan never look ahead by itself: the shim is there for a source of TIDs. */
 void
 la_shim_disable_lookahead(LaScan *ls)
 {

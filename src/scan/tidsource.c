@@ -2,10 +2,10 @@
  * tidsource.c
  *	  An index scan whose TIDs another room has found already.
  *
- * A room that searches the index for outer rows ahead of their turn, such as nestloop/, has by
- * then what the inner scan's descent is going to find.  It offers that as a LaTidSource
- * (attach.h).  When the scan starts over for such a row, the descent is left out, and amgettuple
- * returns the source's TIDs in the scan's direction.
+ * A room that searches the index for outer rows ahead of their turn, such as nestloop/, already
+ * has what the inner scan's descent is going to find.  It offers that as a LaTidSource (attach.h).
+ * When the scan starts over for such a row, the descent is omitted, and amgettuple returns the
+ * source's TIDs in the scan's direction.
  *
  *		amrescan --> source.begin --> { tid, tid, tid }  --amgettuple--> node
  *					  |  not known, or not all of them
@@ -14,8 +14,8 @@
  *
  * Why the rows are the same: the source has all entries of the index that matched the scan's keys
  * when it looked, a moment before the scan would have looked; and the scan's keys are equality
- * keys of leading columns only, so that there is nothing left to check.  Under an MVCC snapshot
- * the moment makes no difference:
+ * keys of leading columns only, so there is nothing left to check.  Under an MVCC snapshot the
+ * moment makes no difference:
  *	- entries added since then are of row versions that the snapshot cannot see (the command's own,
  *	  too: its snapshot is older than what it writes);
  *	- entries removed since then are of versions dead to everybody, and if their TID was given to
@@ -24,15 +24,15 @@
  * equal keys are in the order of their TIDs in both cases.
  *
  * Killed items: stock marks an entry dead when the heap says that all versions are, and if its
- * page has not changed since before the heap was asked.  The source's look at the page is too old
- * for that: meanwhile a vacuum may have removed the entry, and an insert have brought another one
- * with the same TID.  So at the first dead entry the access method makes the scan, forward to that
- * entry, which is returned once more.  The executor asks the heap again, finds it dead again, and
- * everything else is the access method's.
+ * page has not changed since before the heap was asked.  The source has read the page too early
+ * for that: meanwhile a vacuum may have removed the entry, and an insert may have added another
+ * one with the same TID.  So at the first dead entry the access method makes the scan, forward to
+ * that entry, which is returned once more.  The executor finds it dead again, and everything else
+ * is the access method's.
  *
- * No source is asked in index-only scans, which need the tuple; under SERIALIZABLE, since stock's
- * descent takes predicate locks; in parallel scans; on a standby, whose scans ignore dead marks.
- * The room of the source sees to keys and snapshots.
+ * The source is not asked in index-only scans, which need the tuple; under SERIALIZABLE, since
+ * stock's descent takes predicate locks; in parallel scans; on a standby, whose scans ignore dead
+ * marks.  Keys and snapshots are the responsibility of the source's room.
  *
  * src/scan/tidsource.c
  */
@@ -70,7 +70,7 @@ tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
 		!ts->source.begin(ts->source.arg, &ts->tids, &ts->ntids))
 		return false;
 
-	/* a scan that the access method made is its own to put away */
+	/* the access method ends a scan that it has made */
 	if (BTScanPosIsValid(so->currPos) || BTScanPosIsValid(so->markPos))
 		la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0));
 	else if (keys != NULL && nkeys > 0)
@@ -82,8 +82,8 @@ tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
 }
 
 /*
- * Statistics count the scan that stock would have counted when it began.  (EXPLAIN ANALYZE,
- * which may look at any time, has been given its number then.)
+ * Statistics count the scan, which stock would have counted when it began.  (EXPLAIN ANALYZE may
+ * look at any time, so its counter is raised with the first row.)
  */
 static void
 count_scan(LaScan *ls, TidSourceScan *ts)
@@ -102,8 +102,8 @@ tidsource_drop(LaScan *ls)
 }
 
 /*
- * The entry returned last is dead: go on with the access method's own scan, beginning with that
- * entry.  Returns false if it is no longer there.
+ * The entry returned last is dead: go on with a scan of the access method, from that entry on.
+ * Returns false if it is no longer there.
  */
 static bool
 search_again(LaScan *ls, ScanDirection dir, ItemPointerData tid)
@@ -164,10 +164,7 @@ static const LaScanOps tidsource_ops = {
 	.drop = tidsource_drop
 };
 
-/*
- * Take the scan's TIDs from a source wherever it has them, from the next rescan on.  Returns
- * false if this scan cannot.
- */
+/* From the next rescan on, take TIDs from the source if it has them.  Only btree scans can. */
 bool
 la_tidsource_set(LaScan *ls, const LaTidSource *source)
 {
