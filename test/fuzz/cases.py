@@ -424,8 +424,8 @@ class Gen(Others, Joins):
         if self.chance(0.8):
             s["force"] = "on"
         else:
-            # arms at once or after a few visits; a read is never (or always) too fast to
-            # have been a wait, so that scans also disarm and arm again
+            # look-ahead begins at once or after a few visits; a read is never (or always) too
+            # fast to have been a wait, so that scans also stop looking ahead and begin again
             s.update(force="off", miss_threshold=r.choice([0, 0, 1]),
                      min_read_time=r.choice([0, 0, 1000]), cache_prefetch_threshold=r.choice([0, 0, 3, -1]),
                      attach_threshold=r.choice([0, 1, 2, 8, 30]))

@@ -416,7 +416,7 @@ class Fuzz:
         if not self.args.stock:
             done = {kind: {k: v - before.get(kind, {}).get(k, 0) for k, v in row.items() if isinstance(v, int)}
                     for kind, row in self.activity().items()}
-            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, armed {row['scans_activated']}" for kind, row in done.items()))
+            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, activated {row['scans_activated']}" for kind, row in done.items()))
             if c["statements"] >= 2000:
                 self.check("look-ahead was hardly at work in impure statements: nothing has been tested",
                            [f"{kind}: {row}" for kind, row in done.items() if row["scans_activated"] < 20])

@@ -112,11 +112,11 @@ like($err, qr/ERROR:  0 is outside the valid range/, 'ALTER SYSTEM checks');
 is( $node->safe_psql('postgres', 'SELECT kind FROM pg_stat_lookahead ORDER BY 1'),
 	"hash join\nindex only scan\nindex scan\nnested loop", 'view: a row for each kind');
 $node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
-is(armed($node), 0, 'reset: counters are zero');
+is(activated($node), 0, 'reset: counters are zero');
 is($node->safe_psql('postgres', forced() . $scan), $expected, 'preloaded: the same answer');
-is(armed($node), 1, 'a forced scan counts');
+is(activated($node), 1, 'a forced scan counts');
 is($node->safe_psql('postgres', stock() . $scan), $expected, 'off: the same answer');
-is(armed($node), 1, 'off: nothing counts');
+is(activated($node), 1, 'off: nothing counts');
 is( $node->safe_psql(
 		'postgres',
 		'SELECT sum(scans_activated) FROM pg_stat_lookahead',

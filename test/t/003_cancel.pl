@@ -386,7 +386,7 @@ for my $name (sort keys %scenario)
 	}
 }
 
-cmp_ok(armed($node), '>', 1000, 'scans have looked ahead');
+cmp_ok(activated($node), '>', 1000, 'scans have looked ahead');
 check_log($node);
 
 # ---- a crash in mid-scan --------------------------------------------------------------

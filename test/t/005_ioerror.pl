@@ -410,7 +410,7 @@ SKIP:
 }
 $node->start unless $sparse;
 
-cmp_ok(armed($node), '>', 0, 'scans have looked ahead');
+cmp_ok(activated($node), '>', 0, 'scans have looked ahead');
 check_log($node);
 $node->stop;
 

@@ -103,7 +103,7 @@ sub walk
 	return "SELECT walk(\$\$$query\$\$, " . ($most // 'NULL') . ');';
 }
 
-# Figures of the last statement's scans: armed, issued
+# Figures of the last statement's scans: scans_activated, blocks_issued
 sub figures
 {
 	return 'SELECT sum(scans_activated) > 0, sum(blocks_issued) FROM pg_lookahead_last_statement()';

@@ -20,7 +20,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
-  check_indexes armed backend_fds open_session ask reset_timeout pid_of start_waiting nothing_pinned
+  check_indexes activated backend_fds open_session ask reset_timeout pid_of start_waiting nothing_pinned
   path_of damage create_walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
@@ -343,7 +343,7 @@ sub create_fail
 }
 
 # Scans that have begun to look ahead since the last reset.
-sub armed
+sub activated
 {
 	my ($node) = @_;
 
