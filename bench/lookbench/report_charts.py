@@ -196,7 +196,7 @@ def _tpch_panel(title: str, entries: list[Entry], low: float, high: float) -> Pa
     scales = sorted({(e.cell.size, e.cell.data) for e in entries})
     roles = ("first", "second", "third")
     series = []
-    for number, (size, data) in enumerate(scales):
+    for number, (_, data) in enumerate(scales):
         shift = (number - (len(scales) - 1) / 2) * 0.8 / len(scales)
         series.append(Series(f"scale {data[2:] if data.startswith('sf') else data}", roles[number % 3], "bars", tuple(
             Point(names.index(query_of(e.cell.shape)[0]) + shift, math.log2(e.ratio or 1), e.tip()) for e in entries if e.cell.data == data

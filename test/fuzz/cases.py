@@ -366,7 +366,7 @@ class Gen(Others, Joins):
                 f"select (select {fn}({col}) from {table} where {col} {op} r.v), n + 1 from r "
                 f"where r.v is not null and n < 60) select * from r")
 
-    def select(self, small=False):
+    def select(self):
         shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 2 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,

@@ -25,7 +25,6 @@ dead rows).  The case is then run again; a plan that depends on the setting stay
 import argparse
 import json
 import random
-import re
 import sys
 import threading
 import time

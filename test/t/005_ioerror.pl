@@ -105,13 +105,6 @@ sub transcripts
 	return %text;
 }
 
-sub walk
-{
-	my ($query, $most) = @_;
-
-	return "SELECT walk(\$\$$query\$\$, " . ($most // 'NULL') . ')';
-}
-
 # The same with look-ahead off and forced; $expected is a pattern for both.
 sub same
 {

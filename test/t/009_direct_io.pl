@@ -96,13 +96,6 @@ sub same
 	return;
 }
 
-sub walk
-{
-	my ($query, $most) = @_;
-
-	return "SELECT walk(\$\$$query\$\$, " . ($most // 'NULL') . ');';
-}
-
 # Figures of the last statement's scans: scans_activated, blocks_issued
 sub figures
 {

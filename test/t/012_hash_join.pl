@@ -65,13 +65,6 @@ my %failing = queries(sub { "1 / ($_[0].id - $_[1])" });
 my %plain = queries(sub { '0' });
 my $spilling = "SET work_mem = '256kB';";
 
-sub memory
-{
-	my ($session) = @_;
-
-	return ask($session, 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts');
-}
-
 # kB of memory that the process has of its own, or undef
 sub resident
 {
