@@ -75,14 +75,14 @@ def overview_panels(report: Report) -> list[Panel]:
             for n, e in enumerate(sorted(measured, key=lambda e: e.ratio or 0)) if e.cell.state in states
         )
         scattered = place.scattered()
-        told = [f"cold, random and cyclic data: geometric mean {ratio_text(geometric_mean(scattered))}"
-                f" of {len(scattered)} cells"] if scattered else []
+        notes = [f"cold, random and cyclic data: geometric mean {ratio_text(geometric_mean(scattered))}"
+                 f" of {len(scattered)} cells"] if scattered else []
         panels.append(Panel(
             place.label, "stock / look-ahead", "",
             [(math.log2(v), _factor(v)) for v in (0.5, 1, 2, 4, 8, 16, 32) if low * 0.95 <= v <= high * 1.05],
             [(len(states) - 1 - n, state) for n, state in enumerate(states)],
             (math.log2(low) - 0.15, math.log2(high) + 0.15), (-0.5, len(states) - 0.5),
-            [Series("", "ahead", "dots", points)], base=0.0, upright=True, height=62 + 44 * len(states), left=66, notes=told,
+            [Series("", "ahead", "dots", points)], base=0.0, upright=True, height=62 + 44 * len(states), left=66, notes=notes,
         ))
     return panels
 

@@ -287,7 +287,7 @@ class Gen(Others, Joins):
                 f"on {equal}{extra} limit 3000")
 
     def s_lateral(self):
-        """Inner scans that are given up early, again and again."""
+        """Inner scans that end early, again and again."""
         t1, t2 = self.table(), self.table()
         k1, k2 = self.rng.choice(KEYS), self.rng.choice(KEYS)
         j = self.rng.choice(JOINABLE)

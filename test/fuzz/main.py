@@ -334,7 +334,7 @@ class Fuzz:
     # ---- second phase -----------------------------------------------------
 
     def writer(self, k):
-        """Changes keys, deletes and inserts, until told to stop."""
+        """Changes keys, deletes and inserts, until it is asked to stop."""
         s = Session(self.server)
         rng = random.Random(f"{self.args.seed}/writer{k}")
         n = 200000 * (k + 1)
@@ -513,7 +513,7 @@ class Fuzz:
     def activity(self):
         """Figures of pg_stat_lookahead, as {kind: {column: value}}."""
         if self.session:
-            # some statistics are handed over at the end of a transaction only
+            # some statistics are reported at the end of a transaction only
             self.session.must("select 1")
         s = Session(self.server)
         s.must("set client_min_messages = warning")
@@ -547,7 +547,7 @@ class Fuzz:
         builds.all(numbers, seconds)
         rare = builds.finish()
         if not self.args.stock and self.args.only is None:
-            self.check("index builds were hardly taken over: nothing has been tested", rare)
+            self.check("the library hardly built any index: nothing has been tested", rare)
 
     def finish(self):
         self.check("dead or damaged index entries (bt_index_check)", self.amcheck())

@@ -145,7 +145,7 @@ select * from compare('select g, t.id, t.w from generate_series(-1, 4) g join t 
 select * from compare('select g, t.id, t.w from generate_series(0, 900, 50) g join t on t.p <@ box(point(g, g), point(g + 60, g + 60))');
 select * from compare('select g, t.id from generate_series(0, 900, 50) g left join t on t.r @> g and t.id % 2 = 0');
 select * from compare('select g, u.id from generate_series(0, 1400, 50) g join u on u.s ^@ (''x'' || g)');
--- given up early, again and again
+-- left early, again and again
 select * from compare('select g, x.* from generate_series(1, 900, 30) g, lateral (select id, w from t order by p <-> point(g, g) limit 1 + g % 9) x');
 select * from compare('select g, x.* from generate_series(1, 900, 30) g, lateral (select id, w from u where p is not null order by p <-> point(g, g) limit 1 + g % 9) x');
 select * from compare('select g, x.* from generate_series(0, 90) g, lateral (select id from t where few = g % 5 limit g) x');

@@ -21,7 +21,7 @@ create index t_n on t (n, a) with (fillfactor = 10);
 create index t_p on t (a, id) with (fillfactor = 10) where b = 3;
 
 -- "Heap Fetches" with look-ahead off, and whether it is the same with it on.  The
--- first run settles which dead entries the index has been told about.
+-- first run settles which dead entries are marked in the index.
 create function pg_temp.heap_fetches(q text, out fetches int, out same bool, out looked_ahead bool)
 language plpgsql as $$
 declare line text; found int[] := '{}'; n int; before bigint := pg_temp.activated();

@@ -64,7 +64,7 @@ select count(w) from (select w from t where a between 1000 and 3000 order by a o
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
 select entries_killed from pg_stat_lookahead where kind = 'index scan';
 
--- given up early: foreseen, perhaps started, not needed
+-- left early: foreseen, perhaps started, not needed
 select pg_stat_lookahead_reset();
 begin;
 declare c cursor for select w from t where a > 3000 order by a;

@@ -170,7 +170,7 @@ is( $node->safe_psql('postgres', forced() . $parallel . ("$sum;" x 20)),
 	join("\n", ($node->safe_psql('postgres', $sum)) x 20),
 	'many short parallel scans');
 
-# lists of access methods: who sets one is told of unknown names, nobody else is
+# lists of access methods: who sets one is warned of unknown names, nobody else is
 ($ret, $out, $err) = $node->psql('postgres', "ALTER ROLE plain SET pg_lookahead.excluded_access_methods = 'hash, missing'");
 like($err, qr/WARNING:  access method "missing" does not exist/, 'ALTER ROLE: an unknown access method');
 ($ret, $out, $err) = $node->psql('postgres', 'SHOW pg_lookahead.excluded_access_methods',

@@ -1,7 +1,7 @@
 # 012_hash_join.pl - hash joins that do not reach their end leave nothing behind.
 #
-# Joins are stopped while the table is built, while stock's table takes over rows that do not
-# fit, and while rows are looked up, with batches of outer rows in hand: by cancel, timeout,
+# Joins are stopped while the table is built, while stock's table receives the rows that do not
+# fit, and while batches of outer rows are looked up in it: by cancel, timeout,
 # errors, LIMIT, and again and again in one session, whose memory then is what it is without
 # look-ahead.  How a join is caught in the middle is described in 003_cancel.pl.
 
