@@ -116,7 +116,7 @@ select pg_temp.attached('select w from small where a = 101 limit 1') as with_lim
        pg_temp.attached('select w from small where a = 101 and id >= 0') as with_filter,
        pg_temp.attached('select n.x, s.w from (values (101), (102), (103)) n(x), lateral (select w from small where a = n.x offset 0) s') as rescans;
 set pg_lookahead.attach_threshold = 0;
-select pg_temp.attached('select w from small where a = 101') as no_delay;
+select pg_temp.attached('select w from small where a = 101') as observed;
 reset pg_lookahead.attach_threshold;
 set pg_lookahead.force = on;
 select pg_temp.attached('select w from small where a = 101') as forced;
