@@ -11,8 +11,8 @@
 
 PG_CONFIG ?= pg_config
 
-# Where this file lies, and files there, named relative to it.  PGXS is told, since not
-# that of every server finds out by itself.
+# Where this file lies, and files there, named relative to it.  VPATH is set
+# because not the PGXS of every server finds out by itself.
 SOURCE := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
 ifneq ($(realpath $(SOURCE)),$(realpath .))
 VPATH := $(SOURCE)

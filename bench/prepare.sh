@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# bench/prepare.sh - what the workload runner and the demo need before Python starts.
+# bench/prepare.sh - what scripts need before Python starts: bench/, the demo, the tests.
 #
 # Sourced after dev/lib/*.sh.  It gives
 #   need_python [NAME...]    PYTHON: an interpreter with what bench/requirements.txt names,

@@ -91,7 +91,7 @@ COMMENT ON FUNCTION pg_stat_get_lookahead_index_build()
 COMMENT ON FUNCTION pg_stat_lookahead_reset()
     IS 'sets the figures of pg_stat_lookahead and pg_stat_lookahead_index_build to zero';
 COMMENT ON FUNCTION pg_lookahead_last_statement()
-    IS 'figures of look-ahead for each node of the last statement of this session that scanned an index';
+    IS 'figures of look-ahead for each index scan and join of the last statement of this session that had one';
 
 COMMENT ON VIEW pg_stat_lookahead
     IS 'figures of look-ahead in the whole server, by kind of scan or join';
@@ -100,7 +100,7 @@ COMMENT ON COLUMN pg_stat_lookahead.kind
 COMMENT ON COLUMN pg_stat_lookahead.scans_attached
     IS 'scans under observation; joins that were executed';
 COMMENT ON COLUMN pg_stat_lookahead.scans_activated
-    IS 'times that a scan began to look ahead';
+    IS 'times that a scan or join began to look ahead';
 COMMENT ON COLUMN pg_stat_lookahead.blocks_foreseen
     IS 'heap block visits known before their time';
 COMMENT ON COLUMN pg_stat_lookahead.blocks_issued

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 #
-# test/checks.sh - what the test programs written in bash share (test/slowdisk, test/demo).
+# test/checks.sh - what the test programs written in bash share (test/slowdisk, test/demo,
+# test/makefile, test/readme, dev/fresh).
 #
 # Sourced.  It gives
 #   test_that TEXT COMMAND...   one test: "ok N - TEXT" or "not ok N - TEXT"

@@ -11,7 +11,7 @@ Columns of the result: nanoseconds for one search, root to leaf, everything in s
   -iterate   without attribute extraction in one pass
   -truncate  without dynamic prefix truncation
   -typed     without typed comparison
-  -carry     without what the parent's separator told
+  -carry     without the comparison with the parent's separator
   -same      without trying the last leaf and the last position again
   none       without any of them
 """

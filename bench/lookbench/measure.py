@@ -61,7 +61,7 @@ class Result:
     categories: dict[str, int] = field(default_factory=dict)  # growth of the workload's counters
 
 
-def told_settings(connection: psycopg.Connection) -> dict[str, str]:
+def changed_settings(connection: psycopg.Connection) -> dict[str, str]:
     """All settings that are not at their default, in the measured session."""
     rows = connection.execute(
         "select name, current_setting(name) from pg_settings"
@@ -200,7 +200,7 @@ class Bench:
         throughput = workload.throughput(cell)
         with closing(self._connect(workload, cell, variant)) as connection:
             plan = "\n".join(row[0] for row in connection.execute(f"explain {statements[0]}"))
-            settings = told_settings(connection)
+            settings = changed_settings(connection)
             if throughput is not None:
                 rows, checksum = workload.execute(connection, statements)
                 before, size = blocks_read(connection, tables), total_size(connection, tables)
@@ -242,7 +242,7 @@ class Bench:
             reads = blocks_read(connection, workload.tables(cell), indexes=False) - before
             outcome = workload.outcome(self.server, connection, cell, rep)
             facts = dict(outcome.facts) | {"workers": workers}
-            return Result(ms, 1, outcome.rows, outcome.checksum, reads, workload.told(cell, rep), settings, facts)
+            return Result(ms, 1, outcome.rows, outcome.checksum, reads, workload.definition(cell, rep), settings, facts)
 
     @staticmethod
     def _preloaded(variant: Variant) -> bool:
@@ -254,8 +254,8 @@ class Bench:
         """Milliseconds until all statements have ended, each in its own session; settings, and workers wanted."""
         workers: list[int] = []
 
-        def notice(told: psycopg.errors.Diagnostic) -> None:
-            found = _WORKERS_WANTED.search(told.message_primary or "")
+        def notice(message: psycopg.errors.Diagnostic) -> None:
+            found = _WORKERS_WANTED.search(message.message_primary or "")
             if found:
                 workers.append(int(found[1]))
 
@@ -270,7 +270,7 @@ class Bench:
                     connection.execute(f"explain select * from {table}")
                 connection.add_notice_handler(notice)
                 connections.append(connection)
-            settings = told_settings(connections[0])
+            settings = changed_settings(connections[0])
             with ThreadPoolExecutor(len(statements)) as pool:
                 began = time.perf_counter()
                 running = [pool.submit(connection.execute, text) for connection, text in zip(connections, statements)]

@@ -30,7 +30,7 @@ FULL = "index-scans-18"
 README, PERFORMANCE = "README.md", "docs/performance.md"
 PICTURE = "docs/scan-times.svg"
 
-Row = tuple[str, str]  # what the reader is told, and the cell
+Row = tuple[str, str]  # the first column of the table, and the cell
 
 
 @dataclass(frozen=True)

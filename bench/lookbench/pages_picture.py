@@ -60,7 +60,7 @@ def curves(find: Callable[[str], Entry], source: str) -> Curves:
 
 def settings_text(settings: dict[str, dict[str, str]]) -> str:
     """SHOWN_SETTINGS with all values that were set; settings is by "state variant"."""
-    told = []
+    parts = []
     for name in SHOWN_SETTINGS:
         by_value: dict[str, list[str]] = {}
         for session, values in settings.items():
@@ -71,8 +71,8 @@ def settings_text(settings: dict[str, dict[str, str]]) -> str:
             for value, sessions in by_value.items()
         ]
         if values:
-            told.append(f"{name} = {', '.join(values)}")
-    return "; ".join(told)
+            parts.append(f"{name} = {', '.join(values)}")
+    return "; ".join(parts)
 
 
 def _kind(sessions: Sequence[str], settings: dict[str, dict[str, str]]) -> str:

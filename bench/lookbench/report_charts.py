@@ -75,14 +75,14 @@ def overview_panels(report: Report) -> list[Panel]:
             for n, e in enumerate(sorted(measured, key=lambda e: e.ratio or 0)) if e.cell.state in states
         )
         scattered = place.scattered()
-        told = [f"cold, random and cyclic data: geometric mean {ratio_text(geometric_mean(scattered))}"
-                f" of {len(scattered)} cells"] if scattered else []
+        notes = [f"cold, random and cyclic data: geometric mean {ratio_text(geometric_mean(scattered))}"
+                 f" of {len(scattered)} cells"] if scattered else []
         panels.append(Panel(
             place.label, "stock / look-ahead", "",
             [(math.log2(v), _factor(v)) for v in (0.5, 1, 2, 4, 8, 16, 32) if low * 0.95 <= v <= high * 1.05],
             [(len(states) - 1 - n, state) for n, state in enumerate(states)],
             (math.log2(low) - 0.15, math.log2(high) + 0.15), (-0.5, len(states) - 0.5),
-            [Series("", "ahead", "dots", points)], base=0.0, upright=True, height=62 + 44 * len(states), left=66, notes=told,
+            [Series("", "ahead", "dots", points)], base=0.0, upright=True, height=62 + 44 * len(states), left=66, notes=notes,
         ))
     return panels
 
@@ -196,7 +196,7 @@ def _tpch_panel(title: str, entries: list[Entry], low: float, high: float) -> Pa
     scales = sorted({(e.cell.size, e.cell.data) for e in entries})
     roles = ("first", "second", "third")
     series = []
-    for number, (size, data) in enumerate(scales):
+    for number, (_, data) in enumerate(scales):
         shift = (number - (len(scales) - 1) / 2) * 0.8 / len(scales)
         series.append(Series(f"scale {data[2:] if data.startswith('sf') else data}", roles[number % 3], "bars", tuple(
             Point(names.index(query_of(e.cell.shape)[0]) + shift, math.log2(e.ratio or 1), e.tip()) for e in entries if e.cell.data == data

@@ -202,13 +202,13 @@ class Report:
 
     def finding(self) -> str:
         """The one sentence."""
-        told = [
+        means = [
             f"{ratio_text(mean)} times as fast on {storage_text(storage)} (geometric mean of {count} cells)"
             for storage, (mean, count) in self.means().items()
         ]
         parts = []
-        if told:
-            parts.append("With look-ahead, cold scans of random and cyclic data are " + _listed(told))
+        if means:
+            parts.append("With look-ahead, cold scans of random and cyclic data are " + _listed(means))
         worst = self.worst()
         if worst is not None:
             number = sum(e.ratio is not None for e in self.entries())

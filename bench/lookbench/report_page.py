@@ -88,8 +88,8 @@ def _tile(place: Place) -> str:
         lines.append(f'<span title="{_attribute(worst.tip())}">worst of {len(measured)}: {ratio_text(worst.ratio or 0)}'
                      f" ({escape(worst.cell.key)})</span>")
     if red or failed:
-        told = [f"{red} below {RED}"] * bool(red) + [f"{failed} failed"] * bool(failed)
-        lines.append(f'<span class="alarm">{", ".join(told)}</span>')
+        summary = [f"{red} below {RED}"] * bool(red) + [f"{failed} failed"] * bool(failed)
+        lines.append(f'<span class="alarm">{", ".join(summary)}</span>')
     return f'<div class="tile">{"".join(lines)}</div>'
 
 
@@ -146,13 +146,13 @@ def _red(report: Report) -> str:
         return f"<p>None: no cell is below {RED}.</p>"
     known = sum(e.noise is not None for e in cells)
     noise = sum(e.is_noise for e in cells)
-    told = f"{len(cells)} of {sum(e.ratio is not None for e in report.entries())} cells, against stock."
+    summary = f"{len(cells)} of {sum(e.ratio is not None for e in report.entries())} cells, against stock."
     if known:
-        told += f" {noise} of them {'is' if noise == 1 else 'are'} within what stock differs from itself."
+        summary += f" {noise} of them {'is' if noise == 1 else 'are'} within what stock differs from itself."
     if known < len(cells):
-        told += f" For {len(cells) - known} stock was not measured against itself, so only the spreads tell what is noise."
+        summary += f" For {len(cells) - known} stock was not measured against itself, so only the spreads tell what is noise."
     rows = _table(("ratio", "cell", "place", "stock", "look-ahead", "noise", "again"), map(_red_row, cells), red=True)
-    return f"<p>{told}</p>{rows}"
+    return f"<p>{summary}</p>{rows}"
 
 
 def _red_row(entry: Entry) -> list[str]:

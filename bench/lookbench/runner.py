@@ -268,8 +268,8 @@ class Runner:
             "ceiling_reads_per_second": reads,
             "settings": self.settings,
         }
-        told = ", ".join(f"{v:,} at depth {k}" for k, v in reads.items())
-        self.console.print(f"the disk's random 8 kB reads per second: {told or 'unknown, fio is missing'}")
+        rates = ", ".join(f"{v:,} at depth {k}" for k, v in reads.items())
+        self.console.print(f"the disk's random 8 kB reads per second: {rates or 'unknown, fio is missing'}")
         self.records.write_run(self.run, self.facts)
 
     # ---- measuring --------------------------------------------------------

@@ -141,7 +141,7 @@ class Demo:
         self.console.print()
         show.results(self.console, f"Cold: server restarted, {method}; median of {COLD_REPETITIONS}", queries, cold, ceiling)
         self.say("Below the times: blocks read per second. Below the gain (over the stock index scan): the\n"
-                 f"share of the disk's ceiling. Bitmap scan with {_told(variants[1])}.\n")
+                 f"share of the disk's ceiling. Bitmap scan with {_described(variants[1])}.\n")
         show.results(self.console, f"Cached: all blocks in shared_buffers ({CACHED_BUFFERS}); median of {CACHED_REPETITIONS}", queries, cached, None)
         self.explain(contest, queries[1])
         for complaint in contest.complaints:
@@ -158,7 +158,7 @@ class Demo:
         return 1 if contest.complaints else 0
 
 
-def _told(variant: Variant) -> str:
+def _described(variant: Variant) -> str:
     """What makes the bitmap scan as fast as it can be."""
     settings = dict(variant.session) | dict(variant.server)
     return ", ".join(f"{name} = {settings[name]}" for name in ("effective_io_concurrency", "io_method") if name in settings)

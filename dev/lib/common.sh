@@ -11,8 +11,8 @@
 #   as_server          run a command as the unprivileged user that may own a server
 #   work_area          a fresh scratch directory of that user, removed on exit
 #
-# PostgreSQL refuses to run as root.  A script started by root therefore hands
-# every server over to SERVER_USER ("postgres" when it exists, else "nobody"),
+# PostgreSQL refuses to run as root.  A script started by root therefore runs
+# every server as SERVER_USER ("postgres" when it exists, else "nobody"),
 # through setpriv; a script started by anybody else runs servers as itself.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

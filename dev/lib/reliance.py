@@ -14,7 +14,6 @@ look-ahead between two minors that would have got on, than too little.
 
 import fnmatch
 import re
-from pathlib import Path
 
 from fingerprint import TOKEN, definitions, is_word, without_comments
 

@@ -24,7 +24,7 @@ ROOTS=$CACHE/roots
 ROOT_USER=tester
 ROOT_SHELL=(bash -euo pipefail -c)
 
-# what programs that fetch are told by the environment
+# the variables of the environment that programs for fetching read
 FETCHING='^((https?|no|all)_proxy|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|PIP_[A-Z_]+)='
 
 # What the machine has mounted stays in use, for a mount namespace made meanwhile, when the

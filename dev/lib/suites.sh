@@ -281,7 +281,7 @@ own_unit()
 }
 
 # own_fuzz NAME --quick|--full: from the checkout and as the caller; it keeps a
-# Python environment in the cache, and hands its server to SERVER_USER itself
+# Python environment in the cache, and runs its server as SERVER_USER itself
 own_fuzz()
 {
 	local name=$1 rc=0
@@ -357,7 +357,7 @@ suite_differs()
 	[ "$(suite_version "$1")" != "$(server_version "$1")" ]
 }
 
-# core_config RING: the configuration of the temporary server ("stock": none).
+# core_config LEAF_PAGES: the configuration of the temporary server ("stock": none).
 # explain = off: what EXPLAIN (ANALYZE) says about look-ahead is the one thing
 # that is meant to differ.
 core_config()
@@ -374,7 +374,7 @@ core_config()
 	EOF
 }
 
-# core_run NAME regress|isolation RING: one run in the current job directory
+# core_run NAME regress|isolation LEAF_PAGES: one run in the current job directory
 core_run()
 {
 	local name=$1 suite=$2 tool=pg_regress schedule=parallel_schedule rc=0 input
@@ -454,7 +454,7 @@ core_excused()
 	done <failed
 }
 
-# core_suite NAME SUITE RING: the job
+# core_suite NAME SUITE LEAF_PAGES: the job
 core_suite()
 {
 	local name=$1 suite=$2 rc=0 again=

@@ -286,17 +286,17 @@ sub same
 sub at_work
 {
 	my ($node, $mode, $name, $builds) = @_;
-	my $armed = armed($node);
+	my $activated = activated($node);
 	my $built = $node->safe_psql('postgres',
 		q(SELECT coalesce(sum(builds), 0) FROM pg_stat_lookahead_index_build WHERE status = 'built'));
 
 	if ($mode eq 'off')
 	{
-		is("$armed, $built", '0, 0', "$name: nothing looks ahead");
+		is("$activated, $built", '0, 0', "$name: nothing looks ahead");
 	}
 	elsif ($mode eq 'forced')
 	{
-		cmp_ok($armed, '>', 0, "$name: scans look ahead");
+		cmp_ok($activated, '>', 0, "$name: scans look ahead");
 		cmp_ok($built, '>', 0, "$name: indexes are built") if $builds;
 		cmp_ok($built, '>', 0, "$name: indexes are built") if $builds;
 	}

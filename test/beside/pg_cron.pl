@@ -49,7 +49,7 @@ for (@nodes)
 	is( $node->safe_psql('beside', 'SELECT count(*), sum(hashtext(d::text)) FROM done d'),
 		$node->safe_psql('beside', "SET pg_lookahead.enable = off; SELECT count(*), sum(hashtext(d::text)) FROM ($work) d"),
 		"$name: the same rows");
-	cmp_ok(armed($node), '>', 0, "$name: it looked ahead");
+	cmp_ok(activated($node), '>', 0, "$name: it looked ahead");
 	check_log($node, "$name: server log");
 	$node->stop;
 }

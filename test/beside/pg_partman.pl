@@ -24,7 +24,7 @@ my $make = q(
 	CREATE INDEX m_k ON m (k);
 	SELECT new_parent(););
 
-# The worker makes as many partitions as it is told to.
+# The worker makes as many partitions as its settings say.
 sub background
 {
 	my ($node) = @_;

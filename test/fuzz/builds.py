@@ -426,7 +426,7 @@ class BuildGen:
             case.changes = self.wear(rows, columns, 2) if self.chance(0.6) else []
             if self.chance(0.3):
                 case.changes += ["savepoint x"] + self.wear(rows, columns, 2) + ["rollback to x"]
-        # concurrent builds are taken over if workers are wanted, whether or not there are any
+        # the library makes concurrent builds if workers are wanted, whether or not there are any
         if "concurrently" in kind and self.chance(0.7) and case.settings["max_parallel_maintenance_workers"] == "0":
             case.settings |= {"max_parallel_maintenance_workers": "1", "max_parallel_workers": "0"}
         # CONCURRENTLY waits for the others' snapshots
@@ -438,7 +438,7 @@ class BuildGen:
 # ---- running ------------------------------------------------------------------
 
 def agreed(outcome):
-    """An outcome without what is nobody's affair."""
+    """An outcome without what may differ."""
     if not outcome.error:
         return (None, outcome.notices, outcome.tag)
     severity, code, message, detail, hint, context = (e and e.decode() for e in outcome.error)

@@ -287,7 +287,7 @@ class Gen(Others, Joins):
                 f"on {equal}{extra} limit 3000")
 
     def s_lateral(self):
-        """Inner scans that are given up early, again and again."""
+        """Inner scans that end early, again and again."""
         t1, t2 = self.table(), self.table()
         k1, k2 = self.rng.choice(KEYS), self.rng.choice(KEYS)
         j = self.rng.choice(JOINABLE)
@@ -366,7 +366,7 @@ class Gen(Others, Joins):
                 f"select (select {fn}({col}) from {table} where {col} {op} r.v), n + 1 from r "
                 f"where r.v is not null and n < 60) select * from r")
 
-    def select(self, small=False):
+    def select(self):
         shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 2 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
@@ -424,8 +424,8 @@ class Gen(Others, Joins):
         if self.chance(0.8):
             s["force"] = "on"
         else:
-            # arms at once or after a few visits; a read is never (or always) too fast to
-            # have been a wait, so that scans also disarm and arm again
+            # look-ahead begins at once or after a few visits; a read is never (or always) too
+            # fast to have been a wait, so that scans also stop looking ahead and begin again
             s.update(force="off", miss_threshold=r.choice([0, 0, 1]),
                      min_read_time=r.choice([0, 0, 1000]), cache_prefetch_threshold=r.choice([0, 0, 3, -1]),
                      attach_threshold=r.choice([0, 1, 2, 8, 30]))

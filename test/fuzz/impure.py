@@ -384,9 +384,9 @@ def job(server, database, seed, numbers, deadline, most_failures, out):
 def compare(server, seed, count, jobs=1, first=1, deadline=None, most_failures=5, stock=False, quiet=False, note=None):
     """Cases first ... first + count - 1 by so many jobs; returns the sums of their counters.
 
-    note(statements, failed) is told what has been compared since it was told last.
+    note(statements, failed) gets what has been compared since its last call.
     """
-    began = told = time.time()
+    began = reported = time.time()
     make_database(server, "impure", stock)
     s = Session(server)
     names = [f"impure{k}" for k in range(jobs)]
@@ -421,11 +421,11 @@ def compare(server, seed, count, jobs=1, first=1, deadline=None, most_failures=5
             else:
                 for name, counter in value.items():
                     sums[name].update(counter)
-        if time.time() - told > 60 and done:
-            told = time.time()
+        if time.time() - reported > 60 and done:
+            reported = time.time()
             n, failed = (sum(v[i] for v in done.values()) for i in (0, 1))
             if not quiet:
-                print(f"{n} statements compared, {failed} differ, {n / (told - began):.0f}/s", flush=True)
+                print(f"{n} statements compared, {failed} differ, {n / (reported - began):.0f}/s", flush=True)
             if note:
                 note(n - noted[0], failed - noted[1])
                 noted = (n, failed)

@@ -25,7 +25,6 @@ dead rows).  The case is then run again; a plan that depends on the setting stay
 import argparse
 import json
 import random
-import re
 import sys
 import threading
 import time
@@ -335,7 +334,7 @@ class Fuzz:
     # ---- second phase -----------------------------------------------------
 
     def writer(self, k):
-        """Changes keys, deletes and inserts, until told to stop."""
+        """Changes keys, deletes and inserts, until it is asked to stop."""
         s = Session(self.server)
         rng = random.Random(f"{self.args.seed}/writer{k}")
         n = 200000 * (k + 1)
@@ -416,7 +415,7 @@ class Fuzz:
         if not self.args.stock:
             done = {kind: {k: v - before.get(kind, {}).get(k, 0) for k, v in row.items() if isinstance(v, int)}
                     for kind, row in self.activity().items()}
-            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, armed {row['scans_activated']}" for kind, row in done.items()))
+            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, activated {row['scans_activated']}" for kind, row in done.items()))
             if c["statements"] >= 2000:
                 self.check("look-ahead was hardly at work in impure statements: nothing has been tested",
                            [f"{kind}: {row}" for kind, row in done.items() if row["scans_activated"] < 20])
@@ -514,7 +513,7 @@ class Fuzz:
     def activity(self):
         """Figures of pg_stat_lookahead, as {kind: {column: value}}."""
         if self.session:
-            # some statistics are handed over at the end of a transaction only
+            # some statistics are reported at the end of a transaction only
             self.session.must("select 1")
         s = Session(self.server)
         s.must("set client_min_messages = warning")
@@ -548,7 +547,7 @@ class Fuzz:
         builds.all(numbers, seconds)
         rare = builds.finish()
         if not self.args.stock and self.args.only is None:
-            self.check("index builds were hardly taken over: nothing has been tested", rare)
+            self.check("the library hardly built any index: nothing has been tested", rare)
 
     def finish(self):
         self.check("dead or damaged index entries (bt_index_check)", self.amcheck())

@@ -1,7 +1,7 @@
 """
 others.py - statements for access methods other than btree: part of the generator.
 
-Their scans return rows in an order that is their own affair, so that order is compared only
+Their scans return rows in an order that is not defined, so order is compared only
 where nobody changes the index between the two runs (schema.OTHER_TABLES).  DML runs on
 the copies, whose GiST indexes differ in shape: there, rows are compared as a set.
 """
@@ -74,7 +74,7 @@ class Others:
         return f"select {columns} from {table}{where} order by {order}{tail}"
 
     def s_other_join(self):
-        """Scans that start over for every row, and are given up early."""
+        """Scans that start over for every row, and end early."""
         r = self.rng
         t1, t2 = r.choice(schema.OTHER_TABLES), r.choice(schema.OTHER_TABLES)
         outer = f"(select * from {t1} where {self.other_condition(t1)} limit {r.choice([3, 20, 60])})"

@@ -83,7 +83,7 @@ INDEXES = [
     ("(f, b, id)", ""),
 ]
 # Access methods other than btree: whatever look-ahead does with them must be exact.
-# Their order is their own affair, so only tables that nobody writes to have some.
+# Their order is not defined, so only tables that nobody writes to have some.
 OTHER_INDEXES = [
     "using gist (p)", "using gist (r)", "using spgist (t)", "using hash (a)", "using hash (b)",
     "using hash (t)", "using spgist (p)", "using spgist (r)", "using gist (r, p)",
@@ -107,7 +107,7 @@ create function rnd(i bigint, salt int, n int) returns int
 language sql immutable parallel safe as
 $$ select ((hashint8extended(i, salt) & 9007199254740991) % n)::int $$;
 
--- Runs a query in a loop and gives up after so many rows, as applications do.
+-- Runs a query in a loop and leaves it after so many rows, as applications do.
 create function looped(q text, stop_after int) returns setof text
 language plpgsql as $$
 declare r record; n int := 0;

@@ -2,7 +2,7 @@
 server.py - a temporary PostgreSQL server, and connections that keep everything.
 
 Server   initdb, start, stop and removal of a server in a fresh directory.  PostgreSQL
-         refuses to run as root, so a test started by root hands the server to an
+         refuses to run as root, so a test started by root runs the server as an
          unprivileged user through setpriv; the test itself stays what it is and
          connects through the server's socket.
 Session  a connection on the level of libpq.  execute() returns an Outcome: rows

@@ -217,8 +217,8 @@ def check_lists(checks: Checks, driver: webdriver.Chrome, name: str, expected: E
     worst, key = min(expected.numbers)
     checks.that(f"{worst:.2f} times as fast ({key}" in finding, f"{name}: the finding names the worst cell", finding)
     for storage, found in expected.scattered.items():
-        told = f"{statistics.geometric_mean(found):.2f} times as fast on {storage} (geometric mean of {len(found)} cells)"
-        checks.that(told in finding, f"{name}: the finding has the geometric mean on {storage}", finding)
+        shown = f"{statistics.geometric_mean(found):.2f} times as fast on {storage} (geometric mean of {len(found)} cells)"
+        checks.that(shown in finding, f"{name}: the finding has the geometric mean on {storage}", finding)
     loaded = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     checks.that(not [u for u in loaded if not u.startswith("data:")], f"{name}: nothing else is loaded", loaded)
     scripts = driver.execute_script("return document.querySelectorAll('script, iframe, object, link[rel=stylesheet]').length")
@@ -252,9 +252,9 @@ def check_made(checks: Checks, driver: webdriver.Chrome) -> None:
     finding = driver.execute_script("return document.querySelector('.finding').textContent")
     checks.that("the local disk" in finding and "cloud-1ms-5k" in finding and "2 cells failed" in finding,
                 "the finding speaks of both storages and of the failures", finding)
-    told = driver.execute_script("""const e = document.querySelector('td[data-key]'); e.focus();
+    shown = driver.execute_script("""const e = document.querySelector('td[data-key]'); e.focus();
         const s = getComputedStyle(e, '::before'); return [s.content, s.position]""")
-    checks.that("bench/run" in told[0] and told[1] == "fixed", "a tapped cell tells its command", told)
+    checks.that("bench/run" in shown[0] and shown[1] == "fixed", "a tapped cell tells its command", shown)
 
 
 def check_files(checks: Checks, name: str, out: Path, wanted: list[str]) -> None:

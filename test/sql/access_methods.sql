@@ -145,7 +145,7 @@ select * from compare('select g, t.id, t.w from generate_series(-1, 4) g join t 
 select * from compare('select g, t.id, t.w from generate_series(0, 900, 50) g join t on t.p <@ box(point(g, g), point(g + 60, g + 60))');
 select * from compare('select g, t.id from generate_series(0, 900, 50) g left join t on t.r @> g and t.id % 2 = 0');
 select * from compare('select g, u.id from generate_series(0, 1400, 50) g join u on u.s ^@ (''x'' || g)');
--- given up early, again and again
+-- left early, again and again
 select * from compare('select g, x.* from generate_series(1, 900, 30) g, lateral (select id, w from t order by p <-> point(g, g) limit 1 + g % 9) x');
 select * from compare('select g, x.* from generate_series(1, 900, 30) g, lateral (select id, w from u where p is not null order by p <-> point(g, g) limit 1 + g % 9) x');
 select * from compare('select g, x.* from generate_series(0, 90) g, lateral (select id from t where few = g % 5 limit g) x');
@@ -244,42 +244,42 @@ commit;
 
 -- excluded access methods
 show pg_lookahead.excluded_access_methods;
-create function armed(q text) returns bool language plpgsql as $$
-declare before bigint := pg_temp.armed();
+create function activated(q text) returns bool language plpgsql as $$
+declare before bigint := pg_temp.activated();
 begin
     perform count(*) from pg_temp.rows_of(q) r;
-    return pg_temp.armed() > before;
+    return pg_temp.activated() > before;
 end $$;
-create view armed as
-    select armed('select id, w from t where few = 1') as hash,
-        armed('select id, w from t where r && int4range(100, 400)') as gist,
-        armed('select id, w from u where s ^@ ''x1''') as spgist,
-        armed('select id, w from o where id > 0') as btree;
+create view activated as
+    select activated('select id, w from t where few = 1') as hash,
+        activated('select id, w from t where r && int4range(100, 400)') as gist,
+        activated('select id, w from u where s ^@ ''x1''') as spgist,
+        activated('select id, w from o where id > 0') as btree;
 create table o as select id, w from t;
 create index on o (id);
 set pg_lookahead.force = on;
-select * from armed;
+select * from activated;
 set pg_lookahead.excluded_access_methods = 'hash';
-select * from armed;
+select * from activated;
 set pg_lookahead.excluded_access_methods = gist, spgist;
 show pg_lookahead.excluded_access_methods;
-select * from armed;
+select * from activated;
 set pg_lookahead.excluded_access_methods = ' BTree ,"hash", nonsense';
-select * from armed;
+select * from activated;
 set pg_lookahead.excluded_access_methods = '"HASH"';
-select * from armed;
+select * from activated;
 set pg_lookahead.excluded_access_methods = 'hash,,gist';
 set pg_lookahead.excluded_access_methods = 'hash gist';
 set pg_lookahead.excluded_access_methods = '"hash';
 show pg_lookahead.excluded_access_methods;
 set pg_lookahead.excluded_access_methods = '';
-select * from armed;
+select * from activated;
 begin;
 set local pg_lookahead.excluded_access_methods = 'btree, hash, gist, spgist';
-select * from armed;
+select * from activated;
 rollback;
 reset pg_lookahead.excluded_access_methods;
-select * from armed;
+select * from activated;
 
 -- memory: ranges
 show pg_lookahead.scan_memory;
@@ -301,14 +301,14 @@ show pg_lookahead.backend_memory;
 reset pg_lookahead.scan_memory;
 -- nothing for anybody: nothing looks ahead
 set pg_lookahead.backend_memory = 0;
-select * from armed;
+select * from activated;
 select * from compare('select * from t where few = 1');
 select * from compare('select id, w from o where id in (1, 5, 7, 800) order by id');
 -- little: what has room for its window looks ahead, and the answers are the same
 set pg_lookahead.backend_memory = '64kB';
 set pg_lookahead.scan_memory = '64kB';
 set pg_lookahead.max_distance = 4;
-select * from armed;
+select * from activated;
 select uses, identical, n from compare('select * from t where few = 1');
 select uses, identical, n from compare('select id, p <-> point(300, 300) as d, w from t order by p <-> point(300, 300) limit 500');
 select uses, identical, n from compare('select p from t where p <@ box(point(0, 0), point(700, 800))');
@@ -319,7 +319,7 @@ select uses, identical, n from compare('select id from o where id > 100 order by
 select identical, n from pg_temp.play('select id, w from o where id > 100 order by id', :'motions');
 -- too little for this distance
 set pg_lookahead.max_distance = 1024;
-select * from armed;
+select * from activated;
 reset pg_lookahead.max_distance;
 -- what scans took has come back: still enough for one after many
 reset pg_lookahead.scan_memory;
@@ -333,15 +333,15 @@ do $$ begin
         end;
     end loop;
 end $$;
-select * from armed;
+select * from activated;
 -- a cursor that holds it
 begin;
 declare c no scroll cursor for select id, w from t where few = 1;
 move 20 from c;
-select hash, gist from armed;
+select hash, gist from activated;
 move 100 from c;
 close c;
-select hash, gist from armed;
+select hash, gist from activated;
 commit;
 reset pg_lookahead.backend_memory;
 

@@ -4,7 +4,7 @@
 -- A scan with a list runs as one primitive scan per element or, from 17 on, as few as
 -- the index allows; from 18 on it can also skip over a column without a condition.  What
 -- the access method remembers between two leaf pages has to be right whenever a scan
--- returns to a page: on a change of direction, for a mark, after look-ahead was given up.
+-- returns to a page: on a change of direction, for a mark, after look-ahead has stopped.
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR

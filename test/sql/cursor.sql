@@ -1,5 +1,5 @@
 --
--- cursor - scroll cursors go where they are told.
+-- cursor - scroll cursors go where they should.
 --
 -- A change of direction makes look-ahead step back from where the access method is
 -- to where the reader is.  The FETCHes at the beginning run with look-ahead forced; what they

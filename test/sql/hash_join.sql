@@ -88,7 +88,7 @@ select * from pg_temp.compare('select o.id, x from o full join three_thousand() 
 select * from pg_temp.compare('select o.id, one_key.i from o join one_key on one_key.k = o.j where o.id < 300');
 reset work_mem;
 reset hash_mem_multiplier;
--- rescans: the table is reused, built anew, handed over
+-- rescans: the table is reused, built again, left to the server
 select * from pg_temp.compare('select few.k, x.* from few, lateral (select count(*), sum(t.id) from o join t on t.k = o.k where o.j > few.k / 100) x where few.k < 500');
 select * from pg_temp.compare('select few.k, x.* from few, lateral (select count(*), sum(t.id) from o join t on t.k = o.k where t.j > few.k / 100) x where few.k < 500');
 select * from pg_temp.compare('select few.k, x.* from few, lateral (select count(*), sum(t.id), sum(o.id) from o full join (select * from t where t.j > few.k / 100 offset 0) t on t.k = o.k) x where few.k < 500');

@@ -6,8 +6,8 @@
 -- the index first; then REINDEX and, after DROP INDEX, CREATE INDEX build it with
 -- pg_lookahead.enable_index_build.  "same" says that all pages were the same, byte for byte
 -- with the unused space, but for LSN and checksum; "whole" that amcheck found nothing wrong.
--- The level of the root page guards the tests of many levels.  That builds were taken over
--- at all is tested by 013_index_build.pl.
+-- The level of the root page guards the tests of many levels.  Whether the library has built
+-- them at all is tested by 013_index_build.pl.
 --
 \set ECHO none
 \getenv src PG_ABS_SRCDIR

@@ -21,10 +21,10 @@ create index t_n on t (n, a) with (fillfactor = 10);
 create index t_p on t (a, id) with (fillfactor = 10) where b = 3;
 
 -- "Heap Fetches" with look-ahead off, and whether it is the same with it on.  The
--- first run settles which dead entries the index has been told about.
+-- first run settles which dead entries are marked in the index.
 create function pg_temp.heap_fetches(q text, out fetches int, out same bool, out looked_ahead bool)
 language plpgsql as $$
-declare line text; found int[] := '{}'; n int; before bigint := pg_temp.armed();
+declare line text; found int[] := '{}'; n int; before bigint := pg_temp.activated();
 begin
     for k in 0 .. 2 loop
         perform pg_temp.set_ahead(case when k = 2 then (true, 3, 64, 0, 0)::pg_temp.ahead end);
@@ -36,7 +36,7 @@ begin
     end loop;
     fetches := found[2];
     same := found[2] = found[3];
-    looked_ahead := pg_temp.armed() > before;
+    looked_ahead := pg_temp.activated() > before;
 end $$;
 
 create function pg_temp.all_shapes(out identical bool, out n int, out looked_ahead bool)

@@ -41,7 +41,7 @@ select * from pg_temp.compare('select o.id, i.k, i.id, i.w from o join i using (
 -- outer joins
 select * from pg_temp.compare('select o.k, o.id, i.id, i.w from o left join i using (k)');
 select * from pg_temp.compare('select o.k, o.id, i.id, i.w from o full join i using (k)');
--- given up early, in the first group and in a later one
+-- left early, in the first group and in a later one
 select * from pg_temp.compare('select o.k, o.id, i.id, i.w from o join i using (k) limit 900');
 select * from pg_temp.compare('select o.k, o.id, i.id, i.w from o join i using (k) offset 4321 limit 10');
 -- two keys, and conditions on either side

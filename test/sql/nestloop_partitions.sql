@@ -1,7 +1,7 @@
 --
 -- nestloop_partitions - nested loops whose inner side is a partitioned table.
 --
--- As nestloop.sql.  "looked_ahead" is t if look-ahead was armed; rows that turn to several
+-- As nestloop.sql.  "looked_ahead" is t if scans were activated; rows that turn to several
 -- partitions are not looked at then.
 --
 \set ECHO none

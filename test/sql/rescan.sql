@@ -2,7 +2,7 @@
 -- rescan - scans that start over: inner sides of nested loops, subplans, LATERAL.
 --
 -- At a rescan look-ahead drops what it has read; nothing of the last round may show
--- up in the next one, whether that round was read to its end, given up early, or never
+-- up in the next one, whether that round was read to its end, left early, or never
 -- returned a row.
 --
 \set ECHO none
@@ -39,7 +39,7 @@ select * from pg_temp.compare('select o.id, i.k from o join i on i.id = o.k * 40
 select * from pg_temp.compare('select o.id, i.id, i.w from o join i on i.k in (o.k, o.lo) where o.id < 60');
 -- two levels
 select * from pg_temp.compare('select o.id, i.id, p.id from o join i using (k) join o p on p.k = i.v where o.id < 30');
--- given up early: each round in another place
+-- left early: each round in another place
 select * from pg_temp.compare('select o.id, x.* from o, lateral (select i.id, i.w from i where i.k >= o.lo order by k, v limit 1) x where o.id < 300');
 select * from pg_temp.compare('select o.id, x.* from o, lateral (select i.id, i.w from i where i.k >= o.lo order by k, v limit o.id % 60) x where o.id < 150');
 select * from pg_temp.compare('select o.id, x.* from o, lateral (select i.id, i.w from i where i.k <= o.lo order by k desc, v desc limit o.id % 60) x where o.id < 150');

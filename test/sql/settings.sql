@@ -122,19 +122,19 @@ create table la_settings as select i as a from generate_series(1, 5000) i;
 create index on la_settings (a);
 set enable_seqscan = off;
 set enable_bitmapscan = off;
-create function la_armed() returns bool language plpgsql as $$
+create function la_activated() returns bool language plpgsql as $$
 declare n bigint := (select sum(scans_activated) from pg_stat_lookahead); dummy record;
 begin
     for dummy in select * from la_settings where a > 10 loop end loop;
     return (select sum(scans_activated) from pg_stat_lookahead) > n;
 end $$;
-select la_armed() as armed;
+select la_activated() as activated;
 set pg_lookahead.enable = off;
-select la_armed() as armed;
+select la_activated() as activated;
 set pg_lookahead.enable = on;
 set pg_lookahead.enable_index_scan = off;
-select la_armed() as armed;
+select la_activated() as activated;
 reset pg_lookahead.enable_index_scan;
-select la_armed() as armed;
-drop function la_armed();
+select la_activated() as activated;
+drop function la_activated();
 drop table la_settings;

@@ -31,26 +31,26 @@ select kind, scans_attached, scans_activated, blocks_foreseen, blocks_issued, bl
 -- a forced index scan, read to its end: every visit is accounted for
 set pg_lookahead.force = on;
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
-select kind, scans_attached, scans_activated > 0 as armed, blocks_foreseen > 0 as foreseen,
+select kind, scans_attached, scans_activated > 0 as activated, blocks_foreseen > 0 as foreseen,
     blocks_foreseen >= blocks_issued + blocks_cached + blocks_skipped_recent + blocks_skipped_sequential as accounted,
     blocks_issued >= blocks_on_time + blocks_late + blocks_wasted as outcome_known,
     entries_killed, leaf_pages_issued >= 0 as leaf_pages
     from pg_stat_lookahead where kind = 'index scan';
 select scans_attached, scans_activated, blocks_foreseen from pg_stat_lookahead where kind = 'index only scan';
-select relation, index, kind, scans_activated > 0 as armed, blocks_foreseen > 0 as foreseen,
+select relation, index, kind, scans_activated > 0 as activated, blocks_foreseen > 0 as foreseen,
     avg_distance >= 0 as distance, max_distance between 0 and 64 as at_most
     from pg_lookahead_last_statement();
 
 -- an index-only scan
 select pg_stat_lookahead_reset();
 select count(*) from (select id from t where id between 10 and 5000 order by id offset 0) s;
-select kind, scans_attached, scans_activated > 0 as armed from pg_stat_lookahead order by kind;
-select relation, index, kind, scans_activated > 0 as armed from pg_lookahead_last_statement();
+select kind, scans_attached, scans_activated > 0 as activated from pg_stat_lookahead order by kind;
+select relation, index, kind, scans_activated > 0 as activated from pg_lookahead_last_statement();
 
 -- several nodes in one statement, in the order of their names
 select count(*) from t x join t y on x.a = y.id and x.id = y.a;
 select count(w) from (select x.w from t x where x.a > 9000 union all select y.w from t y where y.id > 9000) s;
-select relation, index, kind, scans_activated > 0 as armed from pg_lookahead_last_statement() order by 2;
+select relation, index, kind, scans_activated > 0 as activated from pg_lookahead_last_statement() order by 2;
 
 -- the function leaves alone what it shows; so does a statement without such scans
 select count(*) from pg_lookahead_last_statement();
@@ -64,7 +64,7 @@ select count(w) from (select w from t where a between 1000 and 3000 order by a o
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
 select entries_killed from pg_stat_lookahead where kind = 'index scan';
 
--- given up early: foreseen, perhaps started, not needed
+-- left early: foreseen, perhaps started, not needed
 select pg_stat_lookahead_reset();
 begin;
 declare c cursor for select w from t where a > 3000 order by a;
@@ -76,7 +76,7 @@ select scans_attached, scans_activated from pg_stat_lookahead where kind = 'inde
 -- an error in mid-scan: what was counted is not lost
 select pg_stat_lookahead_reset();
 select w, 1 / (a - 4000) from t where a > 3000 order by a offset 2000;
-select scans_attached, scans_activated > 0 as armed from pg_stat_lookahead where kind = 'index scan';
+select scans_attached, scans_activated > 0 as activated from pg_stat_lookahead where kind = 'index scan';
 
 -- with look-ahead off nothing is attached
 select pg_stat_lookahead_reset();
@@ -116,7 +116,7 @@ select pg_temp.attached('select w from small where a = 101 limit 1') as with_lim
        pg_temp.attached('select w from small where a = 101 and id >= 0') as with_filter,
        pg_temp.attached('select n.x, s.w from (values (101), (102), (103)) n(x), lateral (select w from small where a = n.x offset 0) s') as rescans;
 set pg_lookahead.attach_threshold = 0;
-select pg_temp.attached('select w from small where a = 101') as no_delay;
+select pg_temp.attached('select w from small where a = 101') as observed;
 reset pg_lookahead.attach_threshold;
 set pg_lookahead.force = on;
 select pg_temp.attached('select w from small where a = 101') as forced;

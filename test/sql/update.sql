@@ -110,7 +110,7 @@ select extversion from pg_extension where extname = 'pg_lookahead';
 select count(w) from (select w from t where a > 5000 order by a offset 0) s;
 select relation, index, scans_activated, capacity, reason from pg_lookahead_last_statement();
 select * from pg_lookahead_last_statement() limit 0;
-select kind, scans_armed > 0 as armed from mine order by kind;
+select kind, scans_armed > 0 as activated from mine order by kind;
 select * from builds;
 select status, reason, builds from pg_stat_lookahead_index_build;
 drop view builds;

@@ -112,11 +112,11 @@ like($err, qr/ERROR:  0 is outside the valid range/, 'ALTER SYSTEM checks');
 is( $node->safe_psql('postgres', 'SELECT kind FROM pg_stat_lookahead ORDER BY 1'),
 	"hash join\nindex only scan\nindex scan\nnested loop", 'view: a row for each kind');
 $node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
-is(armed($node), 0, 'reset: counters are zero');
+is(activated($node), 0, 'reset: counters are zero');
 is($node->safe_psql('postgres', forced() . $scan), $expected, 'preloaded: the same answer');
-is(armed($node), 1, 'a forced scan counts');
+is(activated($node), 1, 'a forced scan counts');
 is($node->safe_psql('postgres', stock() . $scan), $expected, 'off: the same answer');
-is(armed($node), 1, 'off: nothing counts');
+is(activated($node), 1, 'off: nothing counts');
 is( $node->safe_psql(
 		'postgres',
 		'SELECT sum(scans_activated) FROM pg_stat_lookahead',
@@ -170,7 +170,7 @@ is( $node->safe_psql('postgres', forced() . $parallel . ("$sum;" x 20)),
 	join("\n", ($node->safe_psql('postgres', $sum)) x 20),
 	'many short parallel scans');
 
-# lists of access methods: who sets one is told of unknown names, nobody else is
+# lists of access methods: who sets one is warned of unknown names, nobody else is
 ($ret, $out, $err) = $node->psql('postgres', "ALTER ROLE plain SET pg_lookahead.excluded_access_methods = 'hash, missing'");
 like($err, qr/WARNING:  access method "missing" does not exist/, 'ALTER ROLE: an unknown access method');
 ($ret, $out, $err) = $node->psql('postgres', 'SHOW pg_lookahead.excluded_access_methods',

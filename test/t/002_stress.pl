@@ -291,7 +291,7 @@ my @vacuum = script('vacuum', q(
 	\sleep 20 ms
 	VACUUM (INDEX_CLEANUP ON) TAB;));
 
-# forced, or armed on the way, and perhaps disarmed again
+# forced, or activated on the way, and perhaps stopped again
 my $settings = q(
 	\set ring random(0, 1) * 62 + 2
 	\set distance random(0, 1) * 63 + 1
@@ -359,7 +359,7 @@ is(check_indexes($node), '', 'indexes are sound');
 is(check_indexes($node, 'bt_index_parent_check(c.oid, true, true)'), '', '... and so are their upper levels');
 is($node->safe_psql('postgres', "SELECT count(*) FROM verify_heapam('$_')"), 0, "heap of $_ is sound") for @tables;
 
-cmp_ok(armed($node), '>', 100, 'scans have looked ahead');
+cmp_ok(activated($node), '>', 100, 'scans have looked ahead');
 cmp_ok($node->safe_psql('postgres', 'SELECT sum(entries_killed) FROM pg_stat_lookahead'),
 	'>', 0, 'they marked entries dead');
 

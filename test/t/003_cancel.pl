@@ -70,13 +70,6 @@ sub failing
 	return "1 / (id - $id)";
 }
 
-sub memory
-{
-	my ($session) = @_;
-
-	return ask($session, 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts');
-}
-
 my $holder = open_session($node, 'SELECT pg_advisory_lock(1)');
 my ($out, $session, $pid);
 
@@ -386,7 +379,7 @@ for my $name (sort keys %scenario)
 	}
 }
 
-cmp_ok(armed($node), '>', 1000, 'scans have looked ahead');
+cmp_ok(activated($node), '>', 1000, 'scans have looked ahead');
 check_log($node);
 
 # ---- a crash in mid-scan --------------------------------------------------------------

@@ -374,7 +374,7 @@ for my $kind (sort keys %scan)
 	cmp_ok((split /\|/, $figures{off})[1], '>=', 1500, "$kind: they were counted");
 }
 
-cmp_ok(armed($node), '>', 50, 'scans have looked ahead');
+cmp_ok(activated($node), '>', 50, 'scans have looked ahead');
 check_log($node);
 $node->stop;
 

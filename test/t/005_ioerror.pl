@@ -105,13 +105,6 @@ sub transcripts
 	return %text;
 }
 
-sub walk
-{
-	my ($query, $most) = @_;
-
-	return "SELECT walk(\$\$$query\$\$, " . ($most // 'NULL') . ')';
-}
-
 # The same with look-ahead off and forced; $expected is a pattern for both.
 sub same
 {
@@ -410,7 +403,7 @@ SKIP:
 }
 $node->start unless $sparse;
 
-cmp_ok(armed($node), '>', 0, 'scans have looked ahead');
+cmp_ok(activated($node), '>', 0, 'scans have looked ahead');
 check_log($node);
 $node->stop;
 

@@ -1,8 +1,8 @@
 # 006_kills.pl - dead index entries are marked as by stock.
 #
 # A scan that finds all versions of a row dead tells the index, and later scans skip the
-# entry (LP_DEAD).  Look-ahead has left the page by then, so it keeps what it was told and
-# hands it over when the batch is left.  If it did not, scans over dead rows would stay slow;
+# entry (LP_DEAD).  Look-ahead has left the page by then, so it keeps these entries and
+# reports them when it leaves the batch.  If it did not, scans over dead rows would stay slow;
 # if it did so for the wrong page or after the page has changed, live rows would vanish.
 #
 # Three equal tables go through the same statements: "stock" is scanned with look-ahead off,

@@ -93,7 +93,7 @@ waitpid($_, 0) for @writers;
 $primary->poll_query_until('postgres', q(SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'))
   or die 'writers do not end';
 $primary->wait_for_catchup($standby);
-cmp_ok(armed($standby), '>', 20, 'look-ahead was at work on the standby');
+cmp_ok(activated($standby), '>', 20, 'look-ahead was at work on the standby');
 is( $standby->safe_psql('postgres', forced() . "SELECT $digest FROM (SELECT * FROM t ORDER BY a, id OFFSET 0) s"),
 	$primary->safe_psql('postgres', stock() . "SELECT $digest FROM t"),
 	'the standby has what the primary has');

@@ -4,7 +4,7 @@
 # a row, and often its index page, when the executor gets the row.  What can go wrong:
 #
 #	dead entries	are marked as by stock, on the right page and no others.  Equal tables are
-#					scanned with look-ahead off, forced, and armed in mid-scan, and the flags
+#					scanned with look-ahead off, forced, and activated in mid-scan, and the flags
 #					of all index entries compared.
 #	VACUUM			comes while rows are queued, and what it frees is used again at once
 #	ends			scans that do not reach their end leave no pin, memory or complaint
@@ -31,7 +31,7 @@ my $node = new_server(
 	extensions => [ 'pageinspect', 'pg_buffercache' ],
 	conf => "shared_buffers = 16MB\nmax_connections = 30\nmax_wal_size = 1GB\nlog_statement = none\n");
 
-# Arms after some rows, as a scan without force does; no read is too fast.
+# Begins to look ahead after some rows, as a scan without force does; no read is too fast.
 my $late = forced() . q(
 	SET pg_lookahead.force = off;
 	SET pg_lookahead.cache_prefetch_threshold = 20;

@@ -96,14 +96,7 @@ sub same
 	return;
 }
 
-sub walk
-{
-	my ($query, $most) = @_;
-
-	return "SELECT walk(\$\$$query\$\$, " . ($most // 'NULL') . ');';
-}
-
-# Figures of the last statement's scans: armed, issued
+# Figures of the last statement's scans: scans_activated, blocks_issued
 sub figures
 {
 	return 'SELECT sum(scans_activated) > 0, sum(blocks_issued) FROM pg_lookahead_last_statement()';

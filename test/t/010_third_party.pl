@@ -35,7 +35,7 @@ sub has_extension
 
 # ---- comparisons -------------------------------------------------------------
 
-my $armed = q(SELECT 'armed', coalesce(string_agg(index || ' ' || (scans_activated > 0)::text, ', ' ORDER BY index), 'none')
+my $activated = q(SELECT 'activated', coalesce(string_agg(index || ' ' || (scans_activated > 0)::text, ', ' ORDER BY index), 'none')
 	FROM pg_lookahead_last_statement());
 
 # The same rows in the same order, from scans of $index that look ahead.  Settings are for
@@ -53,8 +53,8 @@ sub compare
 	for my $p ([ 64, 64 ], [ 2, 1 ])
 	{
 		is( $node->safe_psql(
-				'postgres', forced(ring => $p->[0], distance => $p->[1]) . "$settings $query;\n$armed"),
-			"$expected\narmed|$index true",
+				'postgres', forced(ring => $p->[0], distance => $p->[1]) . "$settings $query;\n$activated"),
+			"$expected\nactivated|$index true",
 			"$name: the same rows, distance $p->[1]");
 	}
 	return;
@@ -132,8 +132,8 @@ sub exclude
 	my $expected = $node->safe_psql('postgres', stock() . "SET enable_sort = off; $query");
 
 	is( $node->safe_psql(
-			'postgres', $prepare . "SET pg_lookahead.excluded_access_methods = '$other'; $query;\n$armed"),
-		"$expected\narmed|$index true",
+			'postgres', $prepare . "SET pg_lookahead.excluded_access_methods = '$other'; $query;\n$activated"),
+		"$expected\nactivated|$index true",
 		"$method looks ahead while $other is excluded");
 	$node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
 	for my $list ($method, "$other, $method")
@@ -166,17 +166,17 @@ sub untested
 		is($node->safe_psql('postgres', "$prepare $query; $reason"),
 			"$rows\nthe index's access method is not known to allow it",
 			"$method of $extension $version runs stock");
-		is( $node->safe_psql('postgres', "$prepare SET pg_lookahead.additional_access_methods = '$method'; $query; $armed"),
-			"$rows\narmed|$index true",
+		is( $node->safe_psql('postgres', "$prepare SET pg_lookahead.additional_access_methods = '$method'; $query; $activated"),
+			"$rows\nactivated|$index true",
 			'... and looks ahead when it is listed');
 		$node->safe_psql('postgres', "UPDATE pg_extension SET extversion = '$installed' WHERE extname = '$extension'");
-		is($node->safe_psql('postgres', "$prepare $query; $armed"), "$rows\narmed|$index true", "$method of $extension $installed looks ahead");
+		is($node->safe_psql('postgres', "$prepare $query; $activated"), "$rows\nactivated|$index true", "$method of $extension $installed looks ahead");
 	}
 
 	# the answer is kept in a session, until pg_proc changes
 	my $session = open_session($node, $prepare);
 	my $handler = "${method}handler";
-	is(ask($session, "$query; $armed"), "$rows\narmed|$index true", "$method looks ahead");
+	is(ask($session, "$query; $activated"), "$rows\nactivated|$index true", "$method looks ahead");
 	$node->safe_psql('postgres',
 		"ALTER EXTENSION $extension DROP FUNCTION $handler(internal); ALTER FUNCTION $handler(internal) RENAME TO renamed");
 	is( ask($session, "$query; $reason"),
@@ -184,7 +184,7 @@ sub untested
 		'... but not by a handler that does not belong to the extension');
 	$node->safe_psql('postgres',
 		"ALTER EXTENSION $extension ADD FUNCTION renamed(internal); ALTER FUNCTION renamed(internal) COST 2");
-	is(ask($session, "$query; $armed"), "$rows\narmed|$index true", '... and whatever SQL calls the handler');
+	is(ask($session, "$query; $activated"), "$rows\nactivated|$index true", '... and whatever SQL calls the handler');
 	$node->safe_psql('postgres', "ALTER FUNCTION renamed(internal) RENAME TO $handler");
 	$session->quit;
 	return;

@@ -3,7 +3,7 @@
 #
 # Each query visits ten rows on ten blocks that nobody has read since the server started, and
 # every read counts as a wait.  The first three rows are evidence.  A scan that may be left early
-# then feels its way (2, 4 blocks in flight); one that is read to its end issues all the rest
+# then begins with few blocks in flight (2, 4); one that is read to its end issues all the rest
 # at once, which shows in max_distance.
 
 use strict;

@@ -1,7 +1,7 @@
 # 012_hash_join.pl - hash joins that do not reach their end leave nothing behind.
 #
-# Joins are stopped while the table is built, while stock's table takes over rows that do not
-# fit, and while rows are looked up, with batches of outer rows in hand: by cancel, timeout,
+# Joins are stopped while the table is built, while stock's table receives the rows that do not
+# fit, and while batches of outer rows are looked up in it: by cancel, timeout,
 # errors, LIMIT, and again and again in one session, whose memory then is what it is without
 # look-ahead.  How a join is caught in the middle is described in 003_cancel.pl.
 
@@ -64,13 +64,6 @@ my %waiting = queries(sub { "CASE WHEN $_[0].id = $_[1] THEN length(pg_advisory_
 my %failing = queries(sub { "1 / ($_[0].id - $_[1])" });
 my %plain = queries(sub { '0' });
 my $spilling = "SET work_mem = '256kB';";
-
-sub memory
-{
-	my ($session) = @_;
-
-	return ask($session, 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts');
-}
 
 # kB of memory that the process has of its own, or undef
 sub resident

@@ -1,8 +1,8 @@
-# 013_index_build.pl - index builds that are taken over end as the server's own do.
+# 013_index_build.pl - index builds by the library end as the server's own do.
 #
 # Each case runs twice, on the same rows, with pg_lookahead.enable_index_build off and on:
 # what the statement prints, its errors, the indexes' pages (without LSN and checksum), and
-# what the catalog says of table and indexes must be the same.  What was taken over is seen
+# what the catalog says of table and indexes must be the same.  What the library has built is seen
 # from DEBUG1 messages.  Shapes of indexes are the matter of sql/index_build.sql; here are
 #   1. statements that build indexes, partitions, what is left to the server,
 #   2. errors, 3. rows that are not plainly alive, 4. settings, messages, progress,
@@ -144,7 +144,7 @@ sub same
 	is($ours->{rest}, $stock->{rest}, "$name: same messages");
 	is($ours->{server}, $stock->{server}, "$name: the server announces the same builds");
 	is($stock->{took} . $stock->{left}, '', "$name: off, no word");
-	is($ours->{took}, join("\n", sort @{ $p{took} }), "$name: taken over") if defined $p{took};
+	is($ours->{took}, join("\n", sort @{ $p{took} }), "$name: built by the library") if defined $p{took};
 	is($ours->{left}, join("\n", sort @{ $p{left} }), "$name: left to the server") if defined $p{left};
 	like($stock->{out} . "\n" . $stock->{rest}, $p{like}, "$name: as it is meant") if defined $p{like};
 	return $ours;
@@ -183,7 +183,7 @@ sub nothing_left
 	my ($pinned, $left);
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	# processes that were told to end may not have done so yet
+	# processes that were asked to end may not have done so yet
 	for (1 .. 100)
 	{
 		($pinned, $left) = (pinned_relations($on), leftovers($on));
@@ -350,8 +350,8 @@ same('comparisons of the core', q(
 		jsonb_build_object('a', i % 5) AS j, int4multirange(int4range(i % 3, 9)) AS m FROM generate_series(1, 3000) i ORDER BY hashint4(i);),
 	'CREATE INDEX i ON t (b); CREATE INDEX j ON t (r, j, m)', took => [ 'i', 'j' ], left => []);
 
-# A build that is given up is begun anew by the server: what could tell that is left to it
-# from the beginning, or not given up.
+# A build that the library abandons begins again in the server: where somebody could notice that,
+# it is left to the server from the beginning, or not abandoned.
 my $noted = q(CREATE TABLE t (id, v, m) AS SELECT i, ARRAY[CASE WHEN i = 0 THEN 0 ELSE 2::float8 ^ -i END], (ARRAY['bad', 'good'])[i % 2 + 1]::mood FROM generate_series(0, 200) i;);
 same("functions are called once: $_", $noted, "CREATE INDEX i ON t $_", took => [], left => ['i'], like => qr/NOTICE:  row 150\n/)
   for '(v, noted(id))', '(v) WHERE noted(id) > 0', '(v, noted_in_sql(id))', '(v, (id::noted_value))', '(v, (CASE WHEN id > 3 THEN noted(id) END))', '(m, noted(id))';
@@ -784,7 +784,7 @@ for my $leader ('on', 'off')
 	cmp_ok(scalar keys %processes, '>=', 4, "parallel, leader $leader: several processes took part");
 }
 
-# long values that are compressed: given up in the middle, by one process or all of them
+# long values that are compressed: abandoned in the middle, by one process or all of them
 my $long = q(CREATE TABLE t (id int, s text COLLATE "C") WITH (parallel_workers = 2);
 	INSERT INTO t SELECT i, md5(i::text) || repeat(md5((i % 100)::text), CASE WHEN i < %d THEN 0 ELSE 300 END) FROM generate_series(1, 4000) i;);
 for my $from (0, 2000)
@@ -975,7 +975,7 @@ INSERT INTO la.t VALUES (:b, :a, 'county ' || :a % 120, md5(:a::text)) ON CONFLI
 	}
 	check_pgbench($run);
 	is($wrong, '', "concurrent builds, $rounds rounds: no error");
-	cmp_ok($took, '>=', 6 * $rounds, "concurrent builds: $took taken over");
+	cmp_ok($took, '>=', 6 * $rounds, "concurrent builds: $took by the library");
 	is(check_indexes($node), '', 'concurrent builds: indexes');
 	is(check_indexes($node, 'bt_index_parent_check(c.oid, heapallindexed => true, rootdescend => true)'), '', 'concurrent builds: indexes, thoroughly');
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_index WHERE NOT (indisvalid AND indisready)'), 0, 'concurrent builds: all are valid');
@@ -1024,7 +1024,7 @@ for my $settings ($conduct{'in memory'}, $conduct{'spilling'}, $conduct{'paralle
 	$primary->safe_psql('postgres', "$mode{on} $settings CREATE INDEX CONCURRENTLY c ON la.t (u, s)");
 	$primary->safe_psql('postgres', "$mode{on} $settings REINDEX TABLE CONCURRENTLY la.t; VACUUM FULL la.t;");
 	$primary->wait_for_catchup($standby);
-	cmp_ok(scalar(() = log_since($primary, $position) =~ /pg_lookahead builds index/g), '>=', 6, 'standby: builds were taken over');
+	cmp_ok(scalar(() = log_since($primary, $position) =~ /pg_lookahead builds index/g), '>=', 6, 'standby: the library has built indexes');
 	is($standby->safe_psql('postgres', 'SELECT * FROM pages(false)'), $primary->safe_psql('postgres', 'SELECT * FROM pages(false)'),
 		'the standby has the same pages');
 	is(check_indexes($standby), '', 'the standby has good indexes');

@@ -7,7 +7,7 @@
 #   2. Statements of all kinds reach it: fewer pages are looked at than by nbtree.
 #   3. Duplicate keys: the same errors and answers.
 #   4. The setting may change at any time.
-#   5. Serializable transactions are told apart as ever.
+#   5. Serializable transactions conflict where they did without it.
 #   6. Concurrent inserts, of the same keys as well, beside DELETE, VACUUM, and errors: no
 #      duplicates, and amcheck finds nothing.
 #   7. After a crash in the middle of that, and on the standby: the same.

@@ -1,7 +1,7 @@
 # 016_minor.pl - a library that was built for another minor release than the one that runs.
 #
-# The library is built here, from the sources beside the tests, and told that it was built for
-# one minor release and that another one runs; what is to be expected of such a pair is
+# The library is built here, from the sources beside the tests, as if it were built for
+# one minor release and another one ran; what is to be expected of such a pair is
 # read from src/base/minor_table.h.  Checked here, for pairs that are alike, unlike in some
 # rooms, and unknown, as are betas and release candidates:
 #   1. Which rooms look ahead, and that the others leave everything to the server.

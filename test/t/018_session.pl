@@ -1,6 +1,6 @@
 # 018_session.pl - what a session keeps for itself, and when it tells what it counted.
 #
-# DISCARD ALL and RESET ALL, by which a connection pooler hands a session to the next client,
+# DISCARD ALL and RESET ALL, which a connection pooler sends before another client gets the session,
 # clear the figures of the last statement (what was learnt of indexes: 011_demand).  A function of the
 # extension loads the library into a session that has not loaded it, and look-ahead is on in
 # that session from then on.  What a backend has counted is made public when it exits, however
@@ -50,7 +50,7 @@ $session->quit;
 is($node->safe_psql('postgres', "$plans SELECT count(w), (SELECT count(*) FROM pg_lookahead_last_statement()) FROM t WHERE a > 5000"),
 	"$count|0", 'loaded in the middle of a query');
 
-# ---- a session is handed to the next client -------------------------------------------
+# ---- a session that another client gets ------------------------------------------------
 
 $session = open_session($node, "LOAD 'pg_lookahead'");
 for my $reset ('DISCARD ALL', 'RESET ALL')

@@ -236,7 +236,7 @@ sub upgrade
 	my $old = PostgreSQL::Test::Cluster->new('old', install_path => $prefix);
 	my $new = PostgreSQL::Test::Cluster->new('new');
 
-	# 18 has checksums unless told otherwise, and pg_upgrade wants them in both or in none
+	# 18 has checksums by default, and pg_upgrade wants them in both or in none
 	$_->init(extra => ['--data-checksums']) for $old, $new;
 	$_->append_conf('postgresql.conf', $preload) for $old, $new;
 	$old->start;

@@ -20,8 +20,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
-  check_indexes armed backend_fds open_session ask reset_timeout pid_of start_waiting nothing_pinned
-  path_of damage create_walk create_fail check_cancel start_pgbench check_pgbench);
+  check_indexes activated backend_fds memory open_session ask reset_timeout pid_of start_waiting nothing_pinned
+  path_of damage create_walk walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -318,6 +318,14 @@ sub create_walk
 	return;
 }
 
+# The statement that calls it; without a limit if $most is not given.
+sub walk
+{
+	my ($query, $most) = @_;
+
+	return "SELECT walk(\$\$$query\$\$, " . ($most // 'NULL') . ');';
+}
+
 # fail(query, times): how often a query ended in a division by zero, each caught.
 sub create_fail
 {
@@ -343,7 +351,7 @@ sub create_fail
 }
 
 # Scans that have begun to look ahead since the last reset.
-sub armed
+sub activated
 {
 	my ($node) = @_;
 
@@ -357,6 +365,14 @@ sub backend_fds
 	my @fds = glob "/proc/$pid/fd/*";
 
 	return @fds ? scalar @fds : undef;
+}
+
+# Memory of the backend behind a session.
+sub memory
+{
+	my ($session) = @_;
+
+	return ask($session, 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts');
 }
 
 # A background psql whose time limit is for each of its queries, and for its end.  That of

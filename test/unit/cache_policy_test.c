@@ -33,7 +33,7 @@ test_trial(void)
 	}
 	check("a trial that a miss ended is not counted", s.armed_visits == 0);
 	visits(&s, 'h', 1000000);
-	check("given up where it is not", s.armed_visits < 2000);
+	check("stopped where it is not", s.armed_visits < 2000);
 	s.armed_us = 0.6;
 	visits(&s, 'h', 2000000);
 	check("and found when it is later", s.io.state == LA_ARMED ||

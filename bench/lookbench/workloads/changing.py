@@ -65,7 +65,7 @@ class Changing(Workload):
     @abstractmethod
     def prepare(self, connection: psycopg.Connection, cell: Cell) -> None: ...
 
-    def told(self, cell: Cell, rep: int) -> str:
+    def definition(self, cell: Cell, rep: int) -> str:
         """For plans.txt."""
         return ";\n".join(self.statements(cell, rep))
 

@@ -185,7 +185,7 @@ class IndexBuild(Changing):
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
         return [f"reindex index {self._name(cell)}" if _statement(cell) == "reindex" else self._create(cell)]
 
-    def told(self, cell: Cell, rep: int) -> str:
+    def definition(self, cell: Cell, rep: int) -> str:
         """With what the index is."""
         return ";\n".join(dict.fromkeys((self._create(cell), *self.statements(cell, rep))))
 

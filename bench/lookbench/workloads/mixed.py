@@ -69,9 +69,12 @@ class Mixed(Workload):
         return Throughput([(8, plain), (1, bitmap), (8, lookup)], CLIENTS, TIMES)
 
     def counters(self, connection: psycopg.Connection, cell: Cell) -> Mapping[str, int]:
-        """Those of all scans of the server, where it has loaded the library."""
+        """Those of all scans of the server, where it has loaded the library that is installed.
+
+        The functions of the extension belong to that library, not to another build (--variant NAME:library=...).
+        """
         loaded = connection.execute("show shared_preload_libraries").fetchone()
-        if loaded is None or LIBRARY not in loaded[0]:
+        if loaded is None or loaded[0] != LIBRARY:
             return {}
         found = connection.execute("select * from pg_stat_lookahead")
         names = [column.name for column in found.description or ()]

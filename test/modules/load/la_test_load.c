@@ -2,7 +2,7 @@
  * la_test_load.c
  *	  Indexes written by src/indexbuild/load.c against those that the server wrote.
  *
- * The module contains load.c and pages.c themselves (see Makefile), so nothing of them has
+ * The module contains load.c and pagewriter.c themselves (see Makefile), so nothing of them has
  * to be exported for tests.
  *
  *	la_test_load(source, target, padding)

@@ -1,8 +1,8 @@
 --
--- icu - what sortkey.sql tests, for collations of ICU, in a database where it has run.
+-- icu - what normalizedkey.sql tests, for collations of ICU, in a database where it has run.
 --
 set client_min_messages = warning;
-set search_path = la_sortkey, public;
+set search_path = la_normalizedkey, public;
 create collation la_icu (provider = icu, locale = 'und');
 create collation la_nondeterministic (provider = icu, locale = 'und', deterministic = false);
 select * from check_values('text collate "und-x-icu"', 'text_pattern_ops', 'table strings');

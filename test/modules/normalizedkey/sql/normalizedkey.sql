@@ -7,8 +7,8 @@
 \set ECHO none
 \getenv library LA_TEST_NORMALIZEDKEY
 set client_min_messages = warning;
-create schema la_sortkey;
-set search_path = la_sortkey, public;
+create schema la_normalizedkey;
+set search_path = la_normalizedkey, public;
 create function la_test_normalizedkey(index regclass, most int, out "rows" bigint, out nulls bigint, out pairs bigint,
     out equal bigint, out wrong bigint, out first_wrong text) as :'library' language c strict;
 create function la_test_normalizedkey_why(index regclass) returns text as :'library' language c strict;
