@@ -200,9 +200,14 @@ lap(instr_time *since)
 static void
 report_scanned(double index_tuples)
 {
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, (int64) index_tuples);
-	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, 0);
-	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, 0);
+	const int	parameters[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	const int64 values[] = {(int64) index_tuples, 0, 0};
+
+	pgstat_progress_update_multi_param(3, parameters, values);
 }
 
 /* DEBUG1 says what becomes of each index. */
