@@ -45,8 +45,7 @@ static void
 check_is_empty(Relation index)
 {
 	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data",
-			 RelationGetRelationName(index));
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 }
 
 #ifdef LA_BULK_WRITE			/* ---- behaviour BULK WRITE -------------------- */
