@@ -14,7 +14,7 @@
  *		... 'Bath' 7.5 ............ 'Leeds' 8.5 ............ 'York' 9.5 ...
  *		             'Derby' 8.0
  *
- * A code has 32 bits before its point and 64 behind it.  A value below the first or above the last
+ * A code has 32 bits before its point and 64 after it.  A value below the first or above the last
  * one is a whole number away, so that values in order, as in a sorted table, do not halve what is
  * left each time.  Values in random order halve it as often as a random search tree is deep: some
  * 50 times for 300,000 of them.

@@ -43,7 +43,7 @@
  *		02 -inf | 05 ... 7E negative | 80 zero | 81 ... FA positive | FD inf | FE NaN
  *
  * Inet, cidr
- *	The family, the network with zeros behind it, the number of its bits, and the address,
+ *	The family, the network with zeros after it, the number of its bits, and the address,
  *	if it has bits that the network does not have.
  *
  * src/indexbuild/encode.c
@@ -187,7 +187,7 @@ la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeBuffer *o)
 		put_byte(e, e->null_high ? 0x00 : 0x01, o);
 }
 
-/* The cases of la_encode_bytes() that need a look at each byte, or have little space. */
+/* The same as la_encode_bytes(), byte by byte, with bytes escaped and space checked. */
 void
 la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeBuffer *o)
 {

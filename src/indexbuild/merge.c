@@ -6,7 +6,7 @@
  * tree of Bingmann, Eberle and Sanders, "Engineering Parallel String Sorting", 2013; a form of
  * offset-value coding).  Each source's current row knows how many bytes of its key it shares with
  * the row returned last.  Of two rows, the one that shares more is the lesser one; only if both
- * share the same number are bytes compared, and only those behind.  So each byte is compared once.
+ * share the same number are bytes compared, and only the next ones.  So each byte is compared once.
  *
  *				   winner
  *					 |

@@ -3,7 +3,7 @@
  *	  Rows of an index as strings of bytes that memcmp orders as the index does.
  *
  * A normalized key (Graefe, "Implementing Sorting in Database Systems", 2006) consists of the codes
- * of the index's key columns, without INCLUDE columns, one behind the other:
+ * of the index's key columns, without INCLUDE columns, one after the other:
  *
  *		(a int4, b text desc, c text)	 a: 4 bytes | b, inverted ... FF | c ... 00
  *

@@ -117,7 +117,7 @@ append_run(LaRunSet *set, BufFile *file, int level, int participant, int number)
 
 /* ---- merges ------------------------------------------------------------- */
 
-/* How many runs are merged at a time?  A merge has a row of each, in twice its size. */
+/* How many runs are merged at a time?  A merge has a row of each, in up to twice its size. */
 static int
 merge_order(const LaRunSet *set)
 {

@@ -3,7 +3,7 @@
  *	  A sample of a table, before dictionaries are made for its index.
  *
  * A dictionary (dictionary.c) pays off when a column has few different values.  If it has too many,
- * that is found in the middle of the table, and the scan has been in vain.  So some ranges of
+ * that is found in the middle of the table, and the scan was for nothing.  So some ranges of
  * blocks, spread evenly over the table, are sampled before.  The values of the sample stay in the
  * dictionaries.  The planner's statistics are not used, since indexes are often built before the
  * first ANALYZE.  The rows of the sample are those that a snapshot sees, which need not be those

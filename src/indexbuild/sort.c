@@ -27,7 +27,7 @@
  *				times as long as in the server (64 MB).
  *
  * Invariants
- *	- Rows come out in the order of their keys, each as it was put.
+ *	- Rows are returned in the order of their keys, each as it was put.
  *	- Memory is that of sortmemory.c, of runset.c while runs are merged, and a page for each
  *	  open file.
  *
@@ -198,7 +198,7 @@ fill_tuple(LaSort *sort, Datum *values, bool *isnull, const TupleForm *form,
 }
 
 /*
- * Store the row's normalized key, with space for the TID and the index tuple behind it, and
+ * Store the row's normalized key, with space for the TID and the index tuple after it, and
  * return its length, which may be LA_NORMKEY_NONE.
  */
 static inline int

@@ -2,7 +2,7 @@
  * sortmemory.c
  *	  The rows of a sort that are in memory.
  *
- * Sort tuples lie one behind the other in chunks of memory, and an array of entries, which
+ * Sort tuples are stored one after the other in chunks of memory, and an array of entries, which
  * quicksort.c sorts, points to them:
  *
  *		entries		[ word | tuple ] [ word | tuple ] [ word | tuple ] ...

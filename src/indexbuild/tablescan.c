@@ -2,7 +2,7 @@
  * tablescan.c
  *	  The table's scan of an index build, with parallel workers or without.
  *
- * Without workers, the rows of table_index_build_scan() go to one sort that has all of
+ * Without workers, the rows of table_index_build_scan() are put into one sort that has all of
  * maintenance_work_mem.  With workers, leader and workers share one scan of the table.  Each sorts
  * what it reads in its share of maintenance_work_mem, and each worker leaves its rows in files
  * that are shared.  When the last worker is done, the leader merges them with its own rows, and

@@ -2,9 +2,9 @@
  * insert.c
  *	  Inserting into stock btree indexes.
  *
- * Most new entries go to a leaf page that has room for them, and all that is to be done is to find
- * their location and to add them there.  That is done here, by a search that costs less than
- * nbtree's (insert_location.c).  All else is left to btinsert(), with nothing changed before:
+ * Most new entries go to a leaf page that has room for them, so that they only have to be located
+ * and added.  That is done here, by a search that costs less than nbtree's (insert_location.c).
+ * All else is left to btinsert(), with nothing changed before:
  *
  *		aminsert --> la_btinsert() --> location found, page has room --> entry added
  *		                 |                                |
@@ -19,8 +19,8 @@
  *
  * What is kept from row to row (the search key with its functions, counters) is in the IndexInfo's
  * ii_AmCache, which nbtree does not use and which lives for one statement.  The first rows of a
- * statement go to btinsert(), so that short statements do not pay for it.  So do the next rows when
- * locations are too often not found.  The settings are looked at for each row.
+ * statement go to btinsert(), so that short statements do not pay for it.  So do the next rows if
+ * too many of the last ones had no location.  The settings are checked for each row.
  *
  * Invariants
  *	- WAL, page changes, predicate locks, and the remembered rightmost leaf are those of

@@ -87,7 +87,7 @@ struct LaInsertLocation
 
 	/* AGAIN: where the last entry is */
 	BlockNumber leaf;
-	OffsetNumber position;		/* behind it */
+	OffsetNumber position;		/* the one after it */
 	bool		again;			/* the entry before it is on the same leaf, */
 	bool		near;			/* and at most NEAR_POSITIONS away */
 };
@@ -318,7 +318,7 @@ guess_last(LaInsertLocation *p, LaBounds *bounds)
 }
 
 /*
- * Like _bt_getbuf(), but while the lock is taken the CPU fetches what will be looked at first: the
+ * Like _bt_getbuf(), but while the lock is taken the CPU fetches what will be read first: the
  * page's header, its special space, and the high key, which in most cases is right before that.
  */
 static Buffer
