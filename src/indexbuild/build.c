@@ -12,19 +12,19 @@
  * Behaviours
  *	IDENTICAL	The index is the server's, byte for byte: order, posting lists, truncated keys,
  *				free space.
- *	DECLINE		The server builds what this cannot, and DEBUG1 says why: exclusion constraints,
- *				and columns that have neither a normalized key nor few enough values for a
- *				dictionary (dictionary.c).  Empty tables and system catalogs are its, too.
- *	RESTART		That there are too many values, or that keys are too long (sort.c), may be
- *				found in the middle of the scan.  Then the server builds the index from the
- *				start, and evaluates its expressions once more.  Where functions could reveal
- *				that (repeat.c), a build that may have to restart is declined, and one with long
- *				keys goes on.  So are unique indexes declined then: the server may find a
- *				duplicate, and end, before it has evaluated all rows.
- *	DUPLICATES	Duplicates in a unique index are found when rows come out in order, and the
- *				server reports them: it is given the two rows to sort.  A concurrent build that
+ *	DECLINE		The server builds the index if a column has neither a normalized key nor few
+ *				enough values for a dictionary (dictionary.c), and DEBUG1 says why.  It also
+ *				builds indexes of exclusion constraints, empty tables and system catalogs.
+ *	RESTART		Too many values, or keys that are too long (sort.c), may be found in the middle
+ *				of the scan.  Then the server builds the index from the start, and evaluates its
+ *				expressions once more.  Where functions could reveal that (repeat.c), a build
+ *				that may have to restart is declined, and one with long keys continues.  Unique
+ *				indexes are declined there, too: the server may find a duplicate, and raise its
+ *				error, before it has evaluated all rows.
+ *	DUPLICATES	Duplicates in a unique index are found when rows are returned in order, and the
+ *				server reports them: it sorts the two rows once more.  A concurrent build that
  *				fails leaves an invalid index, whose pages depend on when the server has found
- *				the duplicate.  So there duplicates are looked for before the first page is
+ *				the duplicate.  So its rows are searched for duplicates before the first page is
  *				written, and if there are any, the server builds the index.  Dead rows that
  *				must be indexed are no duplicates of anything.
  *	PROGRESS	Progress is reported, and memory and temporary files are limited, as in the
@@ -62,10 +62,9 @@
 
 /* ---- load --------------------------------------------------------------- */
 
-/* Behaviour DUPLICATES: let the server find this one. */
+/* Behaviour DUPLICATES: let the server report these two rows. */
 static void
-report_duplicate(Relation heap, Relation index, IndexInfo *info, IndexTuple a,
-				 IndexTuple b)
+report_duplicate(Relation heap, Relation index, IndexInfo *info, IndexTuple a, IndexTuple b)
 {
 	Tuplesortstate *sort = tuplesort_begin_index_btree(heap, index, true,
 													   info->ii_NullsNotDistinct,
@@ -79,20 +78,19 @@ report_duplicate(Relation heap, Relation index, IndexInfo *info, IndexTuple a,
 		bool		isnull[INDEX_MAX_KEYS];
 
 		index_deform_tuple(tuples[i], RelationGetDescr(index), values, isnull);
-		tuplesort_putindextuplevalues(sort, index, &tuples[i]->t_tid, values,
-									  isnull);
+		tuplesort_putindextuplevalues(sort, index, &tuples[i]->t_tid, values, isnull);
 	}
 	tuplesort_performsort(sort);
 	elog(ERROR, "duplicate keys of index \"%s\" differ when they are compared",
 		 RelationGetRelationName(index));
 }
 
-/* The rows of a unique index so far, in order. */
+/* What is kept of a unique index's rows while they are read in order. */
 typedef struct UniqueCheck
 {
-	bool		have;			/* a live row with the current key */
-	Size		space;
-	IndexTuple	live;
+	bool		has_live;		/* a live row has the current key */
+	IndexTuple	live;			/* a copy of it */
+	Size		space;			/* allocated for the copy */
 } UniqueCheck;
 
 /* Is this row live, and equal to a live one before it? */
@@ -102,10 +100,10 @@ is_duplicate(UniqueCheck *u, IndexInfo *info, const LaSortedRow *row)
 	Size		size;
 
 	if (!row->equal)
-		u->have = false;
+		u->has_live = false;
 	if (row->dead || (row->has_null && !info->ii_NullsNotDistinct))
 		return false;
-	if (u->have)
+	if (u->has_live)
 		return true;
 	size = IndexTupleSize(row->tuple);
 	if (size > u->space)
@@ -116,7 +114,7 @@ is_duplicate(UniqueCheck *u, IndexInfo *info, const LaSortedRow *row)
 		u->live = palloc(u->space);
 	}
 	memcpy(u->live, row->tuple, size);
-	u->have = true;
+	u->has_live = true;
 	return false;
 }
 
@@ -132,7 +130,7 @@ next_duplicate(UniqueCheck *u, IndexInfo *info, LaSort *sort, LaSortedRow *row)
 	return false;
 }
 
-/* Are there duplicates?  To be asked before the first row is taken from the sort. */
+/* Are there duplicates?  Reads all rows of the sort, and rewinds it. */
 static bool
 has_duplicates(IndexInfo *info, LaSort *sort)
 {
@@ -161,10 +159,7 @@ load(Relation heap, Relation index, IndexInfo *info, LaSort *sort)
 				report_duplicate(heap, index, info, unique.live, row.tuple);
 			if (unlikely(!la_load_fits(row.tuple)))
 			{
-				/*
-				 * the server sorts before it loads, and reports duplicates
-				 * first
-				 */
+				/* the server sorts first, so it reports duplicates first */
 				row.tuple = CopyIndexTuple(row.tuple);
 				if (next_duplicate(&unique, info, sort, &later))
 					report_duplicate(heap, index, info, unique.live, later.tuple);
@@ -200,9 +195,14 @@ lap(instr_time *since)
 static void
 report_scanned(double index_tuples)
 {
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, (int64) index_tuples);
-	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, 0);
-	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, 0);
+	const int	parameters[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	const int64 values[] = {(int64) index_tuples, 0, 0};
+
+	pgstat_progress_update_multi_param(3, parameters, values);
 }
 
 /* DEBUG1 says what becomes of each index. */
@@ -236,10 +236,9 @@ end(LaSort *sort, LaTableScan *scan)
 	la_tablescan_end(scan);
 }
 
-/* Scan the table, after which it may turn out that the server has to build the index. */
+/* Scan the table.  Its result may be that the server has to build the index. */
 static LaSort *
-scan_table(Relation index, LaTableScan *scan, bool has_dictionary,
-		   LaTableScanResult *result)
+scan_table(Relation index, LaTableScan *scan, bool has_dictionary, LaTableScanResult *result)
 {
 	LaSort	   *sort;
 
@@ -258,8 +257,7 @@ scan_table(Relation index, LaTableScan *scan, bool has_dictionary,
 
 /* Build the index.  Returns NULL if it turned out that the server has to do it. */
 static IndexBuildResult *
-build(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
-	  bool may_restart)
+build(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key, bool may_restart)
 {
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
 	LaTableScan *scan;
@@ -319,8 +317,7 @@ choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
 	BlockNumber pages;
 	double		visible;
 
-	if (key != NULL &&
-		(may_restart || (!info->ii_Unique && !la_normkey_may_fail(key))))
+	if (key != NULL && (may_restart || (!info->ii_Unique && !la_normkey_may_fail(key))))
 		return key;
 	if (!may_restart)
 	{
@@ -328,7 +325,7 @@ choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
 		return NULL;
 	}
 
-	/* dictionaries are known to one process only */
+	/* a dictionary is not shared, so such a build has no workers */
 	if (info->ii_ParallelWorkers > MAX_REPLACED_WORKERS)
 	{
 		decline(index, LA_LEFT_PARALLEL, why);
@@ -352,20 +349,14 @@ choose_key(Relation heap, Relation index, IndexInfo *info, bool may_restart)
 	return key;
 }
 
-static bool
-is_wanted(Relation heap, IndexInfo *info)
-{
-	return la_enable && la_enable_index_build && info->ii_ExclusionOps == NULL &&
-		RelationGetNumberOfBlocks(heap) > 0;
-}
-
 /* In place of btbuild(). */
 IndexBuildResult *
 la_btbuild(Relation heap, Relation index, IndexInfo *info)
 {
 	IndexBuildResult *result = NULL;
 
-	if (is_wanted(heap, info))
+	if (la_enable && la_enable_index_build && info->ii_ExclusionOps == NULL &&
+		RelationGetNumberOfBlocks(heap) > 0)
 	{
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 													  "pg_lookahead index build",

@@ -3,36 +3,34 @@
  *	  How builds of stock btree indexes get to la_btbuild().
  *
  * index_build() calls ambuild() of the index's access method routine.  There btbuild() is
- * exchanged (attach/interpose_index.c), at the last moment before the build at which any
- * function of ours is called, in whatever statement it takes place:
+ * exchanged (attach/interpose_index.c), by the last function of ours that is called before the
+ * build, in whatever statement that takes place:
  *
  *		index_create(), reindex_index()
- *		  |	CommandCounterIncrement()			-->	relcache callback (2)
+ *		  |	CommandCounterIncrement()			-->	relcache callback: UNPLANNED
  *		  v
  *		index_build()
- *		  |	plan_create_index_workers()			-->	la_relation_hook (1)
+ *		  |	plan_create_index_workers()			-->	la_relation_hook: PLANNED
  *		  |	index->rd_indam->ambuild()			-->	build(): puts btbuild() back
  *		  v											   la_btbuild()
  *
- *	1. Planned.  index_build() plans its workers, if there are any or not, unless
- *	   max_parallel_maintenance_workers is 0.
- *	2. Unplanned.  If it is 0: when a new index, whose OID comes from the object access hook, or
- *	   the new file of an index that is reindexed becomes visible, index_build() is next.
- *	   Reindexing is also what CLUSTER, VACUUM FULL, REFRESH MATERIALIZED VIEW
- *	   and ALTER TABLE do to the indexes of a table that they have written anew.
+ * Behaviours
+ *	PLANNED		index_build() has the planner choose the number of workers, unless
+ *				max_parallel_maintenance_workers is 0.
+ *	UNPLANNED	If it is 0, index_build() is called next after a new index, whose OID comes from
+ *				the object access hook, or the new file of an index that is reindexed becomes
+ *				visible.  CLUSTER, VACUUM FULL, REFRESH MATERIALIZED VIEW and ALTER TABLE reindex
+ *				a table that they have rewritten.  CREATE INDEX CONCURRENTLY and REINDEX
+ *				CONCURRENTLY do not come here: they build in another transaction than they
+ *				create the index in.  With that setting, the server builds their indexes.
  *
- * CREATE INDEX CONCURRENTLY and REINDEX CONCURRENTLY build in another transaction than
- * they create the index in, where nothing of (2) takes place: with
- * max_parallel_maintenance_workers = 0 they are left to the server.
- *
- * Invariant: ambuild is exchanged of an index that its builder has open, and nothing else:
- * no setting is changed, nothing is locked, and no code of a user is called.
+ * Invariant: nothing but ambuild is exchanged, and only of an index that its builder has open.
+ * No setting is changed, no lock is taken, and no user code is called.
  *
  * src/indexbuild/build_hooks.c
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
@@ -67,10 +65,7 @@ build(Relation heap, Relation index, IndexInfo *info)
 	return la_btbuild(heap, index, info);
 }
 
-/*
- * Is this index open to be built?  Then it is locked, in the mode that concurrent builds
- * take or that of all others.
- */
+/* Is the index locked in the mode of a build, or in that of a concurrent one? */
 static bool
 is_locked(Relation index)
 {
@@ -79,8 +74,8 @@ is_locked(Relation index)
 }
 
 /*
- * Exchange ambuild if that is a btree index that is about to be built: somebody else has it
- * open and locked, and it has no page yet, not even the metapage.
+ * Exchange ambuild if this is a btree index that is about to be built: its builder has it open,
+ * besides the caller, and it has no page yet, not even the metapage.
  */
 static void
 exchange(Relation index)
@@ -93,8 +88,8 @@ exchange(Relation index)
 }
 
 /*
- * The planner has looked at a table.  Every query has a join tree; what plans an index
- * build's workers has none.  The table is locked, so its indexes stay.
+ * The planner has looked at a table.  For plan_create_index_workers() the query has no join tree,
+ * unlike any other.  The table is locked, so none of its indexes can be dropped.
  */
 static void
 planned(LA_RELATION_HOOK_ARGS)
@@ -133,10 +128,7 @@ is_unplanned(void)
 		max_parallel_maintenance_workers == 0;
 }
 
-/*
- * The same for an index that is created.  One that is to be built concurrently, later, is
- * not ready for inserts.
- */
+/* The same for a new index.  One that will be built concurrently is not ready for inserts. */
 static void
 exchange_created(Relation index)
 {
@@ -169,9 +161,7 @@ object_accessed(ObjectAccessType access, Oid class, Oid object, int subid, void 
 	RelationClose(relation);
 }
 
-/*
- * Of the indexes that are to be reindexed the one whose turn it is is locked, and open.
- */
+/* Is this the index to be reindexed next?  The other pending ones are not locked. */
 static bool
 is_reindexed(Oid relid)
 {
@@ -179,15 +169,15 @@ is_reindexed(Oid relid)
 
 	if (!ReindexIsProcessingIndex(relid))
 		return false;
-	/* the function that takes an OID is not in all minor releases */
+	/* CheckRelationOidLockedByMe() is not in all minor releases */
 	lockable.rd_lockInfo.lockRelId.relId = relid;
 	lockable.rd_lockInfo.lockRelId.dbId = MyDatabaseId;
 	return CheckRelationLockedByMe(&lockable, AccessExclusiveLock, false);
 }
 
 /*
- * The relcache entry of a relation is not what it was.  Entries that are open have been
- * brought up to date before callbacks are called; so no catalog is read for them.
+ * A relcache entry was invalidated.  Entries that are open are rebuilt before callbacks are
+ * called, so no catalog is read for them here.
  */
 static void
 relation_changed(Datum arg, Oid relid)

@@ -2,10 +2,10 @@
  * dictionary.c
  *	  An order-preserving dictionary of a column's values.
  *
- * For columns whose order no string of bytes reproduces: text in the collations of libc and ICU,
- * arrays, ranges.  If they have few different values, each value gets a number that is compared in
- * its place.  The column's comparison function is called once per new value and step of a binary
- * search, not once per row and step of a sort.
+ * It is for columns whose order no string of bytes reproduces: text in the collations of libc and
+ * ICU, arrays, ranges.  If they have few different values, each value gets a number that is
+ * compared in its place.  The column's comparison function is called once per new value and step of
+ * a binary search, not once per row and step of a sort.
  *
  * The set of values is not complete before the last row, and keys that have been written to a file
  * cannot be changed.  So a value gets its code when it first occurs, halfway between those of its
@@ -14,7 +14,7 @@
  *		... 'Bath' 7.5 ............ 'Leeds' 8.5 ............ 'York' 9.5 ...
  *		             'Derby' 8.0
  *
- * A code has 32 bits before its point and 64 behind it.  A value below the first or above the last
+ * A code has 32 bits before its point and 64 after it.  A value below the first or above the last
  * one is a whole number away, so that values in order, as in a sorted table, do not halve what is
  * left each time.  Values in random order halve it as often as a random search tree is deep: some
  * 50 times for 300,000 of them.
@@ -25,10 +25,10 @@
  *
  * Invariants
  *	- Codes compare as their values, and are never changed.
- *	- Values of the same bytes are found by these.  Values that differ, but compare as equal,
- *	  have one code.
+ *	- A value whose bytes have occurred is found by them.  Values that differ, but compare as
+ *	  equal, have one code.
  *	- When there are too many values, or they take too much memory, or two neighbours have no
- *	  code between them, the dictionary has overflowed: it is of no use any more.
+ *	  code between them, the dictionary has overflowed, and returns no code any more.
  *
  * src/indexbuild/dictionary.c
  */
@@ -42,7 +42,7 @@
 
 #include "indexbuild/dictionary.h"
 
-/* The first value's code, and the fraction of all that are not between two others. */
+/* The first value's code, and the fraction of all codes that are not between two others. */
 #define FIRST			(UINT64CONST(1) << 31)
 #define HALF			(UINT64CONST(1) << 63)
 
@@ -66,7 +66,7 @@ typedef struct Value
 {
 	LaDictionaryCode code;
 	Datum		datum;			/* as the comparison function takes it */
-	Bytes		bytes;			/* of it */
+	Bytes		bytes;			/* of the datum */
 } Value;
 
 typedef struct Slot
@@ -157,13 +157,11 @@ la_dictionary_create(Relation index, int column, Size memory, double rows)
 bool
 la_dictionary_is_worthwhile(const LaDictionary *d)
 {
-	double		most = d->max_values;
-
 	if (d->overflowed)
 		return false;
 	if (d->nrows < MIN_SAMPLE)
 		return true;
-	return d->nvalues - 0.5 <= most * -expm1(-d->nrows / most);
+	return d->nvalues - 0.5 <= d->max_values * -expm1(-d->nrows / d->max_values);
 }
 
 static inline int
@@ -172,10 +170,7 @@ compare(LaDictionary *d, Datum a, Datum b)
 	return DatumGetInt32(FunctionCall2Coll(&d->compare, d->collation, a, b));
 }
 
-/*
- * Where the value is or belongs: the segment, and the position in it.  Returns whether it is
- * there.
- */
+/* Find the value, or where it belongs, and return whether it is there. */
 static bool
 search(LaDictionary *d, Datum value, int *segment, int *position)
 {
@@ -358,10 +353,7 @@ add_value(LaDictionary *d, Datum datum, Bytes bytes)
 	return value;
 }
 
-/*
- * The code of a value, which is added if it is new.  Returns false if the dictionary has
- * overflowed.
- */
+/* The code of a value, which is added if it is new; false if the dictionary has overflowed. */
 bool
 la_dictionary_find(LaDictionary *d, Datum datum, LaDictionaryCode *code)
 {

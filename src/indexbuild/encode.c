@@ -2,8 +2,8 @@
  * encode.c
  *	  One column of a normalized key: values as codes that memcmp orders.
  *
- * What follows describes the codes of an ascending column.  In a descending one each byte
- * is inverted (`flip`).
+ * What follows describes the codes of an ascending column.  In a descending one each byte is
+ * inverted (`flip`).
  *
  * Invariants, for the codes of one column
  *	- Codes compare as the values do by the operator class's function.
@@ -13,9 +13,8 @@
  *	- Null is greater than all values (null_high) or less than all of them: greater unless
  *	  it comes first, and the reverse if descending.
  *
- * No byte in front says whether a value is null, which would make all keys longer.  Instead
- * null has a code that hardly any value has, and a value that has it gets one more byte, as
- * null does:
+ * No byte in front says whether a value is null, which would make all keys longer.  Instead null
+ * has a code that hardly any value has, and a value that has it gets one more byte, as null does:
  *
  *					null is greatest			null is least
  *		fixed		FF FF FF FF | 01	null	00 00 00 00 | 00
@@ -29,7 +28,7 @@
  *	bits inverted if negative, else the sign; -0 is 0, and all NaNs are one that is positive
  *	and hence above infinity.  Intervals: days, of which a month has 30, rounded down, and
  *	microseconds, 40 bits each, so that intervals of one span have one code.  Times with time
- *	zone: the time at Greenwich, then the zone.
+ *	zone: the time in UTC, then the zone.
  *
  * Bytes (text compared by bytes, bytea)
  *	The bytes, then 00.  Among them 00 becomes 01 01, and 01 becomes 01 02, so that all that
@@ -37,15 +36,14 @@
  *	words.  A bit string: its bytes, then how many bits of the last one it has.
  *
  * Numeric
- *	One byte for the sign and the weight of the first digit (to the base 10000), if that
- *	is in [-59, 60]; otherwise four more for the weight.  Then two bytes for each digit
- *	up to the last that is not 0: twice the digit, and 1 if there are more.  All inverted
- *	if negative.
+ *	One byte for the sign and the weight of the first digit (to the base 10000), if that is from
+ *	-59 to 60; otherwise four more for the weight.  Then two bytes for each digit up to the last
+ *	that is not 0: twice the digit, and 1 if there are more.  All inverted if negative.
  *
  *		02 -inf | 05 ... 7E negative | 80 zero | 81 ... FA positive | FD inf | FE NaN
  *
  * Inet, cidr
- *	The family, the network with zeros behind it, the number of its bits, and the address,
+ *	The family, the network with zeros after it, the number of its bits, and the address,
  *	if it has bits that the network does not have.
  *
  * src/indexbuild/encode.c
@@ -56,8 +54,8 @@
 #include <sys/socket.h>
 
 #include "access/htup_details.h"
+#include "catalog/pg_index.h"
 #include "storage/itemptr.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/inet.h"
 #include "utils/timestamp.h"
@@ -80,7 +78,6 @@
 
 /* How a numeric is stored: the bits of its first word. */
 #define NUMERIC_FORMAT(h)		((h) & 0xC000)
-#define NUMERIC_FORMAT_LONG_POSITIVE	0x0000
 #define NUMERIC_FORMAT_LONG_NEGATIVE	0x4000
 #define NUMERIC_FORMAT_SHORT			0x8000
 #define NUMERIC_FORMAT_SPECIAL			0xC000
@@ -133,10 +130,13 @@ is_of_bytes(LaEncoding encoding)
 		encoding == LA_ENCODE_BLANK_PADDED || encoding == LA_ENCODE_BITS;
 }
 
+/* Set up the encoder of a column with this indoption. */
 void
-la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc, bool nulls_first)
+la_encode_init(LaEncoder *e, LaEncoding encoding, int option)
 {
 	int			n = fixed_length(encoding);
+	bool		desc = (option & INDOPTION_DESC) != 0;
+	bool		nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 
 	memset(e, 0, sizeof(*e));
 	e->encoding = encoding;
@@ -187,10 +187,9 @@ la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeBuffer *o)
 		put_byte(e, e->null_high ? 0x00 : 0x01, o);
 }
 
-/* Bytes of which some have to be escaped, or that la_encode_bytes() has no space for. */
+/* The same as la_encode_bytes(), byte by byte, with bytes escaped and space checked. */
 void
-la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes, int n,
-				   LaEncodeBuffer *o)
+la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeBuffer *o)
 {
 	if (n == 0)
 	{

@@ -66,12 +66,10 @@ typedef struct LaEncodeBuffer
 	bool		no_code;		/* a value has none */
 } LaEncodeBuffer;
 
-extern void la_encode_init(LaEncoder *e, LaEncoding encoding, bool desc,
-						   bool nulls_first);
-extern void la_encode_fixed(const LaEncoder *e, const uint8 *code, int n,
-							LaEncodeBuffer *o);
-extern void la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes,
-							   int n, LaEncodeBuffer *o);
+extern void la_encode_init(LaEncoder *e, LaEncoding encoding, int option);
+extern void la_encode_fixed(const LaEncoder *e, const uint8 *code, int n, LaEncodeBuffer *o);
+extern void la_encode_by_bytes(const LaEncoder *e, const uint8 *bytes, int n,
+							   LaEncodeBuffer *o);
 extern void la_encode_other(const LaEncoder *e, Datum value, LaEncodeBuffer *o);
 
 static inline void
@@ -127,8 +125,8 @@ la_encode_escapes(uint64 w)
 }
 
 /*
- * Bytes of any number, copied by words unless one has to be escaped.  The store of the last
- * word may go seven bytes beyond the end, for which there must be space.
+ * A string of bytes, copied by words unless one has to be escaped.  The store of the last word
+ * may go seven bytes beyond the end, for which there must be space.
  */
 static inline void
 la_encode_bytes(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeBuffer *o)
@@ -140,8 +138,7 @@ la_encode_bytes(const LaEncoder *e, const uint8 *bytes, int n, LaEncodeBuffer *o
 	uint64		w,
 				flipped;
 
-	if (unlikely(n == 0 || bytes[0] == 0xFF ||
-				 o->length + n + 8 > o->space))
+	if (unlikely(n == 0 || bytes[0] == 0xFF || o->length + n + 8 > o->space))
 		goto by_bytes;
 	while (rest >= 8)
 	{

@@ -27,9 +27,8 @@
  *	POSTING		Equal tuples are merged into posting lists of at most a tenth of a page where
  *				the server does that: not in unique indexes, not where equal keys can differ,
  *				or do differ, in their bytes, and not with deduplicate_items = off.
- *	NUMBERING	A page gets its block number when it is begun, before the level above it, if
- *				that is new.  The last page of a level has no high key: its line pointers are
- *				moved down.
+ *	NUMBERING	A page gets its block number when it is begun, before the level above it, if that is
+ *				new.  The last page of a level has no high key: its line pointers are moved down.
  *
  * Separators are formed by _bt_truncate(), and _bt_check_third_page() reports tuples that are too
  * large.
@@ -45,7 +44,6 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "commands/progress.h"
@@ -53,7 +51,6 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-#include "base/compat.h"
 #include "indexbuild/load.h"
 #include "indexbuild/pagewriter.h"
 
@@ -99,9 +96,9 @@ struct LaLoad
 	Level	   *leaf;			/* NULL: no tuple yet */
 
 	/*
-	 * The tuple that the next one may be merged with.  If it is more than
-	 * one, their heap TIDs follow the key of the first one; t_tid is set when
-	 * the posting list is formed.
+	 * The tuple that the next one may be merged with.  If tuples have been
+	 * merged, their heap TIDs follow the key of the first one, whose t_tid is
+	 * set when the posting list is formed.
 	 */
 	int			npending;
 	Size		pending_size;	/* of header and key */
@@ -172,19 +169,17 @@ append_downlink(Page page, OffsetNumber offset, const IndexTupleData *tuple)
 	append(page, offset, &bare, sizeof(IndexTupleData));
 }
 
-/* Replace the high key of a leaf page, so far the next page's first tuple, by a separator. */
+/* Replace the high key of a leaf page, a copy of the next page's first tuple, by a separator. */
 static void
 truncate_high_key(LaLoad *load, Page page, OffsetNumber last)
 {
 	IndexTuple	lastleft = (IndexTuple) PageGetItem(page, PageGetItemId(page, last));
-	IndexTuple	firstright = (IndexTuple) PageGetItem(page,
-													  PageGetItemId(page, P_HIKEY));
+	IndexTuple	firstright = (IndexTuple) PageGetItem(page, PageGetItemId(page, P_HIKEY));
 	MemoryContext before = MemoryContextSwitchTo(load->scratch);
 	IndexTuple	high = _bt_truncate(load->index, lastleft, firstright, load->key);
 
-	/* it is the tuple that was added last, so no other one moves */
-	if (!PageIndexTupleOverwrite(page, P_HIKEY, (void *) high,
-								 IndexTupleSize(high)))
+	/* the high key was added last, so no other tuple moves */
+	if (!PageIndexTupleOverwrite(page, P_HIKEY, (void *) high, IndexTupleSize(high)))
 		elog(ERROR, "failed to add high key to the index page");
 	MemoryContextSwitchTo(before);
 	MemoryContextReset(load->scratch);
@@ -291,18 +286,10 @@ finish_pending(LaLoad *load)
 	add(load, load->leaf, tuple, size - load->pending_size);
 }
 
-static void
-start_pending(LaLoad *load, IndexTuple tuple)
-{
-	load->npending = 1;
-	load->pending_size = IndexTupleSize(tuple);
-	memcpy(load->pending.bytes, tuple, load->pending_size);
-}
-
 /*
  * Is the tuple's key the same bytes as that of the pending one?  Equal keys can differ even
  * where all operator classes say that equal means the same image: bpchar ignores trailing
- * blanks.  Whether values differ only in how they are stored, the server decides.
+ * blanks.  The server decides whether values differ only in how they are stored.
  */
 static inline bool
 same_image(LaLoad *load, IndexTuple tuple)
@@ -386,15 +373,16 @@ la_load_add(LaLoad *load, IndexTuple tuple, bool equal)
 	{
 		if (load->npending > 0)
 			finish_pending(load);
-		start_pending(load, tuple);
+		load->npending = 1;
+		load->pending_size = IndexTupleSize(tuple);
+		memcpy(load->pending.bytes, tuple, load->pending_size);
 	}
 
 	load->tuples++;
 	if ((load->tuples & (REPORT_EVERY - 1)) == 0)
 	{
 		CHECK_FOR_INTERRUPTS();
-		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
-									 load->tuples);
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, load->tuples);
 	}
 }
 
@@ -417,8 +405,7 @@ finish_levels(LaLoad *load, BlockNumber *root, uint32 *height)
 			*height = level->height;
 		}
 
-		memmove(items, items + 1,
-				(level->last - P_HIKEY) * sizeof(ItemIdData));
+		memmove(items, items + 1, (level->last - P_HIKEY) * sizeof(ItemIdData));
 		((PageHeader) level->page)->pd_lower -= sizeof(ItemIdData);
 		la_pagewriter_write(load->writer, level->block, level->page);
 		level->page = NULL;

@@ -7,7 +7,6 @@
 #ifndef LA_LOAD_H
 #define LA_LOAD_H
 
-#include "access/itup.h"
 #include "access/nbtree.h"
 #include "utils/rel.h"
 

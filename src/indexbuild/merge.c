@@ -6,7 +6,7 @@
  * tree of Bingmann, Eberle and Sanders, "Engineering Parallel String Sorting", 2013; a form of
  * offset-value coding).  Each source's current row knows how many bytes of its key it shares with
  * the row returned last.  Of two rows, the one that shares more is the lesser one; only if both
- * share the same number are bytes compared, and only those behind.  So each byte is compared once.
+ * share the same number are bytes compared, and only the next ones.  So each byte is compared once.
  *
  *				   winner
  *					 |
@@ -16,8 +16,8 @@
  *		 /		\		/		\
  *	 source 0 source 1 source 2 source 3	nodes nsources .. 2 * nsources - 1
  *
- * A row that is returned says how much it shares with the one before.  That is what front coding
- * needs (run.c), and it shows whether keys are equal.
+ * A row is returned with the length of the prefix that it shares with the one before.  Front coding
+ * (run.c) needs that, and it shows whether keys are equal.
  *
  * Invariants
  *	- `common` of each source's row counts the bytes that its key shares with that of the row
@@ -112,8 +112,8 @@ next_of_source(Source *s)
 }
 
 /*
- * Does a's row come before b's?  Keeps the first invariant: what the greater one shares
- * with the lesser one becomes its `common`.
+ * Does a's row come before b's?  Keeps the first invariant: the `common` of the greater one becomes
+ * what it shares with the lesser one.
  */
 static inline bool
 is_before(Source *a, Source *b)

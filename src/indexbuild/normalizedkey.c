@@ -3,7 +3,7 @@
  *	  Rows of an index as strings of bytes that memcmp orders as the index does.
  *
  * A normalized key (Graefe, "Implementing Sorting in Database Systems", 2006) consists of the codes
- * of the index's key columns, without INCLUDE columns, one behind the other:
+ * of the index's key columns, without INCLUDE columns, one after the other:
  *
  *		(a int4, b text desc, c text)	 a: 4 bytes | b, inverted ... FF | c ... 00
  *
@@ -29,9 +29,9 @@
  *
  * Dictionaries
  *	Other columns can be coded by a dictionary of the values that have occurred so far
- *	(dictionary.c), if there are few of them.  Other pairs of values are compared for that than
- *	for sorting them.  So the comparison must have no effect but its result: it must be a
- *	function of core's that cannot fail (is_trusted()).
+ *	(dictionary.c), if there are few of them.  The pairs of values that are compared for that are
+ *	not those that a sort compares.  So the comparison must have no effect but its result: it
+ *	must be a function of core's that cannot fail (is_trusted()).
  *
  * src/indexbuild/normalizedkey.c
  */
@@ -43,7 +43,6 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_enum.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -134,8 +133,7 @@ comparison_of(Oid function, Oid type)
 static bool
 enum_is_even(Oid type)
 {
-	CatCList   *labels = SearchSysCacheList1(ENUMTYPOIDNAME,
-											 ObjectIdGetDatum(type));
+	CatCList   *labels = SearchSysCacheList1(ENUMTYPOIDNAME, ObjectIdGetDatum(type));
 	bool		even = true;
 
 	for (int i = 0; i < labels->n_members; i++)
@@ -149,17 +147,13 @@ enum_is_even(Oid type)
 	return even;
 }
 
-/*
- * Set up the encoder of a column.  Returns NULL, or why there is none that does without a
- * dictionary.
- */
+/* Set up a column's encoder.  Returns NULL, or why there is none without a dictionary. */
 static const char *
 init_encoder(LaEncoder *e, Relation index, int column)
 {
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), column);
 	Oid			function = index_getprocid(index, column + 1, BTORDER_PROC);
 	Oid			collation = index->rd_indcollation[column];
-	int			option = index->rd_indoption[column];
 	const Comparison *c;
 
 	if (index->rd_opfamily[column] >= FirstNormalObjectId)
@@ -167,8 +161,7 @@ init_encoder(LaEncoder *e, Relation index, int column)
 						format_type_be(att->atttypid));
 	c = comparison_of(function, index->rd_opcintype[column]);
 	if (c == NULL)
-		return psprintf("no exact sort key for type %s",
-						format_type_be(att->atttypid));
+		return psprintf("no exact sort key for type %s", format_type_be(att->atttypid));
 	if (c->collated && !OidIsValid(collation))
 		return "no collation";
 	if (c->collated && !la_collation_is_c(collation))
@@ -177,14 +170,13 @@ init_encoder(LaEncoder *e, Relation index, int column)
 	if (c->encoding == LA_ENCODE_ENUM && !enum_is_even(getBaseType(att->atttypid)))
 		return psprintf("enum %s has labels that do not compare by their OIDs",
 						format_type_be(att->atttypid));
-	la_encode_init(e, c->encoding, (option & INDOPTION_DESC) != 0,
-				   (option & INDOPTION_NULLS_FIRST) != 0);
+	la_encode_init(e, c->encoding, index->rd_indoption[column]);
 	return NULL;
 }
 
 static bool is_trusted(Oid function, Oid type);
 
-/* The same for the type's default order, by which arrays and rows compare their parts. */
+/* The same for a type's default order, by which arrays and rows compare their parts. */
 static bool
 is_trusted_by_default(Oid type)
 {
@@ -271,11 +263,7 @@ may_have_dictionary(Relation index, int column)
 static void
 init_dictionary(Column *c, Relation index, int column, const LaDictionaryLimits *limits)
 {
-	int			option = index->rd_indoption[column];
-
-	la_encode_init(&c->encoder, LA_ENCODE_DICTIONARY,
-				   (option & INDOPTION_DESC) != 0,
-				   (option & INDOPTION_NULLS_FIRST) != 0);
+	la_encode_init(&c->encoder, LA_ENCODE_DICTIONARY, index->rd_indoption[column]);
 	c->dictionary = la_dictionary_create(index, column, limits->memory, limits->rows);
 }
 

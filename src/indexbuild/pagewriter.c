@@ -9,7 +9,7 @@
  * Each block is written once, in any order.
  *
  * Behaviours
- *	BULK WRITE	From 17 on the server has this itself (storage/bulk_write.h): it logs pages in
+ *	BULK WRITE	From 17 on the server provides this (storage/bulk_write.h): it logs pages in
  *				groups, fills gaps, and sees to it that the file is synced.
  *	ONE BY ONE	Before 17, each page is logged and written as it comes.  Blocks that it skips are
  *				written as zeros, without WAL, and overwritten later: upper pages and the
@@ -45,8 +45,7 @@ static void
 check_is_empty(Relation index)
 {
 	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data",
-			 RelationGetRelationName(index));
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 }
 
 #ifdef LA_BULK_WRITE			/* ---- behaviour BULK WRITE -------------------- */

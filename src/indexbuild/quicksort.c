@@ -2,12 +2,11 @@
  * quicksort.c
  *	  Multikey quicksort of rows by the bytes of their keys.
  *
- * The algorithm is that of Bentley and Sedgewick, "Fast Algorithms for Sorting and
- * Searching Strings" (1997), on words instead of characters.  An entry is a pointer to a
- * sort tuple and eight bytes of its key, cached as a number (Ng and Kakehi, "Cache
- * Efficient Radix Sort for String Sorting", 2007).  Entries are partitioned by that
- * number; those that equal the pivot continue with the next eight bytes, so that a sort
- * tuple is touched once per word:
+ * The algorithm is that of Bentley and Sedgewick, "Fast Algorithms for Sorting and Searching
+ * Strings" (1997), on words instead of characters.  An entry is a pointer to a sort tuple and eight
+ * bytes of its key, cached as a number (Ng and Kakehi, "Cache Efficient Radix Sort for String
+ * Sorting", 2007).  Entries are partitioned by that number; those that equal the pivot continue
+ * with the next eight bytes, so that a sort tuple is touched once per word:
  *
  *		[ word | tuple ] [ word | tuple ] [ word | tuple ] ...
  *		     less  ...     |  equal: next words  |     greater ...
@@ -29,7 +28,7 @@
 #define MEDIAN_OF_THREE_ENTRIES 64	/* fewer than these */
 #define INTERRUPTIBLE_ENTRIES	4096	/* at least */
 
-/* Which of two keys that are equal up to depth is the lesser one? */
+/* Of two keys that are equal up to depth, is a's the lesser one? */
 static bool
 rest_is_less(const LaSortTuple *a, const LaSortTuple *b, uint32 depth)
 {
@@ -219,9 +218,8 @@ words_are_sorted(const LaSortEntry *a, Size n)
 }
 
 /*
- * Entries whose words are in order: sort each group of equal words by what follows, except
- * the largest group, whose size is returned.  Each of the others has at most half of the
- * entries.
+ * Entries whose words are in order: sort each group of equal words by what follows, except the
+ * largest group, whose size is returned.  Each of the others has at most half of the entries.
  */
 static Size
 sort_groups(LaSortEntry *a, Size n, uint32 depth, LaSortEntry **largest)
@@ -266,29 +264,18 @@ sort_smaller_parts(LaSortEntry *a, Size n, uint32 depth, LaSortEntry **largest, 
 	nequal = greater - nless;
 	ngreater = n - greater;
 	*equal = nequal >= nless && nequal >= ngreater;
-	if (*equal)
-	{
+	if (!*equal)
+		sort_equal(a + nless, nequal, depth);
+	if (*equal || nless <= ngreater)
 		la_quicksort(a, nless, depth);
+	if (*equal || nless > ngreater)
 		la_quicksort(a + greater, ngreater, depth);
-		*largest = a + nless;
-		return nequal;
-	}
-	sort_equal(a + nless, nequal, depth);
-	if (nless > ngreater)
-	{
-		la_quicksort(a + greater, ngreater, depth);
-		*largest = a;
-		return nless;
-	}
-	la_quicksort(a, nless, depth);
-	*largest = a + greater;
-	return ngreater;
+
+	*largest = a + (*equal ? nless : nless > ngreater ? 0 : greater);
+	return *equal ? nequal : Max(nless, ngreater);
 }
 
-/*
- * Sort entries whose keys are equal in the bytes before depth, and whose words are those
- * at depth.
- */
+/* Sort entries whose keys are equal up to depth, and whose words are those at depth. */
 void
 la_quicksort(LaSortEntry *a, Size n, uint32 depth)
 {
@@ -299,7 +286,7 @@ la_quicksort(LaSortEntry *a, Size n, uint32 depth)
 		if (n >= INTERRUPTIBLE_ENTRIES)
 			CHECK_FOR_INTERRUPTS();
 
-		/* tables are often in the order of a column, or in parts */
+		/* rows often come in the order of a column, or in sorted batches */
 		if (a[0].word != a[n - 1].word && words_are_sorted(a, n))
 			n = sort_groups(a, n, depth, &a);
 		else

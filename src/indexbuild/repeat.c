@@ -60,7 +60,7 @@ is_unknown_type(Oid type)
 		(type >= FirstNormalObjectId && !type_is_enum(type));
 }
 
-/* Is there anything in the expression that is not on the list? */
+/* Does the expression contain anything that is not on the list? */
 static bool
 is_unknown(Node *node, void *context)
 {

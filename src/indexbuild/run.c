@@ -11,7 +11,7 @@
  * that more follow.
  *
  * Invariants
- *	- Files are the caller's, who opens, closes and deletes them.
+ *	- The caller opens, closes and deletes files.
  *	- A writer or reader takes one buffer of the caller's size, and a reader the longest row of
  *	  its file as well, in the memory context of its creation.
  *	- A file that ends within a row is an error.
@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "indexbuild/run.h"
 
@@ -135,7 +134,7 @@ la_run_open(BufFile *file, Size buffer)
 	return r;
 }
 
-/* Fill the buffer; returns false if it has less than so many bytes then. */
+/* Fill the buffer.  Returns false if it has fewer bytes than wanted then. */
 static bool
 fill(LaRunReader *r, Size wanted)
 {
@@ -220,8 +219,7 @@ la_run_read(LaRunReader *r, LaRunTuple *row)
 	IndexTupleData head;
 	Size		size;
 
-	if (r->filled - r->position < MAX_HEADER &&
-		!fill(r, MAX_HEADER) && r->filled == 0)
+	if (r->filled - r->position < MAX_HEADER && !fill(r, MAX_HEADER) && r->filled == 0)
 		return false;
 	row->common = get_length(r);
 	rest = get_length(r);

@@ -2,7 +2,7 @@
  * runset.c
  *	  The runs of a sort, which are merged when there are many.
  *
- * Rows that memory has no space for become a run of level 0.  When merge_order() runs of a level
+ * When memory is full, its rows become a run of level 0.  When merge_order() runs of a level
  * exist, which is as many as memory has buffers for, they are merged into one of the next level.
  *
  * The runs of a parallel build's workers are in files that its processes share.  A worker exports
@@ -52,10 +52,7 @@ struct LaRunSet
 	Run		   *runs;
 };
 
-/*
- * Created in the current memory context, which is also that of la_runset_add() and of all
- * that follows it.
- */
+/* Created in the current memory context, which must be current when runs are added or merged. */
 LaRunSet *
 la_runset_create(Size memory, SharedFileSet *files, int participant)
 {
@@ -120,7 +117,7 @@ append_run(LaRunSet *set, BufFile *file, int level, int participant, int number)
 
 /* ---- merges ------------------------------------------------------------- */
 
-/* How many runs are merged at a time?  A merge has a row of each, in twice its size. */
+/* How many runs are merged at a time?  A merge has a row of each, in up to twice its size. */
 static int
 merge_order(const LaRunSet *set)
 {
@@ -212,7 +209,7 @@ la_runset_add(LaRunSet *set, LaSortMemory *memory, Size longest)
 	BufFile    *file = create_file(set, number);
 	LaMerge    *merge = la_merge_create(1, 0);
 
-	/* a merge of one source: it says what neighbours share */
+	/* a merge of one source, for the length of what neighbours share */
 	la_merge_add_memory(merge, memory);
 	write_merge(merge, file, merge_buffer(set, MIN_MERGE_ORDER));
 	append_run(set, file, 0, set->participant, number);
@@ -220,7 +217,7 @@ la_runset_add(LaRunSet *set, LaSortMemory *memory, Size longest)
 	merge_levels(set);
 }
 
-/* Have no more runs than can be merged at a time. */
+/* Merge runs until all that are left can be merged at a time. */
 void
 la_runset_reduce(LaRunSet *set, Size longest)
 {

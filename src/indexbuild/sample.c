@@ -2,12 +2,12 @@
  * sample.c
  *	  A sample of a table, before dictionaries are made for its index.
  *
- * A dictionary (dictionary.c) pays off when a column has few different values.  That it has too
- * many would be found in the middle of the table, and the scan have been in vain.  So some ranges
- * of blocks, spread evenly over the table, are sampled before.  What the sample has found stays in
- * the dictionaries.  The planner's statistics are not used, since indexes are often built before
- * the first ANALYZE.  The rows of the sample are those that a snapshot sees, which need not be
- * those that the index gets: it is an estimate.
+ * A dictionary (dictionary.c) pays off when a column has few different values.  If it has too many,
+ * that is found in the middle of the table, and the scan was for nothing.  So some ranges of
+ * blocks, spread evenly over the table, are sampled before.  The values of the sample stay in the
+ * dictionaries.  The planner's statistics are not used, since indexes are often built before the
+ * first ANALYZE.  The rows of the sample are those that a snapshot sees, which need not be those
+ * that the index gets: it is an estimate.
  *
  * Indexes with expressions or a predicate are not sampled: functions would be called for rows for
  * which the server does not call them.  Nor is anything sampled in a serializable transaction,

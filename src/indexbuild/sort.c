@@ -3,7 +3,7 @@
  *	  Sorting the rows of an index that is being built.
  *
  * The server sorts index tuples by comparison functions.  Its abbreviated keys cover the first
- * column only: if that is equal, the comparison takes both tuples apart.  Here each row has a
+ * column only: if that is equal, the comparison deforms both tuples.  Here each row has a
  * normalized key (normalizedkey.c), and the sort looks at each of its bytes about once.
  *
  *		la_sort_put() --> memory (sortmemory.c) --- full --> runs in files (runset.c)
@@ -21,13 +21,13 @@
  *				index_form_tuple() calls.  Only a tuple with a value that has to be compressed
  *				or fetched is formed elsewhere, and copied.
  *	LONG KEYS	The server compresses long values before it sorts them, and mostly compares
- *				their first bytes only.  Where normalized keys are several times as long as the
- *				tuples, or a row takes much of the memory, the sort fails, if the caller can do
- *				without it: 10,000 texts of 100 kB that differ in their first bytes took six
+ *				their first bytes only.  If normalized keys are several times as long as the
+ *				tuples, or a row takes much of the memory, the sort ends, unless the caller
+ *				needs it: 10,000 texts of 100 kB that differ in their first bytes took six
  *				times as long as in the server (64 MB).
  *
  * Invariants
- *	- Rows come out in the order of their keys, each as it was put.
+ *	- Rows are returned in the order of their keys, each as it was put.
  *	- Memory is that of sortmemory.c, of runset.c while runs are merged, and a page for each
  *	  open file.
  *
@@ -39,7 +39,6 @@
 
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
-#include "access/itup.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
@@ -67,14 +66,14 @@ struct LaSort
 	int			nvarlena;		/* columns that may be compressed */
 	int			varlena[INDEX_MAX_KEYS];
 
-	/* behaviour LONG KEYS; of all rows, if there are such columns */
+	/* behaviour LONG KEYS; the last three are of all rows, if nvarlena > 0 */
 	bool		may_restart;
 	Size		long_row;		/* the size of one */
 	Size		longest;
 	Size		key_bytes;
 	Size		tuple_bytes;
 
-	LaMerge    *merge;			/* of sorted rows; NULL before that */
+	LaMerge    *merge;			/* NULL before la_sort_perform() */
 };
 
 /* An index tuple that is to be stored. */
@@ -82,14 +81,14 @@ typedef struct TupleForm
 {
 	IndexTuple	formed;			/* to be copied; NULL: to be formed in place */
 	Size		size;
-	Size		header;			/* of this its bytes before the values */
+	Size		header;			/* bytes before the values */
 	Size		data_size;
 	bool		has_null;
 } TupleForm;
 
 /*
- * Sort rows of an index in so many bytes of memory.  may_restart: the caller can do without
- * the sort.  files: of several processes, of which this one is `participant`; or NULL.
+ * Sort rows of an index in so many bytes of memory.  may_restart: the outcome may be that keys are
+ * too long.  files: those of several processes, of which this is number `participant`; or NULL.
  */
 LaSort *
 la_sort_begin(Relation index, LaNormalizedKey *key, Size memory, bool may_restart,
@@ -137,12 +136,9 @@ spill(LaSort *sort)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Can the tuple be formed in place?  Not if a value is stored out of line, or would be
- * compressed by index_form_tuple().
- */
+/* Is no value stored out of line, or so long that index_form_tuple() would compress it? */
 static inline bool
-is_plain(LaSort *sort, const Datum *values, const bool *isnull)
+is_plain(LaSort *sort, Datum *values, bool *isnull)
 {
 	for (int i = 0; i < sort->nvarlena; i++)
 	{
@@ -160,31 +156,28 @@ is_plain(LaSort *sort, const Datum *values, const bool *isnull)
 }
 
 static inline void
-measure_tuple(LaSort *sort, const Datum *values, const bool *isnull, TupleForm *form)
+measure_tuple(LaSort *sort, Datum *values, bool *isnull, TupleForm *form)
 {
 	memset(form, 0, sizeof(*form));
 	for (int i = 0; i < sort->desc->natts; i++)
 		form->has_null |= isnull[i];
 	if (is_plain(sort, values, isnull))
 	{
-		form->data_size = heap_compute_data_size(sort->desc,
-												 unconstify(Datum *, values),
-												 unconstify(bool *, isnull));
+		form->data_size = heap_compute_data_size(sort->desc, values, isnull);
 		form->header = IndexInfoFindDataOffset(form->has_null ? INDEX_NULL_MASK : 0);
 		form->size = MAXALIGN(form->header + form->data_size);
 		if ((form->size & INDEX_SIZE_MASK) == form->size)
 			return;
 	}
 	/* raises the server's error if the tuple is too large */
-	form->formed = index_form_tuple(sort->desc, unconstify(Datum *, values),
-									unconstify(bool *, isnull));
+	form->formed = index_form_tuple(sort->desc, values, isnull);
 	form->size = IndexTupleSize(form->formed);
 }
 
 /* Behaviour IN PLACE. */
 static inline void
-fill_tuple(LaSort *sort, const Datum *values, const bool *isnull,
-		   const TupleForm *form, IndexTuple tuple)
+fill_tuple(LaSort *sort, Datum *values, bool *isnull, const TupleForm *form,
+		   IndexTuple tuple)
 {
 	uint16		mask = 0;
 
@@ -194,8 +187,7 @@ fill_tuple(LaSort *sort, const Datum *values, const bool *isnull,
 		return;
 	}
 	memset(tuple, 0, form->size);
-	heap_fill_tuple(sort->desc, unconstify(Datum *, values),
-					unconstify(bool *, isnull), (char *) tuple + form->header,
+	heap_fill_tuple(sort->desc, values, isnull, (char *) tuple + form->header,
 					form->data_size, &mask,
 					form->has_null ? (uint8 *) tuple + sizeof(IndexTupleData) : NULL);
 	tuple->t_info = (uint16) form->size;
@@ -206,11 +198,11 @@ fill_tuple(LaSort *sort, const Datum *values, const bool *isnull,
 }
 
 /*
- * Store the row's normalized key, with space for the TID and the index tuple behind it, and
+ * Store the row's normalized key, with space for the TID and the index tuple after it, and
  * return its length, which may be LA_NORMKEY_NONE.
  */
 static inline int
-store_key(LaSort *sort, const Datum *values, const bool *isnull, Size tuple_size,
+store_key(LaSort *sort, Datum *values, bool *isnull, Size tuple_size,
 		  LaSortTuple **row, bool *has_null)
 {
 	Size		others = sizeof(LaSortTuple) + LA_TID_LENGTH + 8 + tuple_size;
@@ -262,12 +254,11 @@ put_tid(uint8 *p, ItemPointer tid)
 }
 
 /*
- * Put a row of the index: that of a heap tuple, live or not, at tid.  Nothing is done once
- * the outcome is another than LA_SORT_COMPLETE.
+ * Put a row of the index: that of a heap tuple, live or not, at tid.  Nothing is done if the
+ * outcome is already another one than LA_SORT_COMPLETE.
  */
 void
-la_sort_put(LaSort *sort, ItemPointer tid, const Datum *values, const bool *isnull,
-			bool alive)
+la_sort_put(LaSort *sort, ItemPointer tid, Datum *values, bool *isnull, bool alive)
 {
 	MemoryContext old;
 	TupleForm	form;
@@ -368,7 +359,7 @@ la_sort_next(LaSort *sort, LaSortedRow *row)
 	return true;
 }
 
-/* Were rows written to files?  Not counted are those of other processes. */
+/* Has this process written rows to files? */
 bool
 la_sort_has_spilled(const LaSort *sort)
 {

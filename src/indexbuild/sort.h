@@ -15,7 +15,7 @@
 
 typedef struct LaSort LaSort;
 
-/* What came of putting the rows.  The greatest outcome of several processes counts. */
+/* The outcome of putting rows.  Of several processes, the greatest one counts. */
 typedef enum LaSortOutcome
 {
 	LA_SORT_COMPLETE,
@@ -35,8 +35,8 @@ typedef struct LaSortedRow
 extern LaSort *la_sort_begin(Relation index, LaNormalizedKey *key, Size memory,
 							 bool may_restart, SharedFileSet *files,
 							 int participant);
-extern void la_sort_put(LaSort *sort, ItemPointer tid, const Datum *values,
-						const bool *isnull, bool alive);
+extern void la_sort_put(LaSort *sort, ItemPointer tid, Datum *values, bool *isnull,
+						bool alive);
 extern LaSortOutcome la_sort_outcome(const LaSort *sort);
 extern void la_sort_export(LaSort *sort);
 extern void la_sort_import(LaSort *sort, int participant);

@@ -2,7 +2,7 @@
  * sortmemory.c
  *	  The rows of a sort that are in memory.
  *
- * Sort tuples lie one behind the other in chunks of memory, and an array of entries, which
+ * Sort tuples are stored one after the other in chunks of memory, and an array of entries, which
  * quicksort.c sorts, points to them:
  *
  *		entries		[ word | tuple ] [ word | tuple ] [ word | tuple ] ...
@@ -11,8 +11,8 @@
  *
  * Invariants
  *	- Chunks and entries take at most the limit, or one row if that takes more.
- *	- When there is no space left the caller writes the rows to a file and clears the memory.
- *	  Chunks are then used again.
+ *	- When there is no space left, the caller writes the rows to a file and clears the memory,
+ *	  whose chunks are then used again.
  *
  * Huge pages are not asked for: they made the sort 5% faster, and the scan, which touches
  * the memory first, 5 to 100% slower (5 million rows, PostgreSQL 18).
@@ -119,10 +119,7 @@ add_chunk(LaSortMemory *m, Size size)
 	use_chunk(m, m->nchunks++);
 }
 
-/*
- * Turn to a chunk with space for a row of that size.  Returns false if there is no memory
- * for it.
- */
+/* Use a chunk with space for a row of that size.  Returns false if there is no memory for it. */
 static bool
 next_chunk(LaSortMemory *m, Size size)
 {
@@ -180,7 +177,7 @@ la_sortmemory_reserve(LaSortMemory *m, Size size, Size *space)
 	return (LaSortTuple *) m->next;
 }
 
-/* The row that was stored there is complete, and takes `size` bytes. */
+/* Add the row that was stored there, which takes `size` bytes. */
 void
 la_sortmemory_add(LaSortMemory *m, LaSortTuple *tuple, Size size)
 {
@@ -221,7 +218,7 @@ la_sortmemory_next(LaSortMemory *m)
 	return m->entries[m->position++].tuple;
 }
 
-/* Forget all rows, and use their memory for others. */
+/* Remove all rows, and keep their memory for others. */
 void
 la_sortmemory_clear(LaSortMemory *m)
 {

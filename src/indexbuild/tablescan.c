@@ -2,7 +2,7 @@
  * tablescan.c
  *	  The table's scan of an index build, with parallel workers or without.
  *
- * Without workers, the rows of table_index_build_scan() go to one sort that has all of
+ * Without workers, the rows of table_index_build_scan() are put into one sort that has all of
  * maintenance_work_mem.  With workers, leader and workers share one scan of the table.  Each sorts
  * what it reads in its share of maintenance_work_mem, and each worker leaves its rows in files
  * that are shared.  When the last worker is done, the leader merges them with its own rows, and
@@ -19,8 +19,8 @@
  *				They lock, report their activity and count buffers and WAL as the server's do.
  *	ERRORS		An error in a worker becomes the leader's.  Files are deleted with the segment
  *				of shared memory.
- *	ENCODING	How keys are encoded is the leader's choice.  A worker starts later and may see
- *				another catalog: a new label of an enum.
+ *	ENCODING	The leader chooses how keys are encoded.  A worker starts later, and may see a
+ *				change of the catalogs: a new label of an enum.
  *
  * src/indexbuild/tablescan.c
  */
@@ -36,7 +36,6 @@
 #include "catalog/index.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 #include "tcop/tcopprot.h"
@@ -134,9 +133,9 @@ scan_share(Relation heap, Relation index, Shared *shared, bool progress, LaSort 
 	TableScanDesc scan = la_table_beginscan_parallel(heap, shared_scan(shared));
 
 	/*
-	 * An IndexInfo for each share, as the server has it.  The one that the
-	 * build was called with may have constant expressions that are not folded
-	 * yet: to evaluate them here would call functions once more.
+	 * Each share has an IndexInfo of its own, as in the server.  The caller's
+	 * may have constant expressions that are not folded yet: to evaluate them
+	 * here would call functions once more.
 	 */
 	IndexInfo  *info = BuildIndexInfo(index);
 
@@ -162,10 +161,7 @@ add_result(Shared *shared, const LaTableScanResult *result)
 
 /* ---- leader ------------------------------------------------------------- */
 
-/*
- * Where this library was loaded from: workers have to find it, whatever
- * dynamic_library_path is.
- */
+/* Where this library was loaded from: workers must find it, whatever dynamic_library_path is. */
 static const char *
 library_path(void)
 {
@@ -283,9 +279,9 @@ start_workers(LaTableScan *s)
 }
 
 /*
- * Get ready to scan the table, and start workers if the build has any.  The key must live
- * as long; one with dictionaries, which are known to this process only, has no workers.
- * may_restart: see la_sort_begin().
+ * Get ready to scan the table, and start workers if the build has any.  The key must live as long
+ * as the scan.  Dictionaries are not shared, so a key with one has no workers.  may_restart: see
+ * la_sort_begin().
  */
 LaTableScan *
 la_tablescan_begin(Relation heap, Relation index, IndexInfo *info, LaNormalizedKey *key,
@@ -322,7 +318,7 @@ sort_with_workers(LaTableScan *s, Size memory, LaTableScanResult *result)
 	scan_share(s->heap, s->index, shared, true, sort, result);
 	add_result(shared, result);
 
-	/* a worker that could not start must not be waited for forever */
+	/* raises an error if a worker could not start and will never be done */
 	WaitForParallelWorkersToAttach(s->context);
 	for (;;)
 	{
@@ -334,8 +330,7 @@ sort_with_workers(LaTableScan *s, Size memory, LaTableScanResult *result)
 		SpinLockRelease(&shared->mutex);
 		if (all_done)
 			break;
-		ConditionVariableSleep(&shared->done_cv,
-							   WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+		ConditionVariableSleep(&shared->done_cv, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
 	}
 	ConditionVariableCancelSleep();
 	s->info->ii_BrokenHotChain = result->broken_hot_chain;
@@ -403,8 +398,7 @@ la_tablescan_worker(dsm_segment *seg, shm_toc *toc)
 
 	buffers = shm_toc_lookup(toc, KEY_BUFFERS, false);
 	wal = shm_toc_lookup(toc, KEY_WAL, false);
-	InstrEndParallelQuery(&buffers[ParallelWorkerNumber],
-						  &wal[ParallelWorkerNumber]);
+	InstrEndParallelQuery(&buffers[ParallelWorkerNumber], &wal[ParallelWorkerNumber]);
 	index_close(index, index_lock);
 	table_close(heap, heap_lock);
 }

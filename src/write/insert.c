@@ -2,9 +2,9 @@
  * insert.c
  *	  Inserting into stock btree indexes.
  *
- * Most new entries go to a leaf page that has room for them, and all that is to be done is to find
- * their location and to add them there.  That is done here, by a search that costs less than
- * nbtree's (insert_location.c).  All else is left to btinsert(), with nothing changed before:
+ * Most new entries go to a leaf page that has room for them, so that they only have to be located
+ * and added.  That is done here, by a search that costs less than nbtree's (insert_location.c).
+ * All else is left to btinsert(), with nothing changed before:
  *
  *		aminsert --> la_btinsert() --> location found, page has room --> entry added
  *		                 |                                |
@@ -14,13 +14,13 @@
  *
  * "Anything else" is: a full page (which has to be split, or cleaned up), an equal key in a unique
  * index, a posting list that the new heap TID splits, an incomplete split on the way, an entry
- * larger than a quarter of a page, an empty index, one whose version is older than heap TIDs as
- * part of the order, and checks without insertion.
+ * larger than a quarter of a page, an empty index, one of a version in which heap TIDs are not part
+ * of the order, and checks without insertion.
  *
  * What is kept from row to row (the search key with its functions, counters) is in the IndexInfo's
  * ii_AmCache, which nbtree does not use and which lives for one statement.  The first rows of a
- * statement go to btinsert(), so that short statements do not pay for it.  So do the next rows when
- * locations are too often not found.  The settings are looked at for each row.
+ * statement go to btinsert(), so that short statements do not pay for it.  So do the next rows if
+ * too many of the last ones had no location.  The settings are checked for each row.
  *
  * Invariants
  *	- WAL, page changes, predicate locks, and the remembered rightmost leaf are those of
@@ -34,7 +34,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/nbtree.h"
 #include "access/nbtxlog.h"
 #include "access/xloginsert.h"
@@ -46,15 +45,17 @@
 #include "attach/interpose_index.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "btree/searchkey.h"
 #include "write/insert.h"
 #include "write/insert_location.h"
 
 #define ROWS_BEFORE		16		/* of a statement, for btinsert() */
-#define TRIALS			64		/* so many rows are judged together */
-#define MAX_MISSED		20		/* of these; if there are more, */
-#define FIRST_PAUSE		256		/* the next rows are for btinsert() */
+
+/* If more than MAX_MISSED of TRIALS rows have no location, the next rows are for btinsert(). */
+#define TRIALS			64
+#define MAX_MISSED		20
+#define FIRST_PAUSE		256		/* rows; doubled each time */
 #define LONGEST_PAUSE	16384
+
 #define LARGEST_ENTRY	(BLCKSZ / 4)
 #define FASTPATH_LEVEL	2		/* nbtinsert.c's BTREE_FASTPATH_MIN_LEVEL */
 
@@ -64,7 +65,7 @@ typedef struct InsertState
 	LaInsertLocation *location; /* NULL before it is first needed */
 	int			pause;			/* so many more rows are for btinsert() */
 	int			next_pause;
-	int			tried;			/* rows since they were judged last */
+	int			tried;			/* rows, of the current TRIALS */
 	int			missed;			/* of these */
 } InsertState;
 
@@ -93,12 +94,9 @@ state_of(Relation index, Relation heap, IndexInfo *info)
 		state->location = la_insertlocation_create(index, heap);
 		MemoryContextSwitchTo(old);
 		if (state->location == NULL)
-		{
 			state->pause = PG_INT32_MAX;
-			return NULL;
-		}
 	}
-	return state;
+	return state->location != NULL ? state : NULL;
 }
 
 /* Leave the next rows to btinsert() if too few locations are found. */
@@ -121,8 +119,8 @@ count(InsertState *state, bool found)
 
 /* Set the key to that of the new entry.  *has_null: a column is null. */
 static void
-set_key(LaSearchKey *key, Relation index, IndexTuple entry,
-		const Datum *values, const bool *isnull, bool *has_null)
+set_key(LaSearchKey *key, Relation index, IndexTuple entry, const Datum *values,
+		const bool *isnull, bool *has_null)
 {
 	TupleDesc	desc = RelationGetDescr(index);
 
@@ -137,7 +135,7 @@ set_key(LaSearchKey *key, Relation index, IndexTuple entry,
 			*has_null = true;
 			continue;
 		}
-		/* in the entry it is not stored out of line any more */
+		/* the entry has a copy that is not stored out of line */
 		if (TupleDescAttr(desc, i)->attlen == -1 &&
 			VARATT_IS_EXTERNAL(DatumGetPointer(value)))
 		{
@@ -151,8 +149,7 @@ set_key(LaSearchKey *key, Relation index, IndexTuple entry,
 
 /* Add the entry to a page that has room for it, and release the page. */
 static void
-add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry,
-		  Size size)
+add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry, Size size)
 {
 	Page		page = BufferGetPage(buffer);
 	BTPageOpaque opaque = BTPageGetOpaque(page);
@@ -177,7 +174,7 @@ add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry
 		XLogRegisterData((char *) &record, SizeOfBtreeInsert);
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
 		XLogRegisterBufData(0, (char *) entry, IndexTupleSize(entry));
-		/* in a variable, since PageSetLSN() of 15 is a macro */
+		/* not an argument of PageSetLSN(), which is a macro in 15 */
 		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
 		PageSetLSN(page, lsn);
 	}
@@ -193,13 +190,11 @@ add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry
 
 /* Insert an entry if a location is found for it. */
 static bool
-insert_entry(Relation index, LaInsertLocation *location, const Datum *values,
-			 const bool *isnull, ItemPointer tid, IndexUniqueCheck unique,
-			 bool *result)
+insert_entry(Relation index, LaInsertLocation *location, Datum *values, bool *isnull,
+			 ItemPointer tid, IndexUniqueCheck unique, bool *result)
 {
 	LaSearchKey *key = la_insertlocation_key(location);
-	IndexTuple	entry = index_form_tuple(RelationGetDescr(index),
-										 (Datum *) values, (bool *) isnull);
+	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	Size		size = MAXALIGN(IndexTupleSize(entry));
 	OffsetNumber position;
 	Buffer		buffer = InvalidBuffer;
@@ -227,9 +222,8 @@ insert_entry(Relation index, LaInsertLocation *location, const Datum *values,
 
 /* In place of btinsert(). */
 bool
-la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
-			Relation heap, IndexUniqueCheck unique, bool unchanged,
-			IndexInfo *info)
+la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
 {
 	if (!la_enable || !la_enable_btree_insert)
 		la_interpose_restore(index);

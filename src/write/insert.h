@@ -10,9 +10,8 @@
 #include "access/genam.h"
 #include "nodes/execnodes.h"
 
-extern bool la_btinsert(Relation index, Datum *values, bool *isnull,
-						ItemPointer tid, Relation heap,
-						IndexUniqueCheck unique, bool unchanged,
+extern bool la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+						Relation heap, IndexUniqueCheck unique, bool unchanged,
 						IndexInfo *info);
 
 #endif							/* LA_INSERT_H */

@@ -7,14 +7,13 @@
  *
  *	INSERT, UPDATE and MERGE
  *		They open the indexes of a table, or partition, for the first row that they put
- *		there, which btinsert() inserts.  That they have is seen when they ask their plan
- *		for the next row, by a function between ModifyTable and the plan
- *		(attach/interpose_node.c).  Not for statements that the planner expects to have one
- *		row only, nor for more than MAX_RELATIONS tables.
+ *		there, which btinsert() inserts.  That is noticed when they ask their plan for the
+ *		next row, by a function between ModifyTable and the plan (attach/interpose_node.c).
+ *		Statements are left out that the planner expects to have one row only, or that have
+ *		more than MAX_RELATIONS tables.
  *	COPY FROM
- *		Before the statement, while the table, or its partitions, if they are not more than
- *		MAX_RELATIONS, are locked for a moment.  Those that others have locked so that it
- *		would have to wait are left out.
+ *		Before the statement, the table, or its partitions, if there are at most MAX_RELATIONS,
+ *		are locked for a moment.  Those whose lock is not free are left out.
  *
  * Not reached: logical replication, which inserts row by row, toast tables and catalogs.
  *
@@ -24,13 +23,11 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -53,8 +50,8 @@ typedef struct Inserting
 {
 	LaInterposer interposer;	/* of the output of the plan below it */
 	ModifyTableState *modify_table;
-	bool		all_open;		/* its tables' indexes; partitions may come */
-	int			seen;			/* partitions */
+	bool		all_open;		/* all indexes but those of partitions */
+	int			seen;			/* partitions whose indexes are exchanged */
 } Inserting;
 
 static void
@@ -64,9 +61,7 @@ exchange(Relation index)
 		la_interpose_aminsert(index, la_btinsert);
 }
 
-/*
- * Returns false if the indexes have not been opened yet.
- */
+/* Returns false if the indexes have not been opened yet. */
 static bool
 exchange_indexes(ResultRelInfo *relation)
 {
@@ -83,12 +78,11 @@ exchange_indexes(ResultRelInfo *relation)
 	return true;
 }
 
-/* The plan's next row: for the last one indexes may have been opened. */
+/* The plan's next row.  Indexes may have been opened for the last one. */
 static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
-	Inserting  *s = la_interpose_container(Inserting,
-										   la_interpose_of(ps, LA_LAYER_OUTPUT));
+	Inserting  *s = la_interpose_container(Inserting, la_interpose_of(ps, LA_LAYER_OUTPUT));
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
 	if (!s->all_open)
@@ -120,9 +114,7 @@ attach_modify_table(PlanState *ps, bool limited)
 	return false;
 }
 
-/*
- * All indexes of a table that is locked.
- */
+/* All indexes of a table that is locked. */
 static void
 exchange_table(Oid table_oid)
 {

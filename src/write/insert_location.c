@@ -33,8 +33,7 @@
  *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.
  *
  * Invariants
- *	- Pages that are not copies are locked: inner ones shared, leaves exclusively, and never two
- *	  at a time.
+ *	- Pages that are not copies are locked, inner ones shared, leaves exclusively, one at a time.
  *	- There is no location if there is something that nbtree's insertion takes care of (an
  *	  incomplete split), or the page is full, or an entry equals the key.  Then nothing is left
  *	  locked, pinned or changed.
@@ -47,7 +46,6 @@
 #include "access/nbtree.h"
 #include "common/hashfn.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 
 #include "base/budget.h"
 #include "base/compat.h"
@@ -60,15 +58,17 @@
 #define USED_ENOUGH		4		/* times before a page is copied */
 #define MAX_MOVES		4		/* to the right, after a guess */
 #define NEAR_POSITIONS	16
-#define GUESSES			64		/* so many are judged together */
-#define MAX_WRONG		16		/* of these; if there are more, */
-#define GUESSES_PAUSE	512		/* so many searches are made without copies */
+
+/* If more than MAX_WRONG of GUESSES are wrong, the next searches are made without copies. */
+#define GUESSES			64
+#define MAX_WRONG		16
+#define GUESSES_PAUSE	512		/* searches */
 
 /* COPIES: of one inner page. */
 typedef struct Copy
 {
 	BlockNumber block;			/* that the slot belongs to */
-	int			used;			/* times since it is without a valid copy */
+	int			used;			/* so many times since there is no copy */
 	bool		valid;
 	Page		page;			/* memory for it, or NULL */
 } Copy;
@@ -81,15 +81,15 @@ struct LaInsertLocation
 	Copy		copies[MAX_COPIES]; /* by hash value of the block number */
 	LaBudget	budget;			/* of the memory for them */
 	MemoryContextCallback callback;
-	int			guesses;		/* since they were judged last */
+	int			guesses;		/* of the current GUESSES */
 	int			wrong;			/* of these */
 	int			pause;			/* so many searches without copies */
 
-	/* AGAIN: the leaf of the last entry */
+	/* AGAIN: where the last entry is */
 	BlockNumber leaf;
-	bool		again;			/* the entry before is on the same leaf, */
-	bool		near;			/* and near to it */
-	OffsetNumber position;		/* behind the last entry */
+	OffsetNumber position;		/* the one after it */
+	bool		again;			/* the entry before it is on the same leaf, */
+	bool		near;			/* and at most NEAR_POSITIONS away */
 };
 
 static void
@@ -213,8 +213,7 @@ copy_page(LaInsertLocation *p, BlockNumber block, Page page)
 	}
 	/* without the hole */
 	memcpy(copy->page, page, header->pd_lower);
-	memcpy(copy->page + header->pd_upper, page + header->pd_upper,
-		   BLCKSZ - header->pd_upper);
+	memcpy(copy->page + header->pd_upper, page + header->pd_upper, BLCKSZ - header->pd_upper);
 	copy->valid = true;
 	copy->used = 0;
 }
@@ -280,8 +279,7 @@ is_live_leaf(Page page)
 {
 	BTPageOpaque opaque = BTPageGetOpaque(page);
 
-	return P_ISLEAF(opaque) && !P_IGNORE(opaque) &&
-		!P_INCOMPLETE_SPLIT(opaque);
+	return P_ISLEAF(opaque) && !P_IGNORE(opaque) && !P_INCOMPLETE_SPLIT(opaque);
 }
 
 /* AGAIN and RIGHTMOST: the leaf of the location, if the guess was right. */
@@ -320,9 +318,8 @@ guess_last(LaInsertLocation *p, LaBounds *bounds)
 }
 
 /*
- * Like _bt_getbuf(), but while the lock is taken the CPU fetches what will be looked at
- * first: the page's header, its special space, and the high key, which in most cases is right
- * before that.
+ * Like _bt_getbuf(), but while the lock is taken the CPU fetches what will be read first: the
+ * page's header, its special space, and the high key, which in most cases is right before that.
  */
 static Buffer
 lock_leaf(Relation index, BlockNumber block)
@@ -382,8 +379,7 @@ guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
 		if (!is_to_the_right(p, page, bounds))
 			return buffer;
 		invalidate_copy(copy);
-		buffer = _bt_relandgetbuf(index, buffer,
-								  BTPageGetOpaque(page)->btpo_next, BT_WRITE);
+		buffer = _bt_relandgetbuf(index, buffer, BTPageGetOpaque(page)->btpo_next, BT_WRITE);
 	}
 	invalidate_copy(copy);
 	return release(p, buffer);
@@ -426,8 +422,7 @@ static void
 remember_location(LaInsertLocation *p, BlockNumber leaf, OffsetNumber position)
 {
 	p->again = leaf == p->leaf;
-	p->near = p->again &&
-		abs((int) position - (int) p->position) <= NEAR_POSITIONS;
+	p->near = p->again && abs((int) position - (int) p->position) <= NEAR_POSITIONS;
 	p->leaf = leaf;
 	p->position = position + 1; /* that of the next entry, if in order */
 }
