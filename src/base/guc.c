@@ -13,7 +13,7 @@
  * return wrong rows, or crash; and what a session sets is in force inside SECURITY DEFINER
  * functions, row security policies and foreign key checks of other users, too.
  *
- * The defaults suit storage whose random reads take 50 us or more; README says when to
+ * The defaults suit storage whose random reads take 25 us or more; docs/settings.md says when to
  * change them.
  *
  * src/base/guc.c

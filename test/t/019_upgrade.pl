@@ -92,7 +92,7 @@ sub check_user_objects
 			SELECT count(*) FROM mine;
 			SELECT count(*) FROM builds;
 			SELECT newest() > 0;
-			SELECT obj_description('mine'::regclass))),
+			SELECT obj_description('mine'::regclass, 'pg_class'))),
 		"t|t_a|1\nindex scan|t_a\n4\n6\nt\na view of the user",
 		"$name: views of users work");
 	is( $node->safe_psql(
@@ -127,9 +127,9 @@ sub definitions
 
 	return $node->safe_psql(
 		$database, q(
-		SELECT 'view', relname, relacl, obj_description(oid), pg_get_viewdef(oid)
+		SELECT 'view', relname, relacl, obj_description(oid, 'pg_class'), pg_get_viewdef(oid)
 			FROM pg_class WHERE relkind = 'v' AND relnamespace IN ('public'::regnamespace, 'ext'::regnamespace) ORDER BY relname;
-		SELECT 'function', proname, proacl, obj_description(oid), prosrc, pg_get_function_result(oid)
+		SELECT 'function', proname, proacl, obj_description(oid, 'pg_proc'), prosrc, pg_get_function_result(oid)
 			FROM pg_proc WHERE pronamespace IN ('public'::regnamespace, 'ext'::regnamespace) ORDER BY proname));
 }
 
