@@ -13,8 +13,8 @@
 #define LA_MAX_MATCHES	4096	/* the same */
 
 /*
- * What was found for the rows in the queue, in their order: [first, end) of two rings.  Rows
- * say which part is theirs.
+ * What was found for the rows in the queue, in their order: [first, end) of two rings.  Each
+ * row knows its part.
  */
 typedef struct LaInnerSearch
 {
@@ -23,7 +23,7 @@ typedef struct LaInnerSearch
 	int			vm_inner;
 	uint32		first_visit;
 	uint32		end_visit;
-	uint32		first_match;	/* those of the row returned last are kept */
+	uint32		first_match;	/* of the row returned last */
 	uint32		end_match;
 	LaForeseen	visits[LA_MAX_VISITS];
 	ItemPointerData matches[LA_MAX_MATCHES];
@@ -56,6 +56,5 @@ extern bool la_innersearch_find_leaf(LaInnerSearch *search, LaOuterRow *row, boo
 extern void la_innersearch_search_leaf(LaInnerSearch *search, LaOuterRow *row, Buffer *buffer);
 extern void la_innersearch_release(LaInnerSearch *search, const LaOuterRow *row);
 extern void la_innersearch_release_all(LaInnerSearch *search);
-extern void la_innersearch_release_map(LaInnerSearch *search);
 
 #endif							/* LA_INNERSEARCH_H */

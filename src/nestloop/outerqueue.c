@@ -2,19 +2,15 @@
  * outerqueue.c
  *	  The queue of outer rows that were fetched before the join asked for them.
  *
- *	outer child --> [ row | row | row | row | row | row | row ] --> join (stock)
- *	                 tail                               head
- *
- * Behaviours
- *	ON DEMAND: a row is fetched when what its inner scan reads is wanted, never in order
- *	   to fill the queue.
- *	BOUNDED: where the join may be left before its end, the queue holds no more rows
- *	   than were returned since the join started or was rescanned, and below a LIMIT no
- *	   more than will be wanted at the rate so far.
+ * Behaviours (the picture is in inner_prefetch.c)
+ *	ON DEMAND: a row is fetched when another file asks for it, never to fill the queue.
+ *	BOUNDED: where the join may end early, the queue holds no more rows than were returned
+ *	   since the join started or was rescanned, and below a LIMIT no more than will be wanted at
+ *	   the rate so far.
  *	COPIED: rows are copied into slots of the outer child's own kind, since compiled
- *	   expressions of the join may rely on it, and hold no pin on a buffer.  When the
- *	   copies have used up the budget, no row is fetched.  A copy lives until the join
- *	   asks for the next row, as long as the outer child's own slot would.
+ *	   expressions of the join may rely on it.  The copies hold no pin on a buffer.  When they
+ *	   have used up the budget, no row is fetched.  A copy lives until the join asks for the
+ *	   next row, as long as the row in the outer child's own slot would.
  *	COUNTED WHEN RETURNED: rows are fetched below the outer child's instrumentation
  *	   (attach/interpose_node.c), so EXPLAIN ANALYZE counts a row of the outer child when it is
  *	   returned to the join.  Nodes below the outer child have counted it by then.
@@ -94,7 +90,7 @@ clear_returned(LaOuterQueue *queue)
 	queue->returned = NULL;
 }
 
-/* Nothing is known of its inner side. */
+/* Forget what is known of the row's inner side. */
 void
 la_outerqueue_reset_row(LaOuterRow *row)
 {
@@ -120,9 +116,7 @@ append(LaOuterQueue *queue, TupleTableSlot *slot)
 	queue->tail++;
 }
 
-/*
- * The row of that number; rows up to it are fetched.  NULL if that is not possible now.
- */
+/* Row number n; rows up to it are fetched.  NULL if that is not possible now. */
 LaOuterRow *
 la_outerqueue_row(LaOuterQueue *queue, uint64 n)
 {
@@ -144,9 +138,7 @@ la_outerqueue_row(LaOuterQueue *queue, uint64 n)
 	return la_outerqueue_at(queue, n);
 }
 
-/*
- * The join asks for the next row: the one that it will get, NULL if there is none.
- */
+/* The join asks for the next row.  Returns NULL if there is none. */
 LaOuterRow *
 la_outerqueue_head(LaOuterQueue *queue)
 {
@@ -154,7 +146,7 @@ la_outerqueue_head(LaOuterQueue *queue)
 	return la_outerqueue_row(queue, queue->head);
 }
 
-/* ... which is returned. */
+/* Return that row to the join. */
 TupleTableSlot *
 la_outerqueue_return_head(LaOuterQueue *queue)
 {
