@@ -7,12 +7,12 @@
  *						 v	they change places
  *					current batch: [ row | row | ... | row ] --> joined one by one
  *
- * A look-up waits for memory twice: for the bucket, and for a row of its chain.  While the
- * rows of one batch are joined, both are on their way to the CPU's cache for the next batch.
+ * A look-up waits for memory twice: for the bucket, and for a row of its chain.  While the rows
+ * of one batch are joined, both are fetched into the CPU's cache for the next batch.
  *
  * Behaviours
- *	One by one: where outer rows must not be taken early, or the table fits into the cache, none
- *		is taken ahead.  A row is looked up and joined while it is in the outer child's slot.
+ *	One by one: where outer rows must not be taken early, or the table fits into the cache, no
+ *		row is taken ahead.  It is looked up and joined while it is in the outer child's slot.
  *	Copies: rows of a batch are copied into slots of the outer child's own kind.  What is copied
  *		is the columns that are needed, if all of them are by value, or if the row lies in one
  *		of the PROBE_BATCH_PINS buffers that the batch keeps pinned, as far as the budget
@@ -36,12 +36,10 @@
 
 #include "access/sysattr.h"
 #include "access/xact.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 
-#include "base/compat.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin_int.h"
 #include "hashjoin/nulls.h"
@@ -60,8 +58,8 @@
 /* ---- may rows be taken ahead? ---------------------------------------- */
 
 /*
- * Why must rows not be taken, and their hash values computed, before their turn?  NULL if
- * they may.  (In front of a shared table hash values are computed twice.)
+ * The reason why rows must not be taken, and their hash values computed, before their turn, or
+ * NULL.  (For a shared table hash values are computed twice.)
  */
 static const char *
 refuses_rows(const LaProbeBatches *b)
@@ -81,7 +79,7 @@ refuses_rows(const LaProbeBatches *b)
 	return refused != NULL ? refused : la_runahead_refuses_outer(&b->ahead);
 }
 
-/* In a rescan, the answer is looked for again only if it may be another one. */
+/* In a rescan, it is checked again only if takes_all has changed. */
 static bool
 may_run_ahead(LaProbeBatches *b)
 {
@@ -205,10 +203,7 @@ count_rows(LaProbeBatches *b, double n)
 
 /* ---- copies ---------------------------------------------------------- */
 
-/*
- * Is the row in a buffer that the batch keeps pinned?  One pin is enough for all rows in
- * it.
- */
+/* Is the row in a buffer that the batch keeps pinned?  One pin serves all its rows. */
 static bool
 share_pin(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *slot)
 {
@@ -410,10 +405,7 @@ next_single(LaProbeBatches *b)
 	return row;
 }
 
-/*
- * All rows of the current batch have been joined: the other one, if it has rows, takes its
- * place.
- */
+/* All rows of the current batch have been joined.  Returns false if there are no others. */
 static bool
 change_batches(LaProbeBatches *b)
 {
@@ -446,9 +438,7 @@ change_batches(LaProbeBatches *b)
 	return true;
 }
 
-/*
- * The next row to be joined; NULL at the end of the outer side.
- */
+/* The next row to be joined; NULL at the end of the outer side. */
 LaProbeRow *
 la_probebatch_next(LaProbeBatches *b)
 {
@@ -500,9 +490,7 @@ find_needed_columns(LaProbeBatches *b)
 	b->by_value = by_value;
 }
 
-/*
- * The node will be executed.  *b is zeroed, and belongs to the query's memory.
- */
+/* Before execution.  *b is zeroed, and in the query's memory context. */
 void
 la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool inserts)
 {
@@ -521,9 +509,7 @@ la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool ins
 		find_needed_columns(b);
 }
 
-/*
- * An execution of the join begins with its table.
- */
+/* An execution of the join begins: its table will be built. */
 void
 la_probebatch_begin(LaProbeBatches *b)
 {
@@ -558,9 +544,7 @@ la_probebatch_prepare(LaProbeBatches *b, bool usable)
 	b->prepared = true;
 }
 
-/*
- * Forget the rows: the join is rescanned, or ends.
- */
+/* Forget the rows: the join is rescanned, or ends. */
 void
 la_probebatch_clear(LaProbeBatches *b)
 {
@@ -572,9 +556,7 @@ la_probebatch_clear(LaProbeBatches *b)
 	b->eof = b->prepared = false;
 }
 
-/*
- * The join's memory goes.
- */
+/* The join's memory is freed. */
 void
 la_probebatch_end(LaProbeBatches *b)
 {

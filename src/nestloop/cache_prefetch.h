@@ -11,16 +11,17 @@
 
 #define LA_CACHE_STAGES	4
 
-/*
- * All zero at first, "recent" too: the last stage may come to rows that were located for the
- * windows.
- */
 typedef struct LaCachePrefetch
 {
 	LaOuterQueue *queue;
 	LaInnerSearch *search;
 	uint64		next[LA_CACHE_STAGES];	/* the row that each stage is due for */
-	Buffer		recent[LA_MAX_VISITS];	/* that had the block of a visit */
+
+	/*
+	 * the buffers that had the blocks of visits; zero where no stage has set
+	 * one
+	 */
+	Buffer		recent[LA_MAX_VISITS];
 } LaCachePrefetch;
 
 extern void la_cacheprefetch_advance(LaCachePrefetch *cache);

@@ -42,8 +42,8 @@
  *	  Where matches are reused, they are what the inner scan would have found.
  *	- A window gets the visits that its producer named, in that order, and no others: leaf
  *	  pages of rows with leaf_foreseen, and all heap blocks of all rows.
- *	- No buffer is pinned and no lock held when this file returns or fetches a row, except for
- *	  a pin on one page of the visibility map.
+ *	- No buffer is pinned and no lock held when a row is returned or fetched, except for a pin
+ *	  on one page of the visibility map.
  *
  * src/nestloop/inner_prefetch.c
  */
@@ -90,11 +90,9 @@ struct LaInnerPrefetch
 	bool		reading;		/* looking ahead through the windows */
 	bool		touching;		/* looking ahead in cached pages; stays set
 								 * while reading */
-	LaCachePrefetch cache;
-
-	/* not zeroed by la_innerprefetch_create() */
 	LaOuterQueue queue;
 	LaInnerSearch search;
+	LaCachePrefetch cache;
 };
 
 static inline uint64
@@ -388,7 +386,7 @@ catch_up(LaInnerPrefetch *prefetch)
 	}
 }
 
-/* Returns NULL if the budget has no room. */
+/* In the current memory context.  Returns NULL if the budget has no room. */
 LaInnerPrefetch *
 la_innerprefetch_create(LaNestLoop *join)
 {
@@ -397,31 +395,24 @@ la_innerprefetch_create(LaNestLoop *join)
 	Size		size = sizeof(LaInnerPrefetch) +
 		la_window_size(join->leaf.rels, join->ninners, &join->leaf.policy) +
 		la_window_size(join->heap.rels, join->ninners, &join->heap.policy);
-	MemoryContext old;
 	LaInnerPrefetch *prefetch;
 
 	if (!la_budget_has(&join->budget, size))
 		return NULL;
 	la_budget_take(&join->budget, size);
 
-	old = MemoryContextSwitchTo(join->context);
-	prefetch = palloc(sizeof(LaInnerPrefetch));
-	memset(prefetch, 0, offsetof(LaInnerPrefetch, queue));
-	prefetch->join = join;
+	prefetch = palloc0(sizeof(LaInnerPrefetch));
+	prefetch->join = prefetch->search.join = join;
 	prefetch->leaf.visited_leaf = prefetch->leaf.foreseen_leaf = LA_NO_BLOCK;
 	la_outerqueue_init(&prefetch->queue, join);
-	la_innersearch_init(&prefetch->search, join);
 	prefetch->cache.queue = &prefetch->queue;
 	prefetch->cache.search = &prefetch->search;
 	join->leaf.window = la_window_create(join->leaf.rels, join->ninners, leaf,
 										 &join->leaf.policy, NULL,
-										 &join->leaf.counters,
-										 &join->budget);
+										 &join->leaf.counters, &join->budget);
 	join->heap.window = la_window_create(join->heap.rels, join->ninners, heap,
 										 &join->heap.policy, NULL,
-										 &join->heap.counters,
-										 &join->budget);
-	MemoryContextSwitchTo(old);
+										 &join->heap.counters, &join->budget);
 	return prefetch;
 }
 

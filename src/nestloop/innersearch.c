@@ -21,10 +21,7 @@
  *	KEPT MATCHES: all row addresses are kept side by side, if the inner scan takes them
  *	   (inner_prefetch.c) and there is room.
  *
- * Invariants
- *	- The key is set for each step, as it may have been used for another row in between.
- *	- No buffer is pinned and no lock held between the calls, except for a pin on one page of
- *	  the visibility map.
+ * Invariant: the key is set for each step, as it may have been used for another row in between.
  *
  * src/nestloop/innersearch.c
  */
@@ -42,14 +39,6 @@
 #define MAX_ROW_TIDS	128		/* of one row: found on the leaf page */
 #define MAX_ROW_VISITS	32		/* ... noted */
 #define MAX_ROW_MATCHES 64		/* ... kept */
-
-void
-la_innersearch_init(LaInnerSearch *search, LaNestLoop *join)
-{
-	memset(search, 0, offsetof(LaInnerSearch, visits));
-	search->join = join;
-	search->vmbuf = InvalidBuffer;
-}
 
 /* Is there room for the visits of one more row? */
 bool

@@ -12,10 +12,7 @@
 #define LA_MAX_VISITS	2048	/* of all rows in the queue; a power of 2 */
 #define LA_MAX_MATCHES	4096	/* the same */
 
-/*
- * What was found for the rows in the queue, in their order: [first, end) of two rings.  Each
- * row knows its part.
- */
+/* What was found for the rows in the queue, in their order: [first, end) of two rings. */
 typedef struct LaInnerSearch
 {
 	LaNestLoop *join;
@@ -50,7 +47,6 @@ la_innersearch_matches(LaInnerSearch *search, const LaOuterRow *row)
 	return &search->matches[row->first_match & (LA_MAX_MATCHES - 1)];
 }
 
-extern void la_innersearch_init(LaInnerSearch *search, LaNestLoop *join);
 extern bool la_innersearch_has_room(const LaInnerSearch *search);
 extern bool la_innersearch_find_leaf(LaInnerSearch *search, LaOuterRow *row, bool may_wait);
 extern void la_innersearch_search_leaf(LaInnerSearch *search, LaOuterRow *row, Buffer *buffer);

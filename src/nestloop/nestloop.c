@@ -144,8 +144,7 @@ on_end(LaInterposer *interposer)
 		return;
 	counters = counters_of(join);
 	la_budget_end(&join->budget);
-	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid,
-					 &counters);
+	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid, &counters);
 	la_history_note(join->history_index,
 					join->heap.policy.verdict != LA_READS_UNKNOWN ?
 					join->heap.policy.verdict : join->leaf.policy.verdict,
@@ -550,12 +549,10 @@ static const LaCounters *
 explain_source(PlanState *ps)
 {
 	static LaCounters counters;
-	LaInterposer *interposer;
+	LaInterposer *interposer = !IsA(ps, NestLoopState) ? NULL :
+		la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
 	LaNestLoop *join;
 
-	if (!IsA(ps, NestLoopState))
-		return NULL;
-	interposer = la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
 	if (interposer == NULL || interposer->function != exec_queue)
 		return NULL;
 	join = la_interpose_container(Candidate, interposer)->join;

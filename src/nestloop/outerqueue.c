@@ -27,20 +27,13 @@
 #include "base/compat.h"
 #include "nestloop/outerqueue.h"
 
+/* *queue is zeroed. */
 void
 la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join)
 {
-	bool		fixed;
-
-	memset(queue, 0, sizeof(*queue));
 	queue->join = join;
-	queue->context = AllocSetContextCreate(join->context,
-										   "pg_lookahead outer rows",
+	queue->context = AllocSetContextCreate(join->context, "pg_lookahead outer rows",
 										   ALLOCSET_DEFAULT_SIZES);
-	queue->ops = ExecGetResultSlotOps(join->outer, &fixed);
-	if (!fixed)
-		queue->ops = &TTSOpsVirtual;
-	queue->desc = ExecGetResultType(join->outer);
 }
 
 /* Behaviour BOUNDED. */
@@ -107,8 +100,14 @@ append(LaOuterQueue *queue, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(queue->context);
 
 	if (row->slot == NULL)
-		row->slot = la_alloc_table_slot(&queue->join->estate->es_tupleTable,
-										queue->desc, queue->ops);
+	{
+		PlanState  *outer = queue->join->outer;
+		bool		fixed;
+		const TupleTableSlotOps *ops = ExecGetResultSlotOps(outer, &fixed);
+
+		row->slot = la_alloc_table_slot(&outer->state->es_tupleTable, ExecGetResultType(outer),
+										fixed ? ops : &TTSOpsVirtual);
+	}
 	ExecCopySlot(row->slot, slot);
 	ExecMaterializeSlot(row->slot);
 	MemoryContextSwitchTo(old);

@@ -43,8 +43,6 @@ typedef struct LaOuterQueue
 	LaNestLoop *join;
 	MemoryContext context;		/* of the rows' copies */
 	Size		accounted;		/* what of it was taken from the budget */
-	const TupleTableSlotOps *ops;
-	TupleDesc	desc;
 	uint64		head;			/* the row to be returned next */
 	uint64		tail;			/* the row to be fetched next */
 	bool		at_end;			/* the outer child has no more rows */

@@ -101,7 +101,7 @@ la_prune_create(LaNestLoop *join, const char **refused)
 	LaPrune    *prune;
 	bool		outer = false;
 
-	if (pruning == NULL || !pruning->do_exec_prune)
+	if (!pruning->do_exec_prune)
 		return NULL;
 	prune = palloc0(sizeof(LaPrune));
 	prune->pruning = pruning;
@@ -110,8 +110,7 @@ la_prune_create(LaNestLoop *join, const char **refused)
 	prune->params = la_params_create(join, pruning->execparamids, &outer);
 	if (!outer)
 		return NULL;
-	prune->scratch = AllocSetContextCreate(join->context,
-										   "pg_lookahead partitions",
+	prune->scratch = AllocSetContextCreate(join->context, "pg_lookahead partitions",
 										   ALLOCSET_SMALL_SIZES);
 	return prune;
 }
