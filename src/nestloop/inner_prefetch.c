@@ -51,6 +51,7 @@
 
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 
 #include "attach/attach.h"
 #include "base/guc.h"
@@ -402,9 +403,10 @@ la_innerprefetch_create(LaNestLoop *join)
 	la_budget_take(&join->budget, size);
 
 	prefetch = palloc0(sizeof(LaInnerPrefetch));
-	prefetch->join = prefetch->search.join = join;
+	prefetch->join = prefetch->queue.join = prefetch->search.join = join;
+	prefetch->queue.context = AllocSetContextCreate(join->context, "pg_lookahead outer rows",
+													ALLOCSET_DEFAULT_SIZES);
 	prefetch->leaf.visited_leaf = prefetch->leaf.foreseen_leaf = LA_NO_BLOCK;
-	la_outerqueue_init(&prefetch->queue, join);
 	prefetch->cache.queue = &prefetch->queue;
 	prefetch->cache.search = &prefetch->search;
 	join->leaf.window = la_window_create(join->leaf.rels, join->ninners, leaf,

@@ -17,8 +17,7 @@
  * others.
  *
  * There is no key
- *	- where an expression, or the comparison, must not be evaluated early
- *	  (attach/runahead.c);
+ *	- where an expression, or the comparison, must not be evaluated early (attach/runahead.c);
  *	- for a row with a value that is stored out of line: it would have to be read;
  *	- for a row whose Params are not known ahead (params.c).
  *
@@ -28,7 +27,6 @@
 
 #include "access/stratnum.h"
 #include "executor/executor.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "nestloop/innerkeys.h"
@@ -47,7 +45,6 @@ struct LaInnerKeys
 	LaInner    *inner;
 	int			ncolumns;
 	InnerKeyColumn columns[INDEX_MAX_KEYS];
-
 	LaParams   *params;			/* of expressions; NULL if none has any */
 };
 

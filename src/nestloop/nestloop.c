@@ -60,7 +60,6 @@
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
-#include "utils/memutils.h"
 
 #include "attach/attach.h"
 #include "base/accessmethod.h"
@@ -197,26 +196,24 @@ prepare(LaNestLoop *join)
 }
 
 /*
- * A row was joined in state PASS; missed: a block was read for it.  The policy of leaf reads
- * begins and ends OBSERVE with that of heap reads.  Otherwise it would observe for hundreds of
- * rows what the other one has found to be no wait.
+ * No reads were started ahead for the row that was joined last; missed: a block was read for it.
+ *
+ * The policy of leaf reads begins and ends OBSERVE with that of heap reads.  Otherwise it would
+ * observe for hundreds of rows what the other one has found to be no wait.
  */
-static void
-count_pass(LaNestLoop *join, bool missed)
-{
-	LaIoPolicy *heap = &join->heap.policy;
-	LaIoPolicy *leaf = &join->leaf.policy;
-
-	la_io_policy_stop(leaf);
-	la_io_policy_on_pass(heap, missed);
-	la_io_policy_on_pass(leaf, heap->state != LA_PASS);
-}
-
-/* The same for the policy of cache prefetch, which a miss ends. */
 static void
 count_row(LaNestLoop *join, bool missed)
 {
+	LaIoPolicy *heap = &join->heap.policy;
+	LaIoPolicy *leaf = &join->leaf.policy;
 	LaCachePolicy *rows = &join->rows;
+
+	if (heap->state == LA_PASS)
+	{
+		la_io_policy_stop(leaf);
+		la_io_policy_on_pass(heap, missed);
+		la_io_policy_on_pass(leaf, heap->state != LA_PASS);
+	}
 
 	if (missed)
 		la_cache_policy_on_read(rows);
@@ -249,8 +246,6 @@ next_row(LaNestLoop *join)
 	if (!la_nestloop_reads_ahead(join))
 	{
 		missed |= heap->state == LA_OBSERVE;	/* by inner_prefetch.c, if any */
-		if (heap->state == LA_PASS)
-			count_pass(join, missed);
 		count_row(join, missed);
 	}
 	if (la_innerprefetch_has_rows(join) ||
@@ -450,13 +445,6 @@ examine(Candidate *c)
 	return join;
 }
 
-static inline bool
-is_due(const Candidate *c)
-{
-	return c->rows_until_examined <= 0 ||
-		(c->returned > 0 && la_issue_blocks_read() != c->seen_reads);
-}
-
 /* What the join calls instead of the outer child's function. */
 static TupleTableSlot *
 exec_queue(PlanState *outer)
@@ -470,7 +458,8 @@ exec_queue(PlanState *outer)
 		return c->interposer.below(outer);
 	if (join == NULL)
 	{
-		if (!is_due(c))
+		if (c->rows_until_examined > 0 &&
+			(c->returned == 0 || la_issue_blocks_read() == c->seen_reads))
 		{
 			slot = c->interposer.below(outer);
 			c->rows_until_examined--;
@@ -503,7 +492,7 @@ rows_before_examination(const PlanState *outer)
 
 	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
 		return 0;
-	/* no later than cache prefetch would be tried */
+	/* no later than when cache prefetch would be tried */
 	if (la_cache_prefetch_threshold >= 0 && la_cache_prefetch_threshold < FEW_ROWS)
 		rows = Min(rows, la_cache_prefetch_threshold * ROWS_THRESHOLD);
 	return rows;

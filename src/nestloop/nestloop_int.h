@@ -107,13 +107,6 @@ la_nestloop_reads_ahead(const LaNestLoop *join)
 	return join->leaf.policy.state == LA_ARMED || join->heap.policy.state == LA_ARMED;
 }
 
-/* Are reads to be started ahead, or cached pages to be touched? */
-static inline bool
-la_nestloop_looks_ahead(const LaNestLoop *join)
-{
-	return la_nestloop_reads_ahead(join) || la_cache_policy_is_armed(&join->rows);
-}
-
 /* Will the join take all outer rows, if nothing fails? */
 static inline bool
 la_nestloop_takes_all(const LaNestLoop *join)

@@ -3,7 +3,6 @@
  *	  The queue of outer rows that were fetched before the join asked for them.
  *
  * Behaviours (the picture is in inner_prefetch.c)
- *	ON DEMAND: a row is fetched when another file asks for it, never to fill the queue.
  *	BOUNDED: where the join may end early, the queue holds no more rows than were returned
  *	   since the join started or was rescanned, and below a LIMIT no more than will be wanted at
  *	   the rate so far.
@@ -27,15 +26,6 @@
 #include "base/compat.h"
 #include "nestloop/outerqueue.h"
 
-/* *queue is zeroed. */
-void
-la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join)
-{
-	queue->join = join;
-	queue->context = AllocSetContextCreate(join->context, "pg_lookahead outer rows",
-										   ALLOCSET_DEFAULT_SIZES);
-}
-
 /* Behaviour BOUNDED. */
 static bool
 may_fetch(const LaOuterQueue *queue)
@@ -46,7 +36,7 @@ may_fetch(const LaOuterQueue *queue)
 	int64		wanted;
 
 	if (queue->at_end || queued >= LA_QUEUE_SIZE - 1 ||
-		(queued > 0 && !la_nestloop_looks_ahead(join)))
+		(queued > 0 && !la_nestloop_reads_ahead(join) && !la_cache_policy_is_armed(&join->rows)))
 		return false;
 	if (queued == 0 || join->heap.policy.config.force || la_nestloop_takes_all(join))
 		return true;

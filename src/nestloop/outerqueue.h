@@ -57,7 +57,6 @@ la_outerqueue_at(LaOuterQueue *queue, uint64 n)
 	return &queue->rows[n & (LA_QUEUE_SIZE - 1)];
 }
 
-extern void la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join);
 extern void la_outerqueue_reset_row(LaOuterRow *row);
 extern LaOuterRow *la_outerqueue_row(LaOuterQueue *queue, uint64 n);
 extern LaOuterRow *la_outerqueue_head(LaOuterQueue *queue);

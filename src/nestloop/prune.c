@@ -54,15 +54,14 @@ refuses_steps(const LaNestLoop *join, List *steps)
 		if (!IsA(step, PartitionPruneStepOp))
 			continue;
 		refused = la_runahead_refuses_expression(&join->ahead, (Node *) step->exprs);
-		if (refused != NULL)
-			return refused;
 		forboth(function, step->cmpfns, expression, step->exprs)
 		{
-			refused = la_runahead_refuses_support(&join->ahead, lfirst_oid(function),
-												  exprType(lfirst(expression)));
-			if (refused != NULL)
-				return refused;
+			if (refused == NULL)
+				refused = la_runahead_refuses_support(&join->ahead, lfirst_oid(function),
+													  exprType(lfirst(expression)));
 		}
+		if (refused != NULL)
+			return refused;
 	}
 	return NULL;
 }
