@@ -268,9 +268,8 @@ link_chunk(Linker *l, HashMemoryChunk chunk)
 }
 
 /*
- * Same table: in one that has kept its number of buckets, each row stands before its
- * predecessors; one that has got more buckets was linked anew, from its newest chunk to its
- * oldest.
+ * Same table: stock links each row before its predecessors.  When it increases the number of
+ * buckets, it links all rows again, from the newest chunk to the oldest.
  */
 static void
 link_all(Builder *b)

@@ -17,13 +17,13 @@
  *		is the columns that are needed, if all of them are by value, or if the row lies in one
  *		of the PROBE_BATCH_PINS buffers that the batch keeps pinned, as far as the budget
  *		allows; otherwise the row.
- *	Slow start: where not all rows may be taken, batches begin with one row, and double; the
- *		first one is joined before another is taken.
+ *	Slow start: where the join may end before all rows are taken, batches begin with one row,
+ *		and double; the first one is joined before another is taken.
  *	Deferred counts: EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when
  *		it is taken.
- *	Filter first: where outer rows without a match are of no use, and the buckets are few
- *		enough to be in a cache of the CPU, filter bits are tested as soon as a row is taken,
- *		and rows that cannot match are not copied.
+ *	Filter first: where outer rows without a match are not returned, and the buckets are few
+ *		enough to be in a cache of the CPU, filter bits are tested as soon as a row is taken, and
+ *		rows that cannot match are not copied.
  *	Shared tables: in front of a parallel hash join (shared.c), rows that cannot match are
  *		returned, too, and counted by the instrumentation of the outer child itself.  Rows
  *		that are to be inserted into a shared table have only their buckets fetched.
@@ -182,9 +182,9 @@ take_key(const LaProbeBatches *b, LaProbeRow *row, TupleTableSlot *slot)
  * if none had been taken ahead.
  *
  * ExecProcNodeInstr() counts a row when it is taken.  fill() takes back what was counted
- * for its batch, and count_rows() adds a row when it is joined; so a join that is left
- * before its end shows no rows that stock would not have asked for.  After an error in fill()
- * the count remains too high, in the instrumentation of a query that ends unexplained.
+ * for its batch, and count_rows() adds a row when it is joined; so for a join that ends early
+ * EXPLAIN shows no rows that stock would not have taken.  After an error in fill() the count
+ * remains too high, but EXPLAIN does not show it.
  */
 static double
 rows_counted(const LaProbeBatches *b)
@@ -249,8 +249,8 @@ copy_columns(TupleTableSlot *to, TupleTableSlot *from, int n)
 }
 
 /*
- * The slot has got a reference to the row.  Save it from finding the columns again that the
- * outer child's slot has found already.
+ * The slot refers to the same row.  Copy the columns that the outer child's slot has deformed
+ * already, so that they need not be deformed again.
  */
 static void
 copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
