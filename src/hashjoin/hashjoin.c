@@ -2,9 +2,8 @@
  * hashjoin.c
  *	  Hash joins that do not wait for memory: which are eligible, and their execution.
  *
- * exec_join() executes a HashJoinState in place of ExecHashJoin(), with the node's own state
- * and structures.  It has the table built (hashtable.c) and outer rows joined with it
- * (probe.c):
+ * exec_join() executes a HashJoinState in place of ExecHashJoin(), with the node's own state and
+ * structures:
  *
  *		parent --> exec_join --> hashtable.c, once ----------> inner child
  *						|
@@ -13,19 +12,17 @@
  *						+------> ExecHashJoin (stock), from the row on at which the table no
  *								 longer fits into memory, and for rows with null keys (nulls.c)
  *
- * Everything that decides about rows is the node's: hash values, hash clauses, join
- * clauses, filters, projection.
+ * Hash values, hash clauses, join clauses, filters and projection are the node's expressions.
  *
  * The state of each step is embedded in that of the next, so that a look-up follows no
  * pointers between them: LaHashTable in LaProbeBatches, in LaProbe, in LaHashJoin.
  *
- * Eligible is a hash join that is not tiny by the planner's estimates.  One that is expected
- * to need several batches is left to stock when it is first executed (hashtable.c).  The
- * table of a Parallel Hash belongs to several processes and remains stock's; look-ups in it
- * are fetched ahead (shared.c).
+ * A hash join is eligible if it is not tiny by the planner's estimates.  One that is expected to
+ * need several batches is left to stock when it is first executed (hashtable.c).  A Parallel
+ * Hash Join runs stock, and what look-ups in its shared table read is fetched ahead (shared.c).
  *
- * Rescans: ExecReScanHashJoin() destroys the table, or leaves it to be used again, which
- * hj_JoinState tells.  What is kept here of outer rows is forgotten in both cases.
+ * Rescans: ExecReScanHashJoin() destroys the table and resets hj_JoinState, or leaves both to be
+ * used again.  Outer rows that were taken are forgotten in both cases.
  *
  * src/hashjoin/hashjoin.c
  */
@@ -49,7 +46,7 @@ typedef struct LaHashJoin
 {
 	LaInterposer interposer;
 	HashJoinTable built;		/* the table that hashtable.c has built */
-	bool		nulls;			/* ExecHashJoin returns rows with null keys */
+	bool		nulls;			/* ExecHashJoin() returns rows with null keys */
 	LaProbe		probe;
 } LaHashJoin;
 
@@ -65,7 +62,7 @@ on_rescan(LaInterposer *interposer)
 	join->nulls = false;
 }
 
-/* The join's memory goes. */
+/* The join's memory is freed. */
 static void
 on_end(LaInterposer *interposer)
 {

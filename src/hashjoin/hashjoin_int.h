@@ -17,6 +17,8 @@
 /* Values of hj_JoinState, which nodeHashjoin.c defines for itself only. */
 #define STATE_BUILD_HASHTABLE	1
 #define STATE_NEED_NEW_OUTER	2
+#define STATE_FILL_OUTER_NULLS	6	/* since 19 */
+#define STATE_FILL_INNER_NULLS	7
 
 /* Does the join return outer rows without a match? */
 static inline bool
@@ -33,8 +35,8 @@ la_hash_fills_inner(const HashJoinState *node)
 }
 
 /*
- * The hash value of the row that econtext has as its outer tuple.  False if the row has
- * none, because of a null key, and cannot match.
+ * Compute the hash value of econtext's outer tuple.  Returns false if it has none because of a
+ * null key, so that the row cannot match.
  */
 #ifdef LA_HASH_EXPRESSIONS
 static inline bool

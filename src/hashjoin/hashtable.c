@@ -15,10 +15,10 @@
  *		order.  So rows with equal keys, and inner rows without a match, are returned in
  *		stock's order, and EXPLAIN's figures are the same.
  *	Same memory limit: memory is counted as stock counts it.  At the row at which stock would
- *		split the table in batches, the rows so far are inserted into a table of stock's, one
+ *		split the table into batches, the rows so far are inserted into a table of stock's, one
  *		by one and in their order, and stock goes on.  Regions are freed as they are emptied.
- *	Wide rows: a row too large for a chunk leaves the table to stock in the same way.  Joins of
- *		such rows spend their time elsewhere.
+ *	Wide rows: a row too large for a chunk leaves the table to stock in the same way, since
+ *		joins of such rows spend most of their time elsewhere.
  *	Filter bits: the upper 16 bits of a bucket's pointer are a filter of hash values, so most
  *		look-ups without a match read no row.  Only la_hashtable_chain() may read such a
  *		bucket: the server's functions that do, ExecScanHashTableForUnmatched() and
@@ -41,15 +41,12 @@
 #include <unistd.h>
 
 #include "access/htup_details.h"
-#include "executor/executor.h"
-#include "executor/nodeHash.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "base/compat.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin_int.h"
 #include "hashjoin/hashtable.h"
@@ -76,8 +73,8 @@ typedef struct Builder
 	LaHashTable *table;
 	HashJoinTable stock;		/* the node's, as the server knows it */
 	MemoryContext context;		/* of the regions */
-	int			first_buckets;	/* as many as the planner's estimate needs, */
-	int			buckets;		/* ... and as stock would have by now */
+	int			first_buckets;	/* as many as the planner's estimate needs */
+	int			buckets;		/* as many as stock would have by now */
 	double		tuples;
 	double		nulls;			/* rows with null keys that are kept */
 	Size		used;			/* bytes of tuples, as stock counts them */
@@ -147,10 +144,7 @@ add_chunk(Builder *b)
 
 /* ---- the rows -------------------------------------------------------- */
 
-/*
- * Allocate a tuple, where dense_alloc() would.  NULL if it is too large for a chunk (wide
- * rows).
- */
+/* Allocate a tuple, where dense_alloc() would.  NULL if it is a wide row. */
 static HashJoinTuple
 alloc_tuple(Builder *b, Size length)
 {
@@ -189,9 +183,7 @@ store_tuple(Builder *b, TupleTableSlot *slot)
 	return tuple;
 }
 
-/*
- * Store one more row.  Returns false if it is too large.
- */
+/* Store one more row.  Returns false if it is a wide row. */
 static bool
 add_row(Builder *b, TupleTableSlot *slot, uint32 hash)
 {
@@ -276,9 +268,8 @@ link_chunk(Linker *l, HashMemoryChunk chunk)
 }
 
 /*
- * Same table: in one that has kept its number of buckets, each row stands before its
- * predecessors; one that has got more buckets was linked anew, from its newest chunk to its
- * oldest.
+ * Same table: stock links each row before its predecessors.  When it increases the number of
+ * buckets, it links all rows again, from the newest chunk to the oldest.
  */
 static void
 link_all(Builder *b)
@@ -310,10 +301,7 @@ la_hashtable_cache_size(void)
 	return size > 0 ? size : DEFAULT_CACHE_BYTES;
 }
 
-/*
- * Replace the buckets with which the table was created by empty ones: as many as stock
- * would have created at first, or as many as it needs in the end.
- */
+/* Replace the buckets with which the table was created by this number of empty ones. */
 static void
 replace_buckets(Builder *b, int buckets, bool huge_pages)
 {
@@ -355,8 +343,8 @@ make_chains(Builder *b)
 /* ---- tables that are left to stock ----------------------------------- */
 
 /*
- * Same memory limit, wide rows: insert the rows so far as stock would have done, then the
- * row that was not stored, if there is one, and have MultiExecHash() take the others.
+ * Same memory limit, wide rows: insert the rows so far as stock would have done, then the row
+ * that was not stored, if any, and have MultiExecHash() take the others.
  */
 static void
 leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
@@ -395,10 +383,7 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 	}
 	MemoryContextDelete(b->context);
 
-	/*
-	 * MultiExecHash() counts all rows of the table, but not those with null
-	 * keys
-	 */
+	/* MultiExecHash() counts all rows of the table, not those with null keys */
 	if (hash->ps.instrument)
 		InstrStopNode(hash->ps.instrument, b->nulls);
 	(void) MultiExecProcNode((PlanState *) hash);
@@ -407,8 +392,8 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 /* ---- building -------------------------------------------------------- */
 
 /*
- * Is the outer side empty?  Asked where ExecHashJoin() does before it builds the table.  The
- * row that is fetched for it stays in hj_FirstOuterTupleSlot.
+ * Is the outer side empty?  ExecHashJoin() fetches a row under the same conditions before it
+ * builds the table, and keeps it in hj_FirstOuterTupleSlot.
  */
 static bool
 outer_is_empty(const LaHashTable *table)
@@ -430,10 +415,9 @@ outer_is_empty(const LaHashTable *table)
 /*
  * Create a table with as few buckets as possible, as they will be replaced.
  *
- * ExecHashTableCreate() takes their number from the planner's estimate in the plan, which
- * other executions may share.  So it gets copies of the HashState, its Hash and the plan
- * below, with an estimate of one row.  It keeps no pointer to them, and nothing has to be
- * put back.
+ * ExecHashTableCreate() takes their number from the planner's estimate in the plan, which other
+ * executions may share.  So it gets copies of the HashState, its Hash and the plan below, with
+ * an estimate of one row.  It keeps no pointer to them.
  */
 static HashJoinTable
 create_for_one_row(LaHashTable *table, Size space_allowed)
@@ -459,17 +443,13 @@ init_builder(Builder *b, LaHashTable *table, int buckets, Size space_allowed)
 	b->stock = create_for_one_row(table, space_allowed);
 	table->node->hj_HashTable = table->hash->hashtable = b->stock;
 	b->first_buckets = b->buckets = buckets;
-	b->context = AllocSetContextCreate(b->stock->batchCxt,
-									   "pg_lookahead hash join",
+	b->context = AllocSetContextCreate(b->stock->batchCxt, "pg_lookahead hash join",
 									   ALLOCSET_DEFAULT_SIZES);
 	b->regions_room = 64;
 	b->regions = MemoryContextAlloc(b->context, b->regions_room * sizeof(Region));
 }
 
-/*
- * Take all inner rows, as MultiExecProcNode() and MultiExecHash() do.  Returns false if the
- * table has been left to stock.
- */
+/* As MultiExecProcNode() and MultiExecHash().  Returns false if the table is left to stock. */
 static bool
 take_rows(Builder *b)
 {
@@ -512,9 +492,7 @@ take_rows(Builder *b)
 	return true;
 }
 
-/*
- * Build the table, as ExecHashJoin() does in its state HJ_BUILD_HASHTABLE.
- */
+/* Build the table, as ExecHashJoin() does in its state HJ_BUILD_HASHTABLE. */
 LaHashBuildResult
 la_hashtable_build(LaHashTable *table)
 {
@@ -547,9 +525,7 @@ la_hashtable_build(LaHashTable *table)
 	return built ? LA_HASH_BUILT : LA_HASH_LEFT_TO_STOCK;
 }
 
-/*
- * Have keys compared as int4 if the only hash clause compares two int4 columns.
- */
+/* Have keys compared as int4 if the only hash clause compares two int4 columns. */
 void
 la_hashtable_find_keys(LaHashTable *table)
 {

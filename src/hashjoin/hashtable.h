@@ -11,10 +11,7 @@
 #include "nodes/execnodes.h"
 #include "utils/dsa.h"
 
-/*
- * A table as look-ups see it: one that hashtable.c has built, or one that stock builds
- * together with other processes (shared.c).
- */
+/* A table for look-ups: built by hashtable.c, or by stock in several processes (shared.c). */
 typedef struct LaHashTable
 {
 	HashJoinState *node;
@@ -38,7 +35,7 @@ typedef enum LaHashBuildResult
 {
 	LA_HASH_BUILT,
 	LA_HASH_EMPTY,				/* the join has no rows */
-	LA_HASH_LEFT_TO_STOCK		/* ExecHashJoin is to go on */
+	LA_HASH_LEFT_TO_STOCK		/* ExecHashJoin() is to go on */
 } LaHashBuildResult;
 
 /*

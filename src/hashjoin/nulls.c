@@ -2,35 +2,27 @@
  * nulls.c
  *	  Rows with null keys that a hash join has to return.
  *
- * Before 19, a hash join that returns outer rows without a match computes their hash values
- * even where a key is null, and they pass through the join like all others.  Since 19 such
- * rows have no hash value.  ExecHashJoin puts those of each side into a tuplestore of the
- * node, in the order in which they come, and returns them last, each with nulls for the
- * other side:
+ * Before 19, a hash join that returns outer rows without a match computes a hash value even if
+ * a key is null, and joins these rows like all others.  Since 19 they have no hash value.
+ * ExecHashJoin() puts those of each side into a tuplestore of the node, in the order in which
+ * they come, and returns them last, each with nulls for the other side:
  *
  *		outer rows, matched or not -> inner rows without a match ->
  *			outer rows with null keys -> inner rows with null keys
  *
- * This file fills the same tuplestores.  The last two steps are left to ExecHashJoin, and so
- * is what becomes of the tuplestores in a rescan and at the end of the query.
+ * This file fills the same tuplestores.  ExecHashJoin() does the last two steps, and what the
+ * tuplestores need in a rescan and at the end of the query.
  *
  * src/hashjoin/nulls.c
  */
 #include "postgres.h"
 
-#include "executor/nodeHash.h"
 #include "utils/tuplestore.h"
 
-#include "base/compat.h"
+#include "hashjoin/hashjoin_int.h"
 #include "hashjoin/nulls.h"
 
-/* Values of hj_JoinState, which nodeHashjoin.c defines for itself only. */
-#define STATE_FILL_OUTER_NULLS	6
-#define STATE_FILL_INNER_NULLS	7
-
-/*
- * Keep a row in this tuplestore, which is the node's for the row's side.
- */
+/* Keep a row in the node's tuplestore for its side. */
 void
 la_nulls_keep(HashJoinTable table, Tuplestorestate **store, TupleTableSlot *slot)
 {
@@ -47,8 +39,8 @@ la_nulls_are_inner(const HashState *hash)
 }
 
 /*
- * All other rows of the join have been returned.  If any were kept, have ExecHashJoin
- * return them when it is called next; else return false.
+ * All other rows have been returned.  If any row was kept, have the next call of ExecHashJoin()
+ * return these rows; else return false.
  */
 bool
 la_nulls_begin(HashJoinState *node)

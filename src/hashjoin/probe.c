@@ -2,16 +2,16 @@
  * probe.c
  *	  Outer rows joined with the rows of a table that hashtable.c has built.
  *
- * What follows a look-up (probebatch.c) is what ExecHashJoinImpl() does with a table of one
- * batch, with the node's own compiled hash clauses, join clauses, filter and projection:
+ * After a look-up (probebatch.c), a row is joined as in ExecHashJoinImpl() with a table of one
+ * batch, by the node's own compiled hash clauses, join clauses, filter and projection:
  *
  *		next outer row --> next match in its chain --> join clauses --> filter, projection
  *			 ^					  |		  ^								  |
  *			 |					  v none  +-------------------------------+
- *			 +--- with nulls, if it had no match and is wanted
+ *			 +--- with nulls, if it had no match and such rows are returned
  *			 |
  *			 v none
- *		inner rows without a match, if they are wanted
+ *		inner rows without a match, if they are returned
  *
  * Keys that are int4 columns on both sides are compared here instead of by the hash clause.
  *
@@ -20,18 +20,13 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
-#include "executor/nodeHash.h"
 #include "miscadmin.h"
 
 #include "hashjoin/hashjoin_int.h"
 #include "hashjoin/probe.h"
 
-/*
- * The next row of the chain that satisfies the hash clauses, as in
- * ExecScanHashBucket().
- */
+/* The next row of the chain that satisfies the hash clauses, as in ExecScanHashBucket(). */
 static bool
 next_match(LaProbe *probe)
 {
@@ -93,10 +88,7 @@ join_match(LaProbe *probe)
 	}
 	probe->matched = true;
 
-	/*
-	 * In a table with filter bits nobody reads the flag; setting it would be
-	 * a write to memory for nothing.
-	 */
+	/* nobody reads the flag in a table with filter bits: save a write */
 	if (!probe->batches.table.filtered && !HeapTupleHeaderHasMatch(inner))
 		HeapTupleHeaderSetMatch(inner);
 	if (type == JOIN_ANTI || node->js.single_match)
@@ -129,9 +121,7 @@ next_unmatched(LaProbe *probe)
 	return NULL;
 }
 
-/*
- * The join's next row; NULL if there is none, but for rows with null keys (nulls.c).
- */
+/* The join's next row; NULL if there is none, except for rows with null keys (nulls.c). */
 TupleTableSlot *
 la_probe_next(LaProbe *probe)
 {
@@ -169,9 +159,7 @@ la_probe_next(LaProbe *probe)
 	}
 }
 
-/*
- * Forget the rows: the join is rescanned, or ends.
- */
+/* Forget the rows: the join is rescanned, or ends. */
 void
 la_probe_clear(LaProbe *probe)
 {

@@ -7,23 +7,23 @@
  *						 v	they change places
  *					current batch: [ row | row | ... | row ] --> joined one by one
  *
- * A look-up waits for memory twice: for the bucket, and for a row of its chain.  While the
- * rows of one batch are joined, both are on their way to the CPU's cache for the next batch.
+ * A look-up waits for memory twice: for the bucket, and for a row of its chain.  While the rows
+ * of one batch are joined, both are fetched into the CPU's cache for the next batch.
  *
  * Behaviours
- *	One by one: where outer rows must not be taken early, or the table fits into the cache, none
- *		is taken ahead.  A row is looked up and joined while it is in the outer child's slot.
+ *	One by one: where outer rows must not be taken early, or the table fits into the cache, no
+ *		row is taken ahead.  It is looked up and joined while it is in the outer child's slot.
  *	Copies: rows of a batch are copied into slots of the outer child's own kind.  What is copied
  *		is the columns that are needed, if all of them are by value, or if the row lies in one
  *		of the PROBE_BATCH_PINS buffers that the batch keeps pinned, as far as the budget
  *		allows; otherwise the row.
- *	Slow start: where not all rows may be taken, batches begin with one row, and double; the
- *		first one is joined before another is taken.
+ *	Slow start: where the join may end before all rows are taken, batches begin with one row,
+ *		and double; the first one is joined before another is taken.
  *	Deferred counts: EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when
  *		it is taken.
- *	Filter first: where outer rows without a match are of no use, and the buckets are few
- *		enough to be in a cache of the CPU, filter bits are tested as soon as a row is taken,
- *		and rows that cannot match are not copied.
+ *	Filter first: where outer rows without a match are not returned, and the buckets are few
+ *		enough to be in a cache of the CPU, filter bits are tested as soon as a row is taken, and
+ *		rows that cannot match are not copied.
  *	Shared tables: in front of a parallel hash join (shared.c), rows that cannot match are
  *		returned, too, and counted by the instrumentation of the outer child itself.  Rows
  *		that are to be inserted into a shared table have only their buckets fetched.
@@ -36,12 +36,10 @@
 
 #include "access/sysattr.h"
 #include "access/xact.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 
-#include "base/compat.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin_int.h"
 #include "hashjoin/nulls.h"
@@ -60,8 +58,8 @@
 /* ---- may rows be taken ahead? ---------------------------------------- */
 
 /*
- * Why must rows not be taken, and their hash values computed, before their turn?  NULL if
- * they may.  (In front of a shared table hash values are computed twice.)
+ * The reason why rows must not be taken, and their hash values computed, before their turn, or
+ * NULL.  (For a shared table hash values are computed twice.)
  */
 static const char *
 refuses_rows(const LaProbeBatches *b)
@@ -81,7 +79,7 @@ refuses_rows(const LaProbeBatches *b)
 	return refused != NULL ? refused : la_runahead_refuses_outer(&b->ahead);
 }
 
-/* In a rescan, the answer is looked for again only if it may be another one. */
+/* In a rescan, it is checked again only if takes_all has changed. */
 static bool
 may_run_ahead(LaProbeBatches *b)
 {
@@ -184,9 +182,9 @@ take_key(const LaProbeBatches *b, LaProbeRow *row, TupleTableSlot *slot)
  * if none had been taken ahead.
  *
  * ExecProcNodeInstr() counts a row when it is taken.  fill() takes back what was counted
- * for its batch, and count_rows() adds a row when it is joined; so a join that is left
- * before its end shows no rows that stock would not have asked for.  After an error in fill()
- * the count remains too high, in the instrumentation of a query that ends unexplained.
+ * for its batch, and count_rows() adds a row when it is joined; so for a join that ends early
+ * EXPLAIN shows no rows that stock would not have taken.  After an error in fill() the count
+ * remains too high, but EXPLAIN does not show it.
  */
 static double
 rows_counted(const LaProbeBatches *b)
@@ -205,10 +203,7 @@ count_rows(LaProbeBatches *b, double n)
 
 /* ---- copies ---------------------------------------------------------- */
 
-/*
- * Is the row in a buffer that the batch keeps pinned?  One pin is enough for all rows in
- * it.
- */
+/* Is the row in a buffer that the batch keeps pinned?  One pin serves all its rows. */
 static bool
 share_pin(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *slot)
 {
@@ -254,8 +249,8 @@ copy_columns(TupleTableSlot *to, TupleTableSlot *from, int n)
 }
 
 /*
- * The slot has got a reference to the row.  Save it from finding the columns again that the
- * outer child's slot has found already.
+ * The slot refers to the same row.  Copy the columns that the outer child's slot has deformed
+ * already, so that they need not be deformed again.
  */
 static void
 copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
@@ -410,10 +405,7 @@ next_single(LaProbeBatches *b)
 	return row;
 }
 
-/*
- * All rows of the current batch have been joined: the other one, if it has rows, takes its
- * place.
- */
+/* All rows of the current batch have been joined.  Returns false if there are no others. */
 static bool
 change_batches(LaProbeBatches *b)
 {
@@ -446,9 +438,7 @@ change_batches(LaProbeBatches *b)
 	return true;
 }
 
-/*
- * The next row to be joined; NULL at the end of the outer side.
- */
+/* The next row to be joined; NULL at the end of the outer side. */
 LaProbeRow *
 la_probebatch_next(LaProbeBatches *b)
 {
@@ -500,9 +490,7 @@ find_needed_columns(LaProbeBatches *b)
 	b->by_value = by_value;
 }
 
-/*
- * The node will be executed.  *b is zeroed, and belongs to the query's memory.
- */
+/* Before execution.  *b is zeroed, and in the query's memory context. */
 void
 la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool inserts)
 {
@@ -521,9 +509,7 @@ la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shared, bool ins
 		find_needed_columns(b);
 }
 
-/*
- * An execution of the join begins with its table.
- */
+/* An execution of the join begins: its table will be built. */
 void
 la_probebatch_begin(LaProbeBatches *b)
 {
@@ -558,9 +544,7 @@ la_probebatch_prepare(LaProbeBatches *b, bool usable)
 	b->prepared = true;
 }
 
-/*
- * Forget the rows: the join is rescanned, or ends.
- */
+/* Forget the rows: the join is rescanned, or ends. */
 void
 la_probebatch_clear(LaProbeBatches *b)
 {
@@ -572,9 +556,7 @@ la_probebatch_clear(LaProbeBatches *b)
 	b->eof = b->prepared = false;
 }
 
-/*
- * The join's memory goes.
- */
+/* The join's memory is freed. */
 void
 la_probebatch_end(LaProbeBatches *b)
 {

@@ -37,10 +37,7 @@ typedef struct LaProbeBatch
 	int			npins;
 } LaProbeBatch;
 
-/*
- * The rows of the outer side of a hash join; or, in front of a shared table that is being
- * built, those that are inserted into it.
- */
+/* The outer rows of a hash join, or the rows that are inserted into a shared table. */
 typedef struct LaProbeBatches
 {
 	LaHashTable table;
@@ -48,9 +45,7 @@ typedef struct LaProbeBatches
 	bool		runs_ahead;		/* rows are taken ahead */
 	ExecProcNodeMtd exec_outer; /* how, if the table is shared */
 
-	/*
-	 * The rest is for probebatch.c only.  What is known of the join:
-	 */
+	/* The rest is for probebatch.c only.  What is known of the join: */
 	PlanState  *outer;			/* where rows come from */
 	bool		inserts;		/* they are inserted, not looked up */
 	bool		by_value;		/* all columns that are needed are */
@@ -60,7 +55,7 @@ typedef struct LaProbeBatches
 
 	/* The present scan: */
 	bool		takes_all;		/* all rows will be taken, if nothing fails */
-	bool		judged;			/* runs_ahead is an answer, */
+	bool		judged;			/* may_run_ahead() has an answer, */
 	bool		judged_takes_all;	/* ... for this value of takes_all */
 	bool		filter_first;	/* rows are tested before they are copied */
 	int			batch_rows;		/* to be taken at a time; 0: none ahead */

@@ -2,10 +2,10 @@
  * shared.c
  *	  Parallel Hash: a shared table, fetched ahead.
  *
- * A table that several processes build together stays stock's, and so does the join.  Between
- * the join and its outer child, and between the Hash and its child, rows are taken ahead in
- * batches (probebatch.c), their hash values are computed, and what stock is going to read of
- * the table is fetched into the CPU's cache:
+ * A join whose table several processes build together runs stock.  Between the join and its
+ * outer child, and between the Hash and its child, rows are taken ahead in batches
+ * (probebatch.c), their hash values are computed, and what stock is going to read of the table is
+ * fetched into the CPU's cache:
  *
  *		ExecParallelHashJoin (stock) --> exec_child --> outer child
  *				|							 |
@@ -119,9 +119,7 @@ attach_child(HashJoinState *node, PlanState *child, bool inserts)
 	la_interpose_begin(&shared->interposer, child, LA_LAYER_OUTPUT, exec_child);
 }
 
-/*
- * The join will be executed by several processes.
- */
+/* The join will be executed by several processes. */
 void
 la_shared_attach(HashJoinState *node)
 {

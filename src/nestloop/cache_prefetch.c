@@ -2,11 +2,10 @@
  * cache_prefetch.c
  *	  Cached pages, touched in stages for many outer rows.
  *
- * Where nothing has to be read, what a nested loop waits for is memory: the leaf
- * page's header, its items during the binary search, the heap page's line pointer, the
- * tuple.  For one row each of these waits depends on the one before.  So each is made a
- * stage, and the rows in the queue go through the stages one behind the other, at
- * these distances from the head:
+ * Where nothing has to be read, a nested loop waits for memory: the leaf page's header, its
+ * items during the binary search, the heap page's line pointer, the tuple.  For one row each of
+ * these accesses depends on the one before.  So each is a stage, and the rows in the queue go
+ * through the stages one behind the other, at these distances from the head:
  *
  *		 K                 3/4 K              K/2               1/4 K           0
  *		 |-----------------|------------------|-----------------|---------------|
@@ -14,13 +13,13 @@
  *		 its header is     where the search   their heap pages                  with its
  *		 touched           of it will begin   are touched                       matches
  *
- * (Asynchronous memory access chaining: Kocberber, Falsafi, Grot, 2015.)  It pays only
- * because the inner scan does not search once more (behaviour REUSE of
- * inner_prefetch.c), and not always then.  So LaNestLoop.rows, a policy of which a visit
- * is an outer row, times rows with and without it.
+ * (Asynchronous memory access chaining: Kocberber, Falsafi, Grot, 2015.)  That is faster only
+ * because the inner scan does not search again (behaviour REUSE of inner_prefetch.c), and even
+ * then not always.  So LaNestLoop.rows, a policy whose visits are outer rows, times rows with
+ * and without it.
  *
- * A row one of whose pages is not in shared buffers is left to the inner scan, whose read
- * the policy takes as a miss, which ends the cache prefetch.
+ * A row that needs a page outside shared buffers is left to the inner scan.  Its read is a
+ * miss for the policy, which ends the cache prefetch.
  *
  * src/nestloop/cache_prefetch.c
  */
@@ -30,16 +29,6 @@
 
 #include "nestloop/cache_prefetch.h"
 #include "window/issue.h"
-
-void
-la_cacheprefetch_init(LaCachePrefetch *cache, LaOuterQueue *queue,
-					  LaInnerSearch *search)
-{
-	/* touch_tuples() may see rows whose visits were found for the windows */
-	memset(cache, 0, sizeof(*cache));
-	cache->queue = queue;
-	cache->search = search;
-}
 
 static Buffer *
 recent_of(LaCachePrefetch *cache, const LaOuterRow *row, int i)
@@ -57,7 +46,7 @@ find_leaf(LaCachePrefetch *cache, LaOuterRow *row)
 						   &row->leaf_recent))
 		la_issue_touch_page(row->leaf_recent, FirstOffsetNumber);
 	else
-		row->state = ROW_LOCATED;	/* without blocks */
+		row->state = ROW_LOCATED;	/* without heap blocks */
 }
 
 static void
@@ -120,8 +109,8 @@ static void (*const stages[LA_CACHE_STAGES]) (LaCachePrefetch *, LaOuterRow *) =
 };
 
 /*
- * The row at the head is about to be returned: bring each stage as far as it should be.  The
- * first one fetches rows, the others do not overtake the stage before them.
+ * The row at the head is about to be returned: advance each stage to its distance.  The first
+ * one fetches rows, the others do not overtake the stage before them.
  */
 void
 la_cacheprefetch_advance(LaCachePrefetch *cache)

@@ -16,11 +16,14 @@ typedef struct LaCachePrefetch
 	LaOuterQueue *queue;
 	LaInnerSearch *search;
 	uint64		next[LA_CACHE_STAGES];	/* the row that each stage is due for */
-	Buffer		recent[LA_MAX_VISITS];	/* where a visit's block was */
+
+	/*
+	 * the buffers that had the blocks of visits; zero where no stage has set
+	 * one
+	 */
+	Buffer		recent[LA_MAX_VISITS];
 } LaCachePrefetch;
 
-extern void la_cacheprefetch_init(LaCachePrefetch *cache, LaOuterQueue *queue,
-								  LaInnerSearch *search);
 extern void la_cacheprefetch_advance(LaCachePrefetch *cache);
 
 #endif							/* LA_CACHE_PREFETCH_H */

@@ -8,53 +8,50 @@
  *	                    found, its      heap blocks   visited, row
  *	                    read started    issued        returned
  *
- * Two windows of the engine, one behind the other.  The heap window's producer needs a
- * row's matches, so it visits the row's leaf page; the leaf window's producer needs a
- * row's leaf page, so it searches the inner pages, and fetches rows from the outer
- * child.  Each window has its own policy: in a join whose leaf pages are cached only the
- * heap window works, in an index-only scan only the other.
+ * Two windows, one behind the other.  The heap window's producer needs a row's matches, so it
+ * visits the row's leaf page; the leaf window's producer needs a row's leaf page, so it
+ * searches the inner pages, and fetches rows from the outer child.  Each window has its own
+ * policy: only the heap window is used in a join whose leaf pages are cached, only the other
+ * in an index-only scan.
  *
  * Behaviours
- *	RAMP: a row is fetched when a window asks for visits beyond the last row.  So the
- *	   number of queued rows follows the policy's distance, which begins at 2 and
- *	   doubles, unless all rows will be taken.
- *	VISIT: before a row is returned, its heap blocks are visited through the window, as
- *	   an index scan's are: read into shared buffers, timed, and released.  The join's
- *	   inner scan finds them there.
- *	SHARED LEAF: neighbouring rows that share a leaf page make one visit of it.
+ *	RAMP: a row is fetched when a window asks for visits beyond the last row.  So the number
+ *	   of queued rows follows the policy's distance, which begins at 2 and doubles, unless all
+ *	   rows will be taken.
+ *	VISIT: before a row is returned, its heap blocks are visited through the window, as an
+ *	   index scan's are: read into shared buffers, timed, and released.  The join's inner scan
+ *	   finds them there.
+ *	SHARED LEAF: successive rows that share a leaf page make one visit of it.
  *	DEFERRED ROW: where an inner page is not cached, its read is started, and the search
- *	   repeated when the row is half as far away.  The leaf page is then issued without
- *	   the window.
- *	REUSE: where the key is all that the inner scan searches for, the scan takes the
- *	   matches from here and does not search once more; see below.
- *	CACHE PREFETCH: where nothing has to be read, rows go through cache_prefetch.c
- *	   instead of the windows.
- *
- * How the inner scan gets the row addresses (behaviour REUSE).  This room and scan/ do not
- * know each other.  attach/ knows the function of scan/ that takes a LaTidSource, which is
- * a callback that returns row addresses:
+ *	   repeated when the row is half as far away.  The leaf page is then issued without the
+ *	   window.
+ *	REUSE: where the key is all that the inner scan searches for, the scan takes the matches
+ *	   instead of searching again.  Rooms do not call each other, so attach/ passes on a
+ *	   LaTidSource, a callback that returns row addresses:
  *
  *		once for each inner scan: offer_matches() --> la_attach_tidsource() --> scan/ keeps it
  *		for each outer row: rescan of the inner scan --> scan/ --> begin_scan() --> matches,
  *			or false: then the access method searches as usual
  *
- * The outer row is no argument of the callback: it is `current`, which was returned last.
+ *	   The callback's row is `current`, which was returned last.
+ *	CACHE PREFETCH: where nothing has to be read, rows go through cache_prefetch.c instead of
+ *	   the windows.
  *
  * Invariants
- *	- Whatever the prefetch does wrong costs time: the join evaluates everything anew.
+ *	- An error of the prefetch costs time only, since the join evaluates everything again.
  *	  Where matches are reused, they are what the inner scan would have found.
- *	- A window is asked for the visits that its producer named, in that order, and for
- *	  no others: leaf pages of rows with leaf_foreseen, all heap blocks of all rows.
- *	- No buffer is pinned and no lock held when this file returns or fetches a row, but
- *	  for one page of the visibility map.
+ *	- A window gets the visits that its producer named, in that order, and no others: leaf
+ *	  pages of rows with leaf_foreseen, and all heap blocks of all rows.
+ *	- No buffer is pinned and no lock held when a row is returned or fetched, except for a pin
+ *	  on one page of the visibility map.
  *
  * src/nestloop/inner_prefetch.c
  */
 #include "postgres.h"
 
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 
 #include "attach/attach.h"
 #include "base/guc.h"
@@ -62,10 +59,9 @@
 #include "nestloop/inner_prefetch.h"
 #include "nestloop/innerkeys.h"
 #include "nestloop/innersearch.h"
-#include "nestloop/outerqueue.h"
 #include "window/issue.h"
 
-#define MAX_OFFERS		4		/* of matches, to an inner scan */
+#define MAX_OFFERS		4		/* to an inner scan that does not take matches */
 
 /* The producer of the leaf window.  Leaf pages are numbers made by leaf_id(). */
 typedef struct LeafProducer
@@ -92,10 +88,9 @@ struct LaInnerPrefetch
 	HeapProducer heap;
 	LaOuterRow	observed;		/* in state OBSERVE; not in the queue */
 	LaOuterRow *current;		/* returned last, if it was searched for */
-	bool		reading;		/* ahead, through the windows */
-	bool		touching;		/* ahead, in cached pages; stays set while
-								 * reading */
-
+	bool		reading;		/* looking ahead through the windows */
+	bool		touching;		/* looking ahead in cached pages; stays set
+								 * while reading */
 	LaOuterQueue queue;
 	LaInnerSearch search;
 	LaCachePrefetch cache;
@@ -108,9 +103,8 @@ leaf_id(const LaOuterRow *row)
 }
 
 /*
- * Visit a block, whatever the state.  The row in state OBSERVE is not queued, and still
- * in the outer child's slot: while its blocks are visited, no row may be fetched, even
- * if the policy arms.
+ * Visit a block in any state of the policy.  The observed row is not queued but in the outer
+ * child's slot, so no row may be fetched during its visits, even if the policy arms.
  */
 static void
 visit(LaInnerReads *reads, int rel, BlockNumber block, bool queued, Buffer *buffer)
@@ -144,7 +138,7 @@ visit(LaInnerReads *reads, int rel, BlockNumber block, bool queued, Buffer *buff
 	reads->last_rel = rel;
 }
 
-/* Nothing was to be read for a row. */
+/* There was nothing to visit for a row. */
 static void
 no_visit(LaInnerReads *reads)
 {
@@ -171,13 +165,13 @@ locate(LaInnerPrefetch *prefetch, LaOuterRow *row, uint64 n)
 		return;
 	if (queued && n >= leaf->next_row)
 	{
-		/* the leaf window's producer has not come so far */
+		/* ahead of the leaf window's producer, which continues behind it */
 		row->leaf_foreseen = leaf_id(row) != leaf->foreseen_leaf;
 		leaf->foreseen_leaf = leaf_id(row);
 		leaf->next_row = n + 1;
 	}
 	through_window = queued ? row->leaf_foreseen && !was_deferred :
-		leaf_id(row) != leaf->visited_leaf; /* behaviour SHARED LEAF */
+		leaf_id(row) != leaf->visited_leaf;
 
 	leaf->visited_row = n;
 	if (through_window)
@@ -193,7 +187,7 @@ locate(LaInnerPrefetch *prefetch, LaOuterRow *row, uint64 n)
 	la_innersearch_search_leaf(&prefetch->search, row, &buffer);
 }
 
-/* Behaviour DEFERRED ROW: repeat the search for those that are near by now. */
+/* Behaviour DEFERRED ROW: repeat the search for rows that are half as far away. */
 static void
 search_deferred(LaInnerPrefetch *prefetch)
 {
@@ -331,7 +325,7 @@ la_innerprefetch_may_reuse(LaInner *inner)
 		la_innerkeys_are_complete(inner->keys) && inner->offers < MAX_OFFERS;
 }
 
-/* The inner scan starts over, for the row that was returned last. */
+/* The callback: the inner scan begins, or is rescanned. */
 static bool
 begin_scan(void *arg, ItemPointer *tids, int *ntids)
 {
@@ -347,7 +341,7 @@ begin_scan(void *arg, ItemPointer *tids, int *ntids)
 	return true;
 }
 
-/* Once the inner scan has been executed: before, it could not take them. */
+/* Offer them to the inner scan, which can take them once it has been executed. */
 static void
 offer_matches(LaInnerPrefetch *prefetch, const LaOuterRow *row)
 {
@@ -364,7 +358,7 @@ offer_matches(LaInnerPrefetch *prefetch, const LaOuterRow *row)
 	inner->offers++;
 }
 
-/* The windows are not used at the moment: what they hold gets stale. */
+/* Clear the windows when they are no longer used: what they hold gets stale. */
 static void
 stop_reading(LaInnerPrefetch *prefetch)
 {
@@ -375,7 +369,7 @@ stop_reading(LaInnerPrefetch *prefetch)
 	la_window_clear(prefetch->join->heap.window);
 }
 
-/* The producers never stand behind the row that is returned next. */
+/* Have the producers skip rows that have been returned. */
 static void
 catch_up(LaInnerPrefetch *prefetch)
 {
@@ -393,7 +387,7 @@ catch_up(LaInnerPrefetch *prefetch)
 	}
 }
 
-/* Returns NULL if the budget has no room. */
+/* In the current memory context.  Returns NULL if the budget has no room. */
 LaInnerPrefetch *
 la_innerprefetch_create(LaNestLoop *join)
 {
@@ -402,34 +396,29 @@ la_innerprefetch_create(LaNestLoop *join)
 	Size		size = sizeof(LaInnerPrefetch) +
 		la_window_size(join->leaf.rels, join->ninners, &join->leaf.policy) +
 		la_window_size(join->heap.rels, join->ninners, &join->heap.policy);
-	MemoryContext old;
 	LaInnerPrefetch *prefetch;
 
 	if (!la_budget_has(&join->budget, size))
 		return NULL;
 	la_budget_take(&join->budget, size);
 
-	old = MemoryContextSwitchTo(join->context);
-	prefetch = palloc(sizeof(LaInnerPrefetch));
-	memset(prefetch, 0, offsetof(LaInnerPrefetch, queue));
-	prefetch->join = join;
+	prefetch = palloc0(sizeof(LaInnerPrefetch));
+	prefetch->join = prefetch->queue.join = prefetch->search.join = join;
+	prefetch->queue.context = AllocSetContextCreate(join->context, "pg_lookahead outer rows",
+													ALLOCSET_DEFAULT_SIZES);
 	prefetch->leaf.visited_leaf = prefetch->leaf.foreseen_leaf = LA_NO_BLOCK;
-	la_outerqueue_init(&prefetch->queue, join);
-	la_innersearch_init(&prefetch->search, join);
-	la_cacheprefetch_init(&prefetch->cache, &prefetch->queue, &prefetch->search);
+	prefetch->cache.queue = &prefetch->queue;
+	prefetch->cache.search = &prefetch->search;
 	join->leaf.window = la_window_create(join->leaf.rels, join->ninners, leaf,
 										 &join->leaf.policy, NULL,
-										 &join->leaf.counters,
-										 &join->budget);
+										 &join->leaf.counters, &join->budget);
 	join->heap.window = la_window_create(join->heap.rels, join->ninners, heap,
 										 &join->heap.policy, NULL,
-										 &join->heap.counters,
-										 &join->budget);
-	MemoryContextSwitchTo(old);
+										 &join->heap.counters, &join->budget);
 	return prefetch;
 }
 
-/* The next outer row, looking ahead if a policy wants it.  NULL at the end. */
+/* The next outer row, NULL at the end.  Looks ahead if a policy is armed. */
 TupleTableSlot *
 la_innerprefetch_next(LaNestLoop *join)
 {
@@ -468,7 +457,7 @@ la_innerprefetch_next(LaNestLoop *join)
 	return la_outerqueue_return_head(&prefetch->queue);
 }
 
-/* State OBSERVE: make the reads of this row's inner scan, and time them. */
+/* State OBSERVE: make and time the reads of this row's inner scan. */
 void
 la_innerprefetch_observe(LaNestLoop *join, TupleTableSlot *outer)
 {
@@ -484,7 +473,7 @@ la_innerprefetch_observe(LaNestLoop *join, TupleTableSlot *outer)
 	prefetch->current = row;
 }
 
-/* A row is returned that was not searched for. */
+/* The next row is returned without being searched for. */
 void
 la_innerprefetch_pass(LaNestLoop *join)
 {
@@ -501,7 +490,7 @@ la_innerprefetch_has_rows(const LaNestLoop *join)
 		join->prefetch->queue.head < join->prefetch->queue.tail;
 }
 
-/* Have all rows been returned?  Then the outer child must not be executed again. */
+/* Have all rows been returned?  If so, the outer child must not be executed again. */
 bool
 la_innerprefetch_is_at_end(const LaNestLoop *join)
 {
@@ -521,7 +510,7 @@ la_innerprefetch_clear(LaNestLoop *join)
 	la_window_clear(join->heap.window);
 	la_outerqueue_clear(&prefetch->queue);
 	la_innersearch_release_all(&prefetch->search);
-	la_innersearch_release_map(&prefetch->search);
+	la_issue_release_map(&prefetch->search.vmbuf, &join->budget);
 	prefetch->current = NULL;
 	prefetch->leaf.deferred = false;
 	prefetch->leaf.next_row = prefetch->heap.next_row = prefetch->queue.head;

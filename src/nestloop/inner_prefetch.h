@@ -1,6 +1,6 @@
 /*
  * inner_prefetch.h
- *	  Outer rows, returned with what their inner scans read on its way.
+ *	  What the inner scans of queued outer rows read, started ahead of them.
  *
  * src/nestloop/inner_prefetch.h
  */

@@ -2,35 +2,31 @@
  * innerkeys.c
  *	  The inner scan's search key for an outer row in the queue.
  *
- * The scan's runtime keys are expressions over Params with values of the outer row,
- * which the executor evaluates when it rescans the inner side.  Here they are evaluated
- * for a row that is still in the queue.  Most often the expression is such a Param
- * itself: its value is an attribute of the row.  Otherwise the executor's own compiled
- * expression is evaluated, in an ExprContext of ours with the Params that the row will
- * have (params.c).
+ * The scan's runtime keys are expressions over Params with values of the outer row, which the
+ * executor evaluates when it rescans the inner side.  Here they are evaluated for a row that is
+ * still in the queue.  Usually the expression is such a Param itself, and its value an
+ * attribute of the row.  Otherwise the executor's own compiled expression is evaluated, in an
+ * ExprContext of this file with the Params that the row will have (params.c).
  *
  *		outer row --(nestParams)--> Params --(runtime keys)--> values
  *				 \_______________________________________________^
  *					  an attribute itself
  *
- * Invariant: the key has only keys of the scan that compare the index's first columns for
- * equality, one for each column.  So it finds all entries that the scan finds, and
- * perhaps others.
+ * Invariant: of the scan's keys, the key has those that compare the index's first columns for
+ * equality, one for each column.  So it finds all entries that the scan finds, and perhaps
+ * others.
  *
  * There is no key
- *	- where an expression, or the comparison, must not be evaluated early
- *	  (attach/runahead.c);
+ *	- where an expression, or the comparison, must not be evaluated early (attach/runahead.c);
  *	- for a row with a value that is stored out of line: it would have to be read;
- *	- for a row while a Param of the expression is an InitPlan that has not run.
+ *	- for a row whose Params are not known ahead (params.c).
  *
  * src/nestloop/innerkeys.c
  */
 #include "postgres.h"
 
-#include "access/skey.h"
 #include "access/stratnum.h"
 #include "executor/executor.h"
-#include "utils/memutils.h"
 
 #include "base/compat.h"
 #include "nestloop/innerkeys.h"
@@ -49,12 +45,10 @@ struct LaInnerKeys
 	LaInner    *inner;
 	int			ncolumns;
 	InnerKeyColumn columns[INDEX_MAX_KEYS];
-
-	LaParams   *params;			/* for expressions that are more than an
-								 * attribute of the outer row */
+	LaParams   *params;			/* of expressions; NULL if none has any */
 };
 
-/* Which attribute of the outer row is this expression?  0 if it is something else. */
+/* The attribute of the outer row that this expression is; 0 if it is something else. */
 static AttrNumber
 outer_attribute(NestLoop *plan, Expr *expression)
 {
@@ -97,9 +91,8 @@ equality_key(LaInner *inner, int column)
 }
 
 /*
- * Fill in the column.  Returns false if its value cannot be known ahead; keys_refused is set
- * if it must not be evaluated early.  Params that the expression uses are added to *params,
- * unless it is an attribute of the outer row.
+ * Fill in the column, and add the Params of its expression to *params.  Returns false if its
+ * value cannot be known ahead, with keys_refused if it must not be evaluated early.
  */
 static bool
 init_column(LaInnerKeys *keys, InnerKeyColumn *column, ScanKey key, Bitmapset **params)
@@ -123,12 +116,12 @@ init_column(LaInnerKeys *keys, InnerKeyColumn *column, ScanKey key, Bitmapset **
 		if (column->attribute != 0)
 			return true;
 		inner->keys_refused = la_runahead_refuses_expression(&join->ahead, (Node *) expression);
-		return inner->keys_refused == NULL && la_params_collect((Node *) expression, params);
+		return inner->keys_refused == NULL && !la_params_walker((Node *) expression, params);
 	}
 	return (key->sk_flags & SK_ISNULL) == 0;
 }
 
-/* May the columns be compared early?  If not, keys_refused is set. */
+/* May the columns be compared early?  Sets keys_refused if not. */
 static bool
 comparisons_may_be_early(const LaInnerKeys *keys)
 {
@@ -147,7 +140,6 @@ comparisons_may_be_early(const LaInnerKeys *keys)
 	return true;
 }
 
-/* Returns NULL if there is none that could be known ahead. */
 static LaInnerKeys *
 create(LaInner *inner)
 {
@@ -182,8 +174,8 @@ create(LaInner *inner)
 }
 
 /*
- * The scan's key, which is made when it is first wanted.  NULL if there is none that could
- * be known ahead, or the budget has no room.
+ * The scan's key, created when it is first needed.  NULL if none can be known ahead, or the
+ * budget has no room.
  */
 LaInnerKeys *
 la_innerkeys_get(LaInner *inner)
@@ -205,7 +197,7 @@ la_innerkeys_get(LaInner *inner)
 	return inner->keys;
 }
 
-/* Are the keys of the scan all in it? */
+/* Does it have all keys of the scan? */
 bool
 la_innerkeys_are_complete(const LaInnerKeys *keys)
 {
@@ -251,8 +243,8 @@ set_columns(LaInnerKeys *keys, TupleTableSlot *slot)
 }
 
 /*
- * Give the scan's descent the key of this outer row.  Returns false if no entry can match, or
- * the key cannot be known ahead.
+ * Set the key of the scan's descent for this outer row.  Returns false if no entry can match,
+ * or the key cannot be known ahead.
  */
 bool
 la_innerkeys_set(LaInnerKeys *keys, TupleTableSlot *outer)

@@ -2,8 +2,7 @@
  * innersearch.c
  *	  The leaf page, the matches and the heap blocks that an outer row's inner scan needs.
  *
- * The inner scan's search is made early, in two steps, since each may have to wait for a
- * read:
+ * The inner scan's search is made early, in two steps, each of which may need a read:
  *
  *		              inner pages                  leaf page
  *		ROW_FRESH ------------------> ROW_LEAF --------------> ROW_LOCATED
@@ -14,19 +13,15 @@
  *		           no entry can match, or the search key is not known
  *
  * Behaviours
- *	ONE PARTITION: of several inner scans, partitions of one table, a row needs the one that
- *	   prune.c names.  A row that needs none, or more than one, is not searched for.
+ *	ONE PARTITION: of several inner scans, a row needs the one that prune.c returns.  A row that
+ *	   needs none, or more than one, is not searched for.
  *	HEAP BLOCKS: the blocks of the matches are noted in the order of the index, without
- *	   repetitions in a row; of an index-only scan, those that are not all-visible; of a
- *	   join that looks for one match, the first.  What exceeds MAX_ROW_VISITS is left
- *	   to the inner scan.
- *	KEPT MATCHES: all row addresses are kept side by side, if the inner scan takes
- *	   them (inner_prefetch.c) and there is room.
+ *	   successive repetitions; of an index-only scan, those that are not all-visible; of a join
+ *	   that needs one match, the first.  What exceeds MAX_ROW_VISITS is left to the inner scan.
+ *	KEPT MATCHES: all row addresses are kept side by side, if the inner scan takes them
+ *	   (inner_prefetch.c) and there is room.
  *
- * Invariants
- *	- A key is set anew for each step: it may have been used for another row in between.
- *	- No buffer is pinned and no lock held between the calls, but for one page of the
- *	  visibility map.
+ * Invariant: the key is set for each step, as it may have been used for another row in between.
  *
  * src/nestloop/innersearch.c
  */
@@ -41,17 +36,9 @@
 #include "nestloop/prune.h"
 #include "window/issue.h"
 
-#define MAX_ROW_TIDS	128		/* of one row that are looked at */
-#define MAX_ROW_VISITS	32
-#define MAX_ROW_MATCHES 64		/* of one row that are kept */
-
-void
-la_innersearch_init(LaInnerSearch *search, LaNestLoop *join)
-{
-	memset(search, 0, offsetof(LaInnerSearch, visits));
-	search->join = join;
-	search->vmbuf = InvalidBuffer;
-}
+#define MAX_ROW_TIDS	128		/* of one row: found on the leaf page */
+#define MAX_ROW_VISITS	32		/* ... noted */
+#define MAX_ROW_MATCHES 64		/* ... kept */
 
 /* Is there room for the visits of one more row? */
 bool
@@ -92,18 +79,12 @@ la_innersearch_find_leaf(LaInnerSearch *search, LaOuterRow *row, bool may_wait)
 	inner = la_innersearch_inner(search, row);
 	if (la_innerkeys_set(inner->keys, row->slot))
 		result = la_descent_find_leaf(inner->descent, may_wait, &row->leaf);
-	switch (result)
+	if (result == LA_DESCENT_PENDING)
 	{
-		case LA_DESCENT_FOUND:
-			row->state = ROW_LEAF;
-			return true;
-		case LA_DESCENT_PENDING:
-			row->state = ROW_DEFERRED;
-			return false;
-		case LA_DESCENT_NOTHING:
-			break;
+		row->state = ROW_DEFERRED;
+		return false;
 	}
-	row->state = ROW_LOCATED;
+	row->state = result == LA_DESCENT_FOUND ? ROW_LEAF : ROW_LOCATED;
 	return true;
 }
 
@@ -112,9 +93,9 @@ is_all_visible(LaInnerSearch *search, int inner, BlockNumber block)
 {
 	LaNestLoop *join = search->join;
 
-	/* it would be taken for the same page of another heap's map */
+	/* la_issue_all_visible() would take it for a page of this heap's map */
 	if (inner != search->vm_inner)
-		la_innersearch_release_map(search);
+		la_issue_release_map(&search->vmbuf, &join->budget);
 	search->vm_inner = inner;
 	return la_issue_all_visible(join->inners[inner].heap, block, &search->vmbuf, &join->budget);
 }
@@ -168,9 +149,7 @@ keep_matches(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matches)
 	search->end_match = first + matches->count;
 }
 
-/*
- * The row's leaf page is pinned: find its matches there.  *buffer is released.
- */
+/* Find the row's matches on its leaf page, *buffer, whose pin is released. */
 void
 la_innersearch_search_leaf(LaInnerSearch *search, LaOuterRow *row, Buffer *buffer)
 {
@@ -195,10 +174,7 @@ la_innersearch_search_leaf(LaInnerSearch *search, LaOuterRow *row, Buffer *buffe
 	keep_matches(search, row, &matches);
 }
 
-/*
- * The row is returned to the join: its visits are over, and its matches are the first that
- * are kept.
- */
+/* The row is returned to the join.  Its visits are released, and matches of rows before it. */
 void
 la_innersearch_release(LaInnerSearch *search, const LaOuterRow *row)
 {
@@ -208,16 +184,10 @@ la_innersearch_release(LaInnerSearch *search, const LaOuterRow *row)
 		search->first_match = row->first_match;
 }
 
-/* No row is queued. */
+/* The queue is empty. */
 void
 la_innersearch_release_all(LaInnerSearch *search)
 {
 	search->first_visit = search->end_visit;
 	search->first_match = search->end_match;
-}
-
-void
-la_innersearch_release_map(LaInnerSearch *search)
-{
-	la_issue_release_map(&search->vmbuf, &search->join->budget);
 }

@@ -12,10 +12,7 @@
 #define LA_MAX_VISITS	2048	/* of all rows in the queue; a power of 2 */
 #define LA_MAX_MATCHES	4096	/* the same */
 
-/*
- * What was found for the rows in the queue, in their order: [first, end) of two rings.  Rows
- * say which part is theirs.
- */
+/* What was found for the rows in the queue, in their order: [first, end) of two rings. */
 typedef struct LaInnerSearch
 {
 	LaNestLoop *join;
@@ -23,7 +20,7 @@ typedef struct LaInnerSearch
 	int			vm_inner;
 	uint32		first_visit;
 	uint32		end_visit;
-	uint32		first_match;	/* those of the row returned last are kept */
+	uint32		first_match;	/* of the row returned last */
 	uint32		end_match;
 	LaForeseen	visits[LA_MAX_VISITS];
 	ItemPointerData matches[LA_MAX_MATCHES];
@@ -50,12 +47,10 @@ la_innersearch_matches(LaInnerSearch *search, const LaOuterRow *row)
 	return &search->matches[row->first_match & (LA_MAX_MATCHES - 1)];
 }
 
-extern void la_innersearch_init(LaInnerSearch *search, LaNestLoop *join);
 extern bool la_innersearch_has_room(const LaInnerSearch *search);
 extern bool la_innersearch_find_leaf(LaInnerSearch *search, LaOuterRow *row, bool may_wait);
 extern void la_innersearch_search_leaf(LaInnerSearch *search, LaOuterRow *row, Buffer *buffer);
 extern void la_innersearch_release(LaInnerSearch *search, const LaOuterRow *row);
 extern void la_innersearch_release_all(LaInnerSearch *search);
-extern void la_innersearch_release_map(LaInnerSearch *search);
 
 #endif							/* LA_INNERSEARCH_H */

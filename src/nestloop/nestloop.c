@@ -1,19 +1,18 @@
 /*
  * nestloop.c
- *	  Nested loops that look ahead over their outer rows: which are eligible, and how
- *	  the queue gets between the join and its outer child.
+ *	  Nested loops that look ahead over their outer rows: which are eligible, and how the
+ *	  queue gets between the join and its outer child.
  *
- * The join stays stock: it takes outer rows one by one, passes their values to the
- * inner index scan, rescans it, and joins.  attach/ offers each NestLoopState after
- * ExecutorStart; a function of ours is put between the join and its outer child, as the
- * output layer of that child (attach/interpose_node.c):
+ * The join runs stock: it takes outer rows one by one, passes their values to the inner index
+ * scan, rescans it, and joins.  exec_queue() is put between the join and its outer child after
+ * ExecutorStart, as the output layer of that child (attach/interpose_node.c):
  *
  *		parent --> ExecNestLoop (stock) --> inner index scan (stock)
  *						|
  *						v
  *					exec_queue --> outer child
  *
- * States; PASS, OBSERVE and ARMED are those of the policies of leaf and heap reads:
+ * States, of which PASS, OBSERVE and ARMED are those of the policies of leaf and heap reads:
  *
  *		            examined         a miss            waits
  *		CANDIDATE ----------> PASS <--------> OBSERVE ---------> ARMED
@@ -22,36 +21,34 @@
  *		not eligible          v             no waits any more
  *		                CACHE PREFETCH
  *
- *	CANDIDATE: outer rows are counted, nothing more.  The join is examined when the
- *	   first block is read, or after FEW_ROWS rows; at once, if the planner expects
- *	   MANY_ROWS.  A join of a few cached rows costs no more than that.
- *	PASS: exec_queue returns the outer child's rows.  It compares two numbers: was any
- *	   block read since the row before?
+ *	CANDIDATE: outer rows are only counted, so a join of a few cached rows costs next to
+ *	   nothing.  The join is examined when the first block is read, or after FEW_ROWS rows;
+ *	   at once, if the planner expects MANY_ROWS.
+ *	PASS: the outer child's rows are returned as they come.  A comparison of two numbers
+ *	   shows whether a block was read since the previous row.
  *	OBSERVE: after a miss, inner_prefetch.c makes each row's inner reads before the row is
  *	   returned, and times them.
- *	ARMED: after enough waits for leaf pages or for heap blocks, outer rows are fetched
- *	   ahead into the queue, and the reads of all of them started.  When the policy
- *	   disarms, the queue is used up first.
- *	CACHE PREFETCH: where nothing has to be read, a third policy, of outer rows, tries
- *	   whether cache_prefetch.c makes them faster, and keeps to it if so.
+ *	ARMED: after enough waits for leaf pages or for heap blocks, outer rows are fetched ahead
+ *	   into the queue, and their reads started.  When the policy disarms, the queue is used
+ *	   up first.
+ *	CACHE PREFETCH: where nothing has to be read, a third policy, of outer rows, tries whether
+ *	   cache_prefetch.c makes them faster, and keeps it if so.
  *
- * Eligible is a join
- *	- that passes values of the outer row to the inner side, which is an index or
- *	  index-only scan of a btree, by itself or below Memoize, without ORDER BY
- *	  operators,
- *	- or an Append that chooses among such scans by these values (prune.c),
- *	- of a table whose access method is heap, under an MVCC snapshot, and not where
- *	  old_snapshot_threshold (15, 16) could make an early read fail,
- *	- of whose inner keys at least the first column's is an equality that can be
- *	  known ahead (innerkeys.c; of an Append's members each for itself),
- *	- whose outer side may be run ahead (attach/runahead.c), and in a SERIALIZABLE
- *	  transaction only if all of it will be read: reading takes predicate locks.
- * The last two are checked when the join would first look ahead: in short or cached
- * queries never.
+ * A join is eligible if
+ *	- it passes values of the outer row to the inner side, which is an index or index-only
+ *	  scan of a btree without ORDER BY operators, by itself or below Memoize, or an Append
+ *	  that chooses among such scans by these values (prune.c);
+ *	- the table's access method is heap, the snapshot is an MVCC snapshot, and
+ *	  old_snapshot_threshold (15, 16) cannot make an early read fail;
+ *	- at least the index's first column is compared for equality with a value that can be
+ *	  known ahead (innerkeys.c; checked for each member of an Append by itself);
+ *	- the outer side may be run ahead (attach/runahead.c) and, in a SERIALIZABLE transaction,
+ *	  all of it will be read, because reading takes predicate locks.
+ * The last two are checked when the join would first look ahead, so in short or cached queries
+ * never.
  *
  * Invariants
- *	- Of the inner side only pages are read early.  Its filters are evaluated by stock
- *	  alone.
+ *	- Of the inner side only pages are read early.  Its filters are evaluated by stock alone.
  *	- There is one direction: a nested loop cannot run backward, nor return to a mark.
  *	  EvalPlanQual has plans of its own, which are not attached.
  *
@@ -63,10 +60,8 @@
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
-#include "utils/memutils.h"
 
 #include "attach/attach.h"
-#include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/explain.h"
@@ -79,7 +74,10 @@
 #include "window/history.h"
 #include "window/issue.h"
 
-/* Cache prefetch over outer rows: see init_rows(). */
+/*
+ * Cache prefetch.  A trial takes more outer rows than one of an index scan takes visits, which
+ * are shorter, and is content with less gain.
+ */
 #define ROWS_THRESHOLD	8
 #define TRIAL_ROWS		128
 #define FASTER			0.95
@@ -91,14 +89,14 @@
 #define FEW_ROWS		128
 #define MANY_ROWS		1000
 
-/* A join that was not examined yet; join is made when it is. */
+/* A join that has not been examined yet, until "join" is set; see LaNestLoop. */
 typedef struct Candidate
 {
-	LaInterposer interposer;	/* of the outer child's output */
+	LaInterposer interposer;
 	NestLoopState *node;
-	int			rows_until_examined;	/* outer rows until it is examined */
-	int64		returned;		/* outer rows since the start or a rescan */
-	int64		seen_reads;		/* blocks read when the last one was returned */
+	int			rows_until_examined;
+	int64		returned;
+	int64		seen_reads;
 	LaNestLoop *join;
 } Candidate;
 
@@ -145,18 +143,14 @@ on_end(LaInterposer *interposer)
 		return;
 	counters = counters_of(join);
 	la_budget_end(&join->budget);
-	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid,
-					 &counters);
-	la_history_note(join->known_by,
+	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid, &counters);
+	la_history_note(join->history_index,
 					join->heap.policy.verdict != LA_READS_UNKNOWN ?
 					join->heap.policy.verdict : join->leaf.policy.verdict,
 					LA_CACHE_UNKNOWN);
 }
 
-/*
- * Create keys and prefetch.  Returns false if the join is not eligible; *refused then is the
- * reason if there is one that prohibits it.
- */
+/* Returns false if the join is not eligible; *refused is the reason that prohibits it, if any. */
 static bool
 make_prefetch(LaNestLoop *join, const char **refused)
 {
@@ -181,7 +175,7 @@ make_prefetch(LaNestLoop *join, const char **refused)
 	return join->prefetch != NULL;
 }
 
-/* The join would look ahead: may it?  Checked the first time. */
+/* The join would look ahead: may it?  The first call checks it. */
 static bool
 prepare(LaNestLoop *join)
 {
@@ -202,44 +196,24 @@ prepare(LaNestLoop *join)
 }
 
 /*
- * The policy of cache prefetch, whose visits are outer rows.  Its trial takes more of them
- * than that of an index scan, whose visits are shorter, and is content with less gain.
+ * No reads were started ahead for the row that was joined last; missed: a block was read for it.
+ *
+ * The policy of leaf reads begins and ends OBSERVE with that of heap reads.  Otherwise it would
+ * observe for hundreds of rows what the other one has found to be no wait.
  */
-static void
-init_rows(LaNestLoop *join, int threshold)
-{
-	LaCachePolicyConfig config = {
-		.threshold = threshold,
-		.distance = la_cache_prefetch_distance,
-		.trial = TRIAL_ROWS,
-		.faster = FASTER,
-		.visit_us = LONG_ROW_US,
-	};
-
-	la_cache_policy_init(&join->rows, &config);
-}
-
-/*
- * One more row was joined in state PASS; missed: a block was read for it.  The policy of
- * heap reads leads: that of leaf pages begins and ends OBSERVE with it, or it would observe
- * for hundreds of rows what the other one has found to be no wait.
- */
-static void
-count_pass(LaNestLoop *join, bool missed)
-{
-	LaIoPolicy *heap = &join->heap.policy;
-	LaIoPolicy *leaf = &join->leaf.policy;
-
-	la_io_policy_stop(leaf);
-	la_io_policy_on_pass(heap, missed);
-	la_io_policy_on_pass(leaf, heap->state != LA_PASS);
-}
-
-/* The same for cache prefetch, which ends with a miss. */
 static void
 count_row(LaNestLoop *join, bool missed)
 {
+	LaIoPolicy *heap = &join->heap.policy;
+	LaIoPolicy *leaf = &join->leaf.policy;
 	LaCachePolicy *rows = &join->rows;
+
+	if (heap->state == LA_PASS)
+	{
+		la_io_policy_stop(leaf);
+		la_io_policy_on_pass(heap, missed);
+		la_io_policy_on_pass(leaf, heap->state != LA_PASS);
+	}
 
 	if (missed)
 		la_cache_policy_on_read(rows);
@@ -271,9 +245,7 @@ next_row(LaNestLoop *join)
 		return NULL;
 	if (!la_nestloop_reads_ahead(join))
 	{
-		missed |= heap->state == LA_OBSERVE;	/* made by us, if any */
-		if (heap->state == LA_PASS)
-			count_pass(join, missed);
+		missed |= heap->state == LA_OBSERVE;	/* by inner_prefetch.c, if any */
 		count_row(join, missed);
 	}
 	if (la_innerprefetch_has_rows(join) ||
@@ -287,24 +259,17 @@ next_row(LaNestLoop *join)
 	return slot;
 }
 
-/* Restrict the configuration to what is possible for this relation as well. */
-static void
-restrict_config(LaIoPolicyConfig *config, Relation rel, const LaNestLoop *join)
+static LaIoPolicyConfig
+config_for(const LaNestLoop *join, Relation rel)
 {
-	LaIoPolicyConfig other = la_window_config(rel, la_nestloop_takes_all(join),
-											  join->known_by);
-
-	config->max_distance = Min(config->max_distance, other.max_distance);
-	config->advice_works &= other.advice_works;
+	return la_window_config(rel, la_nestloop_takes_all(join), join->history_index);
 }
 
 static void
 init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 {
-	LaInner    *first = join->first;
-	Relation	rel = heaps ? first->heap : first->index;
-	LaIoPolicyConfig config = la_window_config(rel, la_nestloop_takes_all(join),
-											   join->known_by);
+	Relation	rel = heaps ? join->first->heap : join->first->index;
+	LaIoPolicyConfig config = config_for(join, rel);
 
 	reads->rels = MemoryContextAlloc(join->context, join->ninners * sizeof(Relation));
 	for (int i = 0; i < join->ninners; i++)
@@ -314,7 +279,12 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 		/* a member whose reads cannot be known is never visited */
 		reads->rels[i] = inner->scan == NULL ? rel : heaps ? inner->heap : inner->index;
 		if (reads->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
-			restrict_config(&config, reads->rels[i], join);
+		{
+			LaIoPolicyConfig other = config_for(join, reads->rels[i]);
+
+			config.max_distance = Min(config.max_distance, other.max_distance);
+			config.advice_works &= other.advice_works;
+		}
 	}
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
@@ -322,16 +292,24 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 	reads->last_block = InvalidBlockNumber;
 }
 
-/* Not before the first execution, since only now it is known how many rows are wanted. */
+/* Only during execution is it known how many rows are wanted. */
 static void
 init_policies(LaNestLoop *join)
 {
+	LaCachePolicyConfig rows = {
+		.threshold = la_nestloop_reuse_tids && la_cache_prefetch_threshold >= 0 &&
+		!join->first->index_only && !IsolationIsSerializable() ?
+		la_cache_prefetch_threshold * ROWS_THRESHOLD : -1,
+		.distance = la_cache_prefetch_distance,
+		.trial = TRIAL_ROWS,
+		.faster = FASTER,
+		.visit_us = LONG_ROW_US,
+	};
+
 	join->budget.limit = (Size) la_scan_memory * 1024;
 	init_reads(&join->leaf, join, false);
 	init_reads(&join->heap, join, true);
-	init_rows(join, la_nestloop_reuse_tids && la_cache_prefetch_threshold >= 0 &&
-			  !join->first->index_only && !IsolationIsSerializable() ?
-			  la_cache_prefetch_threshold * ROWS_THRESHOLD : -1);
+	la_cache_policy_init(&join->rows, &rows);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
 }
 
@@ -340,14 +318,14 @@ static bool
 init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 {
 	JoinState  *node = &join->node->js;
+	int			norderbys;
 
 	inner->join = join;
 	if (IsA(ps, IndexScanState))
 	{
 		IndexScanState *scan = (IndexScanState *) ps;
 
-		if (scan->iss_NumOrderByKeys > 0)
-			return false;
+		norderbys = scan->iss_NumOrderByKeys;
 		inner->scandesc = &scan->iss_ScanDesc;
 		inner->index = scan->iss_RelationDesc;
 		inner->scankeys = scan->iss_ScanKeys;
@@ -359,8 +337,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 	{
 		IndexOnlyScanState *scan = (IndexOnlyScanState *) ps;
 
-		if (scan->ioss_NumOrderByKeys > 0)
-			return false;
+		norderbys = scan->ioss_NumOrderByKeys;
 		inner->scandesc = &scan->ioss_ScanDesc;
 		inner->index = scan->ioss_RelationDesc;
 		inner->scankeys = scan->ioss_ScanKeys;
@@ -374,7 +351,7 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 	inner->heap = ((ScanState *) ps)->ss_currentRelation;
 	inner->first_match_only = ps->qual == NULL && node->joinqual == NULL &&
 		(node->single_match || node->jointype == JOIN_ANTI);
-	if (inner->nruntime == 0 || inner->index == NULL ||
+	if (norderbys > 0 || inner->nruntime == 0 || inner->index == NULL ||
 		inner->index->rd_rel->relam != BTREE_AM_OID ||
 		inner->heap->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
@@ -392,9 +369,7 @@ partitioned_table(const AppendState *append)
 	return rte != NULL && rte->rtekind == RTE_RELATION ? rte->relid : InvalidOid;
 }
 
-/*
- * Fill in the inner side.  Returns false if no reads of it can be known ahead.
- */
+/* Fill in the inner side.  Returns false if no reads of it can be known ahead. */
 static bool
 init_inner(LaNestLoop *join)
 {
@@ -432,7 +407,7 @@ init_inner(LaNestLoop *join)
 		pfree(join->inners);
 		return false;
 	}
-	join->known_by = RelationGetRelid(join->first->index);
+	join->history_index = RelationGetRelid(join->first->index);
 	if (append != NULL)
 		join->heaprelid = partitioned_table(append);
 	else
@@ -470,27 +445,7 @@ examine(Candidate *c)
 	return join;
 }
 
-/* The next row of a candidate. */
-static TupleTableSlot *
-pass_row(Candidate *c)
-{
-	TupleTableSlot *slot = c->interposer.below(c->interposer.node);
-
-	c->rows_until_examined--;
-	c->returned++;
-	c->seen_reads = la_issue_blocks_read();
-	return slot;
-}
-
-/* Is the candidate to be examined now? */
-static inline bool
-is_due(const Candidate *c)
-{
-	return c->rows_until_examined <= 0 ||
-		(c->returned > 0 && la_issue_blocks_read() != c->seen_reads);
-}
-
-/* The outer child's function, as the join calls it. */
+/* What the join calls instead of the outer child's function. */
 static TupleTableSlot *
 exec_queue(PlanState *outer)
 {
@@ -503,8 +458,15 @@ exec_queue(PlanState *outer)
 		return c->interposer.below(outer);
 	if (join == NULL)
 	{
-		if (!is_due(c))
-			return pass_row(c);
+		if (c->rows_until_examined > 0 &&
+			(c->returned == 0 || la_issue_blocks_read() == c->seen_reads))
+		{
+			slot = c->interposer.below(outer);
+			c->rows_until_examined--;
+			c->returned++;
+			c->seen_reads = la_issue_blocks_read();
+			return slot;
+		}
 		join = c->join = examine(c);
 	}
 	if (join == NULL || join->eligibility == LA_NOT_ELIGIBLE)
@@ -530,13 +492,13 @@ rows_before_examination(const PlanState *outer)
 
 	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
 		return 0;
-	/* no later than cache prefetch would be tried */
+	/* no later than when cache prefetch would be tried */
 	if (la_cache_prefetch_threshold >= 0 && la_cache_prefetch_threshold < FEW_ROWS)
 		rows = Min(rows, la_cache_prefetch_threshold * ROWS_THRESHOLD);
 	return rows;
 }
 
-/* Can such an inner side be eligible? */
+/* May a join with this inner side be eligible? */
 static bool
 is_candidate(PlanState *inner)
 {
@@ -576,12 +538,10 @@ static const LaCounters *
 explain_source(PlanState *ps)
 {
 	static LaCounters counters;
-	LaInterposer *interposer;
+	LaInterposer *interposer = !IsA(ps, NestLoopState) ? NULL :
+		la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
 	LaNestLoop *join;
 
-	if (!IsA(ps, NestLoopState))
-		return NULL;
-	interposer = la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
 	if (interposer == NULL || interposer->function != exec_queue)
 		return NULL;
 	join = la_interpose_container(Candidate, interposer)->join;

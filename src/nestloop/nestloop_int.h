@@ -1,6 +1,6 @@
 /*
  * nestloop_int.h
- *	  What all files of this room know of a nested loop.
+ *	  The state of a nested loop, for all files of this room.
  *
  * src/nestloop/nestloop_int.h
  */
@@ -11,8 +11,8 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "attach/runahead.h"
 #include "attach/interpose_node.h"
+#include "attach/runahead.h"
 #include "base/budget.h"
 #include "base/stats.h"
 #include "btree/descent.h"
@@ -20,25 +20,22 @@
 #include "window/io_policy.h"
 #include "window/window.h"
 
-/* each is private to the file of its name */
+/* defined in the files of these names */
 typedef struct LaInnerKeys LaInnerKeys;
 typedef struct LaParams LaParams;
 typedef struct LaPrune LaPrune;
 typedef struct LaInnerPrefetch LaInnerPrefetch;
 
-/*
- * An inner scan: the inner side itself, or a member of the Append that is the inner side, of
- * which each outer row needs one.
- */
+/* An inner scan: the inner side itself, or a member of the Append that is the inner side. */
 typedef struct LaInner
 {
 	struct LaNestLoop *join;
 	PlanState  *scan;			/* NULL: a member whose reads cannot be known */
-	struct IndexScanDescData **scandesc;	/* NULL before it is executed */
+	struct IndexScanDescData **scandesc;	/* points to NULL until it runs */
 	Relation	heap;
 	Relation	index;
 	bool		index_only;
-	bool		first_match_only;	/* the join looks for one match, any */
+	bool		first_match_only;	/* the join needs any one match */
 	ScanKey		scankeys;
 	int			nkeys;
 	IndexRuntimeKeyInfo *runtime;
@@ -47,17 +44,13 @@ typedef struct LaInner
 	LaInnerKeys *keys;			/* see la_innerkeys_get() */
 	LaDescent  *descent;		/* that searches for them */
 	bool		keys_tried;
-	const char *keys_refused;	/* why they must not be evaluated early, or
-								 * NULL */
+	const char *keys_refused;	/* the reason that prohibits them, or NULL */
 
 	bool		takes_matches;	/* from inner_prefetch.c, instead of searching */
-	int			offers;			/* of matches, so far */
+	int			offers;			/* how often it was asked to take them */
 } LaInner;
 
-/*
- * The reads of leaf pages, or of heap blocks, in the order in which the inner scans make
- * them.
- */
+/* The reads of leaf pages, or of heap blocks, in the order of the inner scans. */
 typedef struct LaInnerReads
 {
 	Relation   *rels;			/* one for each LaInner */
@@ -68,11 +61,11 @@ typedef struct LaInnerReads
 	int			last_rel;
 } LaInnerReads;
 
-/* May the join look ahead?  Found out when it would do so for the first time. */
+/* May the join look ahead?  Checked when it first would. */
 typedef enum LaEligibility
 {
 	LA_NOT_CHECKED,
-	LA_ELIGIBLE,				/* keys and prefetch are there */
+	LA_ELIGIBLE,				/* keys and prefetch exist */
 	LA_NOT_ELIGIBLE
 } LaEligibility;
 
@@ -84,21 +77,20 @@ typedef struct LaNestLoop
 	EState	   *estate;
 	MemoryContext context;		/* lives as long as the query */
 	LaRunAhead	ahead;
-	AppendState *append;		/* NULL: there is one inner scan */
+	AppendState *append;		/* NULL if there is one inner scan */
 	LaPrune    *prune;			/* of an Append */
 	LaInner    *inners;
 	int			ninners;
-	LaInner    *first;			/* a scan that stands for all of them */
+	LaInner    *first;			/* the first one whose reads can be known */
 	ExprContext *econtext;		/* of their keys */
 
-	Oid			heaprelid;		/* the table, perhaps a partitioned one;
-								 * InvalidOid: several */
+	Oid			heaprelid;		/* InvalidOid: several, of no common parent */
 	Oid			indexrelid;		/* InvalidOid: several */
-	Oid			known_by;		/* an index; see history.c */
+	Oid			history_index;	/* whose history is used; see history.c */
 
 	LaEligibility eligibility;
 	int64		returned;		/* outer rows since the start or a rescan */
-	bool		at_end;			/* there were no more of them */
+	bool		at_end;			/* all of them were returned */
 	int64		seen_reads;		/* blocks read when the last one was returned */
 
 	LaInnerReads leaf;
@@ -108,18 +100,11 @@ typedef struct LaNestLoop
 	LaBudget	budget;
 } LaNestLoop;
 
-/* Do the policies want reads to be started ahead? */
+/* Are reads to be started ahead? */
 static inline bool
 la_nestloop_reads_ahead(const LaNestLoop *join)
 {
 	return join->leaf.policy.state == LA_ARMED || join->heap.policy.state == LA_ARMED;
-}
-
-/* ... or cached pages to be touched? */
-static inline bool
-la_nestloop_looks_ahead(const LaNestLoop *join)
-{
-	return la_nestloop_reads_ahead(join) || la_cache_policy_is_armed(&join->rows);
 }
 
 /* Will the join take all outer rows, if nothing fails? */

@@ -2,19 +2,14 @@
  * outerqueue.c
  *	  The queue of outer rows that were fetched before the join asked for them.
  *
- *	outer child --> [ row | row | row | row | row | row | row ] --> join (stock)
- *	                 tail                               head
- *
- * Behaviours
- *	ON DEMAND: a row is fetched when what its inner scan reads is wanted, never in order
- *	   to fill the queue.
- *	BOUNDED: where the join may be left before its end, the queue holds no more rows
- *	   than were returned since the join started or was rescanned, and below a LIMIT no
- *	   more than will be wanted at the rate so far.
+ * Behaviours (the picture is in inner_prefetch.c)
+ *	BOUNDED: where the join may end early, the queue holds no more rows than were returned
+ *	   since the join started or was rescanned, and below a LIMIT no more than will be wanted at
+ *	   the rate so far.
  *	COPIED: rows are copied into slots of the outer child's own kind, since compiled
- *	   expressions of the join may rely on it, and hold no pin on a buffer.  When the
- *	   copies have used up the budget, no row is fetched.  A copy lives until the join
- *	   asks for the next row, as long as the outer child's own slot would.
+ *	   expressions of the join may rely on it.  The copies hold no pin on a buffer.  When they
+ *	   have used up the budget, no row is fetched.  A copy lives until the join asks for the
+ *	   next row, as long as the row in the outer child's own slot would.
  *	COUNTED WHEN RETURNED: rows are fetched below the outer child's instrumentation
  *	   (attach/interpose_node.c), so EXPLAIN ANALYZE counts a row of the outer child when it is
  *	   returned to the join.  Nodes below the outer child have counted it by then.
@@ -31,22 +26,6 @@
 #include "base/compat.h"
 #include "nestloop/outerqueue.h"
 
-void
-la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join)
-{
-	bool		fixed;
-
-	memset(queue, 0, sizeof(*queue));
-	queue->join = join;
-	queue->context = AllocSetContextCreate(join->context,
-										   "pg_lookahead outer rows",
-										   ALLOCSET_DEFAULT_SIZES);
-	queue->ops = ExecGetResultSlotOps(join->outer, &fixed);
-	if (!fixed)
-		queue->ops = &TTSOpsVirtual;
-	queue->desc = ExecGetResultType(join->outer);
-}
-
 /* Behaviour BOUNDED. */
 static bool
 may_fetch(const LaOuterQueue *queue)
@@ -57,7 +36,7 @@ may_fetch(const LaOuterQueue *queue)
 	int64		wanted;
 
 	if (queue->at_end || queued >= LA_QUEUE_SIZE - 1 ||
-		(queued > 0 && !la_nestloop_looks_ahead(join)))
+		(queued > 0 && !la_nestloop_reads_ahead(join) && !la_cache_policy_is_armed(&join->rows)))
 		return false;
 	if (queued == 0 || join->heap.policy.config.force || la_nestloop_takes_all(join))
 		return true;
@@ -94,7 +73,7 @@ clear_returned(LaOuterQueue *queue)
 	queue->returned = NULL;
 }
 
-/* Nothing is known of its inner side. */
+/* Forget what is known of the row's inner side. */
 void
 la_outerqueue_reset_row(LaOuterRow *row)
 {
@@ -111,8 +90,14 @@ append(LaOuterQueue *queue, TupleTableSlot *slot)
 	MemoryContext old = MemoryContextSwitchTo(queue->context);
 
 	if (row->slot == NULL)
-		row->slot = la_alloc_table_slot(&queue->join->estate->es_tupleTable,
-										queue->desc, queue->ops);
+	{
+		PlanState  *outer = queue->join->outer;
+		bool		fixed;
+		const TupleTableSlotOps *ops = ExecGetResultSlotOps(outer, &fixed);
+
+		row->slot = la_alloc_table_slot(&outer->state->es_tupleTable, ExecGetResultType(outer),
+										fixed ? ops : &TTSOpsVirtual);
+	}
 	ExecCopySlot(row->slot, slot);
 	ExecMaterializeSlot(row->slot);
 	MemoryContextSwitchTo(old);
@@ -120,9 +105,7 @@ append(LaOuterQueue *queue, TupleTableSlot *slot)
 	queue->tail++;
 }
 
-/*
- * The row of that number; rows up to it are fetched.  NULL if that is not possible now.
- */
+/* Row number n; rows up to it are fetched.  NULL if that is not possible now. */
 LaOuterRow *
 la_outerqueue_row(LaOuterQueue *queue, uint64 n)
 {
@@ -144,9 +127,7 @@ la_outerqueue_row(LaOuterQueue *queue, uint64 n)
 	return la_outerqueue_at(queue, n);
 }
 
-/*
- * The join asks for the next row: the one that it will get, NULL if there is none.
- */
+/* The join asks for the next row.  Returns NULL if there is none. */
 LaOuterRow *
 la_outerqueue_head(LaOuterQueue *queue)
 {
@@ -154,7 +135,7 @@ la_outerqueue_head(LaOuterQueue *queue)
 	return la_outerqueue_row(queue, queue->head);
 }
 
-/* ... which is returned. */
+/* Return that row to the join. */
 TupleTableSlot *
 la_outerqueue_return_head(LaOuterQueue *queue)
 {

@@ -25,36 +25,28 @@ typedef enum LaRowState
 typedef struct LaOuterRow
 {
 	TupleTableSlot *slot;
-
-	/* innersearch.c */
 	uint16		inner;			/* which of the inner scans, or LA_NO_INNER */
 	uint16		nvisits;		/* of the heap, beginning with first_visit */
 	uint32		first_visit;
 	uint32		first_match;
 	uint16		nmatches;
-	bool		matches_kept;	/* all of them */
+	bool		matches_kept;	/* all of them are in LaInnerSearch.matches */
 	uint8		state;			/* a LaRowState */
+	bool		leaf_foreseen;	/* the leaf page is a visit of the leaf window */
 	BlockNumber leaf;
-
-	/* inner_prefetch.c: is the leaf page a visit of the leaf window? */
-	bool		leaf_foreseen;
-
-	/* cache_prefetch.c: the buffer that the leaf page was in */
-	Buffer		leaf_recent;
+	Buffer		leaf_recent;	/* the buffer that had the leaf page */
 } LaOuterRow;
 
-/* Rows have numbers that are not used again. */
+/* Each row has a number that is not used again. */
 typedef struct LaOuterQueue
 {
 	LaNestLoop *join;
 	MemoryContext context;		/* of the rows' copies */
-	Size		accounted;		/* its size, as the budget knows it */
-	const TupleTableSlotOps *ops;
-	TupleDesc	desc;
+	Size		accounted;		/* what of it was taken from the budget */
 	uint64		head;			/* the row to be returned next */
 	uint64		tail;			/* the row to be fetched next */
-	bool		at_end;			/* the outer child has no more */
-	TupleTableSlot *returned;	/* last, or NULL */
+	bool		at_end;			/* the outer child has no more rows */
+	TupleTableSlot *returned;	/* the row returned last, or NULL */
 	LaOuterRow	rows[LA_QUEUE_SIZE];
 } LaOuterQueue;
 
@@ -65,7 +57,6 @@ la_outerqueue_at(LaOuterQueue *queue, uint64 n)
 	return &queue->rows[n & (LA_QUEUE_SIZE - 1)];
 }
 
-extern void la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join);
 extern void la_outerqueue_reset_row(LaOuterRow *row);
 extern LaOuterRow *la_outerqueue_row(LaOuterQueue *queue, uint64 n);
 extern LaOuterRow *la_outerqueue_head(LaOuterQueue *queue);

@@ -2,20 +2,20 @@
  * params.c
  *	  The executor's Params as they will be for an outer row in the queue.
  *
- * The planner passes values of the outer row to the inner side through Params
+ * The join passes values of the outer row to the inner side through Params
  * (NestLoop.nestParams).  For a row that is still in the queue, expressions over them are
  * evaluated with a copy of all Params in which those of the join have the row's values:
  *
  *		es_param_exec_vals ----copy----> values <---- nestParams of the row
  *
- * The other Params that are used belong to nodes above this join, and have the right value
- * now: the join would be rescanned if they changed.  Or they belong to an InitPlan.
+ * The other Params that are used belong to nodes above this join, which would rescan it if
+ * they changed, so they have the right value now; or to an InitPlan.
  *
  * The values are not known ahead
  *	- while an InitPlan whose Param is used has not run;
  *	- where a value of the row is stored out of line: it would have to be read;
- *	- where an expression has a subplan, which takes Params from the executor's array,
- *	  whatever the ExprContext says (la_params_collect() finds that).
+ *	- where an expression has a subplan, which takes Params from the executor's array, not
+ *	  from the ExprContext (la_params_walker() finds it).
  *
  * Invariant: the executor's own Params are never changed.
  *
@@ -34,12 +34,16 @@ struct LaParams
 	LaNestLoop *join;
 	ParamExecData *values;
 	int			nvalues;
-	Bitmapset  *own;			/* used ones that are values of the outer row */
-	Bitmapset  *others;			/* used ones that are not */
+	Bitmapset  *own;			/* those used that are values of the outer row */
+	Bitmapset  *others;			/* those used that are not */
 };
 
-static bool
-collect(Node *node, void *arg)
+/*
+ * A tree walker: add the Params that an expression uses to *arg, a Bitmapset *.  Returns true
+ * if it has a subplan.
+ */
+bool
+la_params_walker(Node *node, void *arg)
 {
 	Bitmapset **used = arg;
 
@@ -49,22 +53,10 @@ collect(Node *node, void *arg)
 		return true;
 	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
 		*used = bms_add_member(*used, ((Param *) node)->paramid);
-	return expression_tree_walker(node, collect, arg);
+	return expression_tree_walker(node, la_params_walker, arg);
 }
 
-/*
- * Add the Params that the expression uses.  Returns false if it has a subplan.
- */
-bool
-la_params_collect(Node *node, Bitmapset **used)
-{
-	return !collect(node, used);
-}
-
-/*
- * For expressions that use these Params.  *outer is set to true if one of them is a value
- * of the outer row, else left alone.
- */
+/* *outer is set to true if a Param that is used is a value of the outer row, else unchanged. */
 LaParams *
 la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer)
 {

@@ -9,7 +9,7 @@
 
 #include "nestloop/nestloop_int.h"
 
-extern bool la_params_collect(Node *node, Bitmapset **used);
+extern bool la_params_walker(Node *node, void *arg);
 extern LaParams *la_params_create(LaNestLoop *join, Bitmapset *used, bool *outer);
 extern ParamExecData *la_params_get(LaParams *params, TupleTableSlot *outer);
 

@@ -2,19 +2,19 @@
  * prune.c
  *	  Which partition will the inner side scan for an outer row in the queue?
  *
- * An inner side of partitions is an Append that chooses among its members for each outer
- * row: run-time pruning, by Params.  The executor's own pruning is done early, with the
- * Params that the row will have (params.c):
+ * If the inner side is a partitioned table, it is an Append that chooses among its members for
+ * each outer row: run-time pruning, by Params.  The executor's own pruning is done early, with
+ * the Params that the row will have (params.c):
  *
- *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: this one
+ *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: returned
  *													--> none, or several: unknown
  *
- * Invariant: the Append prunes once more when it is the row's turn, and this leaves nothing
- * behind in its state.
+ * Invariant: the Append prunes again when it is the row's turn, and its state is as if this
+ * file had not done it before.
  *
  * A join is not eligible
- *	- without pruning by values of the outer row: each row would read several members,
- *	  or, chosen by a Param from above, always the same few;
+ *	- without pruning by values of the outer row: all rows would read the same members, either
+ *	  all of them or those chosen by a Param from above;
  *	- where an expression of the pruning must not be evaluated early (attach/runahead.c).
  *
  * src/nestloop/prune.c
@@ -54,15 +54,14 @@ refuses_steps(const LaNestLoop *join, List *steps)
 		if (!IsA(step, PartitionPruneStepOp))
 			continue;
 		refused = la_runahead_refuses_expression(&join->ahead, (Node *) step->exprs);
-		if (refused != NULL)
-			return refused;
 		forboth(function, step->cmpfns, expression, step->exprs)
 		{
-			refused = la_runahead_refuses_support(&join->ahead, lfirst_oid(function),
-												  exprType(lfirst(expression)));
-			if (refused != NULL)
-				return refused;
+			if (refused == NULL)
+				refused = la_runahead_refuses_support(&join->ahead, lfirst_oid(function),
+													  exprType(lfirst(expression)));
 		}
+		if (refused != NULL)
+			return refused;
 	}
 	return NULL;
 }
@@ -93,10 +92,7 @@ find_econtext(LaPrune *prune, const LaNestLoop *join, const char **refused)
 	return prune->econtext != NULL;
 }
 
-/*
- * Returns NULL if partitions cannot be known ahead; *refused then is the reason if there
- * is one that prohibits it.
- */
+/* NULL if partitions cannot be known ahead; *refused is the reason that prohibits it, if any. */
 LaPrune *
 la_prune_create(LaNestLoop *join, const char **refused)
 {
@@ -104,7 +100,7 @@ la_prune_create(LaNestLoop *join, const char **refused)
 	LaPrune    *prune;
 	bool		outer = false;
 
-	if (pruning == NULL || !pruning->do_exec_prune)
+	if (!pruning->do_exec_prune)
 		return NULL;
 	prune = palloc0(sizeof(LaPrune));
 	prune->pruning = pruning;
@@ -113,16 +109,12 @@ la_prune_create(LaNestLoop *join, const char **refused)
 	prune->params = la_params_create(join, pruning->execparamids, &outer);
 	if (!outer)
 		return NULL;
-	prune->scratch = AllocSetContextCreate(join->context,
-										   "pg_lookahead partitions",
+	prune->scratch = AllocSetContextCreate(join->context, "pg_lookahead partitions",
 										   ALLOCSET_SMALL_SIZES);
 	return prune;
 }
 
-/*
- * The member of the Append that this row will need; -1 if it needs none or several, or if
- * that is not known.
- */
+/* The member of the Append that this row will need; -1 if none, several, or not known. */
 int
 la_prune_find(LaPrune *prune, TupleTableSlot *outer)
 {
@@ -141,7 +133,10 @@ la_prune_find(LaPrune *prune, TupleTableSlot *outer)
 	members = la_find_matching_subplans(prune->pruning);
 	prune->econtext->ecxt_param_exec_vals = now;
 
-	/* find_matching_subplans() does so only where Params prune the root table */
+	/*
+	 * ExecFindMatchingSubPlans() does so only where Params prune the root
+	 * table
+	 */
 	ResetExprContext(prune->econtext);
 	if (!bms_get_singleton_member(members, &member))
 		member = -1;
