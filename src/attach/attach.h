@@ -9,9 +9,7 @@
 
 #include "nodes/execnodes.h"
 
-/*
- * Row addresses of a scan that another room has found before the scan looks for them.
- */
+/* Row addresses of a scan that another room has found in advance. */
 typedef struct LaTidSource
 {
 	void	   *arg;

@@ -46,9 +46,7 @@ typedef struct WalkState
 	PlanState  *limit_child;
 } WalkState;
 
-/*
- * The child of which this node takes one row for each row that it returns.
- */
+/* The child of which this node takes one row for each row that it returns. */
 static PlanState *
 one_to_one_child(PlanState *ps)
 {
@@ -276,9 +274,7 @@ la_demand_is_all(LaDemand demand, const EState *estate)
 		(demand == LA_DEMAND_RUN && la_statement_run(estate)->to_end);
 }
 
-/*
- * How many rows may the Limit still take after the current one?
- */
+/* How many rows may the Limit still take after the current one? */
 int64
 la_demand_rows_wanted(const LimitState *limit)
 {

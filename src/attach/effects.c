@@ -91,9 +91,7 @@ columns_are_plain(Oid type)
 	return plain;
 }
 
-/*
- * "Plain types": does a polymorphic function call only the server's functions for this type?
- */
+/* "Plain types": are all functions that a polymorphic one calls for it the server's? */
 bool
 la_effects_type_is_plain(Oid type)
 {
@@ -192,9 +190,7 @@ la_effects_of_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	la_effects_add(e, own.flags, own.reason);
 }
 
-/*
- * A function whose arguments are of types that are not known here.
- */
+/* A function whose arguments are of types that are not known here. */
 void
 la_effects_of_function(LaEffects *e, Oid function)
 {
@@ -242,21 +238,12 @@ is_simple_division(Oid function, const Const *divisor)
 	return value != 0 && value != -1;
 }
 
-/* Does the constant second argument rule out errors? */
-static bool
-is_errorfree_by_constant(Oid function, Oid collation, List *args)
-{
-	const Const *constant = list_length(args) == 2 ? lsecond(args) : NULL;
-
-	return constant != NULL && IsA(constant, Const) && !constant->constisnull &&
-		(is_simple_like(function, collation, constant) ||
-		 is_simple_division(function, constant));
-}
-
+/* A call with these arguments, of which a constant may rule out errors. */
 static void
 note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 {
 	LaEffects	own = {0};
+	const Const *second = list_length(args) == 2 ? lsecond(args) : NULL;
 	Oid			types[FUNC_MAX_ARGS + 1];
 	int			n = 0;
 	ListCell   *lc;
@@ -268,7 +255,9 @@ note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 	}
 	types[n++] = result;
 	note_call(&own, function, n, types);
-	if (is_errorfree_by_constant(function, collation, args))
+	if (second != NULL && IsA(second, Const) && !second->constisnull &&
+		(is_simple_like(function, collation, second) ||
+		 is_simple_division(function, second)))
 		own.flags &= ~LA_MAY_FAIL;
 	la_effects_add(e, own.flags, own.reason);
 }
@@ -293,9 +282,7 @@ note_ordering(LaEffects *e, Oid operator, int ntypes, const Oid *types)
 	ReleaseCatCacheList(list);
 }
 
-/*
- * An operator by which a node compares rows.
- */
+/* An operator by which a node compares rows. */
 void
 la_effects_of_operator(LaEffects *e, Oid operator)
 {
@@ -322,9 +309,7 @@ la_effects_of_operators(LaEffects *e, int n, const Oid *operators)
 		la_effects_of_operator(e, operators[i]);
 }
 
-/*
- * The hash functions of an equality operator.
- */
+/* The hash functions of an equality operator. */
 void
 la_effects_of_hashing(LaEffects *e, Oid operator)
 {
@@ -342,9 +327,7 @@ la_effects_of_hashing(LaEffects *e, Oid operator)
 		la_effects_of_support(e, functions[i], 1, &types[i]);
 }
 
-/*
- * The support functions that a search of an index may call.
- */
+/* The support functions that a search of an index may call. */
 void
 la_effects_of_index(LaEffects *e, Relation index)
 {
@@ -618,9 +601,7 @@ note_node(Node *node, void *context)
 	return expression_tree_walker(node, note_node, context);
 }
 
-/*
- * An expression, or a list of expressions.
- */
+/* An expression, or a list of expressions. */
 void
 la_effects_of_expression(LaEffects *e, Node *expression)
 {
@@ -697,9 +678,7 @@ note_certain(LaEffects *e, Node *node)
 	}
 }
 
-/*
- * The filter of a node that has returned a row and has not been rescanned since.
- */
+/* The filter of a node that has returned a row and was not rescanned since. */
 void
 la_effects_of_filter(LaEffects *e, List *clauses)
 {

@@ -113,29 +113,21 @@ initialize(void)
 	RegisterSubXactCallback(on_subtransaction, NULL);
 }
 
-/* The index's own copy of the routine, made if necessary. */
-static IndexAmRoutine *
-own_routine(Relation index)
-{
-	if (la_routine_is_shared(index))
-	{
-		IndexAmRoutine *copy = MemoryContextAlloc(index->rd_indexcxt,
-												  sizeof(IndexAmRoutine));
-
-		*copy = *index->rd_indam;
-		index->rd_indam = copy;
-	}
-	return (IndexAmRoutine *) index->rd_indam;
-}
-
 /* Called before a function of the index's routine is exchanged. */
 static Routine *
 begin_exchange(Relation index)
 {
-	IndexAmRoutine *routine = own_routine(index);
+	IndexAmRoutine *routine;
 	Routine    *r;
 	bool		found;
 
+	if (la_routine_is_shared(index))
+	{
+		routine = MemoryContextAlloc(index->rd_indexcxt, sizeof(IndexAmRoutine));
+		*routine = *index->rd_indam;
+		index->rd_indam = routine;
+	}
+	routine = (IndexAmRoutine *) index->rd_indam;
 	if (routines == NULL)
 		initialize();
 	r = hash_search(routines, &routine, HASH_ENTER, &found);
@@ -153,9 +145,7 @@ begin_exchange(Relation index)
 	return r;
 }
 
-/*
- * Exchange ambuild of an index that is about to be built.
- */
+/* Exchange ambuild of an index that is about to be built. */
 void
 la_interpose_ambuild(Relation index, ambuild_function function)
 {
@@ -174,9 +164,7 @@ on_statement_end(Relation index, IndexInfo *info)
 	la_interpose_restore(index);
 }
 
-/*
- * Exchange aminsert of an index that a statement has opened for many rows.
- */
+/* Exchange aminsert of an index that a statement has opened for many rows. */
 void
 la_interpose_aminsert(Relation index, aminsert_function function)
 {
@@ -189,9 +177,7 @@ la_interpose_aminsert(Relation index, aminsert_function function)
 	}
 }
 
-/*
- * Put back what is exchanged in this index's routine.
- */
+/* Put back what is exchanged in this index's routine. */
 void
 la_interpose_restore(Relation index)
 {

@@ -129,9 +129,7 @@ owner_of(ExecProcNodeMtd function)
 	return known[i].owner;
 }
 
-/*
- * Is the node executed by nobody but the server and us?
- */
+/* Is the node executed by nobody but the server and us? */
 bool
 la_interpose_is_unwrapped(const PlanState *node)
 {
@@ -141,9 +139,7 @@ la_interpose_is_unwrapped(const PlanState *node)
 
 /* ---- layers ----------------------------------------------------------------- */
 
-/*
- * What the room in this layer keeps for the node, or NULL.
- */
+/* What the room in this layer keeps for the node, or NULL. */
 LaInterposer *
 la_interpose_find(PlanState *node, LaLayer layer)
 {
@@ -152,9 +148,7 @@ la_interpose_find(PlanState *node, LaLayer layer)
 	return entry == NULL ? NULL : entry->layers[layer];
 }
 
-/*
- * The function in the node layer, ours or not.
- */
+/* The function in the node layer, ours or not. */
 ExecProcNodeMtd
 la_interpose_executing(PlanState *node)
 {
@@ -173,10 +167,7 @@ exchange(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
 		node->ExecProcNode = new;
 }
 
-/*
- * Can a function be put into the node layer?  It can if the node is executed by the
- * server's function for its kind.
- */
+/* Is the node executed by the server's function, so that the node layer can be used? */
 bool
 la_interpose_is_possible(PlanState *node, LaNodeKind *kind)
 {
@@ -187,9 +178,7 @@ la_interpose_is_possible(PlanState *node, LaNodeKind *kind)
 	return function == kind->stock;
 }
 
-/*
- * Can a function be put into the output layer?
- */
+/* Can a function be put into the output layer? */
 bool
 la_interpose_output_is_possible(PlanState *node)
 {
@@ -237,9 +226,7 @@ on_context_reset(void *arg)
 		i->on_end(i);
 }
 
-/*
- * Put a function into a layer, with what the room keeps for the node.
- */
+/* Put a function into a layer, with what the room keeps for the node. */
 void
 la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 				   ExecProcNodeMtd function)
@@ -267,9 +254,7 @@ la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 	entry->layers[layer] = i;
 }
 
-/*
- * The server may have set the node's function anew: put ours in front of it again.
- */
+/* Put ours in front again of a function that the server has set anew. */
 void
 la_interpose_renew(LaInterposer *i)
 {

@@ -34,7 +34,7 @@ typedef struct LaInterposer
 	PlanState  *node;
 	LaLayer		layer;
 	ExecProcNodeMtd function;	/* ours */
-	ExecProcNodeMtd below;		/* the one it stands in front of */
+	ExecProcNodeMtd below;		/* the one behind it */
 	bool		listens;		/* the callback is registered */
 	bool		ended;			/* see la_interpose_end() */
 	MemoryContextCallback callback;

@@ -43,11 +43,9 @@
  *	InitPlans
  *		The Param of an InitPlan is computed by the first expression that needs its value,
  *		so the effects of the InitPlan count as those of that expression.
- *	Other extensions
+ *	Other extensions, subplans
  *		A node of the outer side that another extension executes, or wraps, must not be
- *		early.
- *	Subplans
- *		They must not be early.
+ *		early; nor must a subplan.
  *
  * Everything else reads under the statement's snapshot, and finds the same rows a moment
  * earlier.  Predicate locks of SERIALIZABLE transactions are the callers' concern.
@@ -233,21 +231,29 @@ typedef struct OuterWalk
 
 static void walk_outer(PlanState *ps, OuterWalk walk);
 
-/* Joins of other types may return a row that has none of the outer side. */
 static bool
-needs_outer_row(JoinType type)
-{
-	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI ||
-		type == JOIN_ANTI;
-}
-
-static bool
-reads_all_first(PlanState *ps)
+reads_all_in_first_call(PlanState *ps)
 {
 	if (IsA(ps, AggState))
 		return ((AggState *) ps)->aggstrategy == AGG_PLAIN ||
 			((AggState *) ps)->aggstrategy == AGG_HASHED;
 	return IsA(ps, SortState) || IsA(ps, HashState);
+}
+
+static void
+walk_join(PlanState *ps, OuterWalk outer)
+{
+	JoinType	type = ((JoinState *) ps)->jointype;
+	OuterWalk	inner = {outer.early, outer.first, false};
+
+	/* joins of other types may return a row that has none of the outer side */
+	outer.has_row &= type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI ||
+		type == JOIN_ANTI;
+	/* a merge join may return outer rows before it reads the inner side */
+	if (IsA(ps, NestLoopState) || (IsA(ps, MergeJoinState) && type != JOIN_INNER))
+		inner.first = false;
+	walk_outer(outerPlanState(ps), outer);
+	walk_outer(innerPlanState(ps), inner);
 }
 
 /* The first nfirst members are started by the first call of the parent. */
@@ -268,7 +274,6 @@ static void
 walk_children(PlanState *ps, OuterWalk walk)
 {
 	OuterWalk	inner = walk;
-	JoinType	type;
 	int			n;
 
 	switch (nodeTag(ps))
@@ -276,13 +281,8 @@ walk_children(PlanState *ps, OuterWalk walk)
 		case T_NestLoopState:
 		case T_MergeJoinState:
 		case T_HashJoinState:
-			type = ((JoinState *) ps)->jointype;
-			walk.has_row &= needs_outer_row(type);
-			inner.has_row = false;
-			/* a merge join may return outer rows before it reads the inner side */
-			if (IsA(ps, NestLoopState) || (IsA(ps, MergeJoinState) && type != JOIN_INNER))
-				inner.first = false;
-			break;
+			walk_join(ps, walk);
+			return;
 		case T_AppendState:
 			n = ((AppendState *) ps)->as_nplans;
 			walk_members(((AppendState *) ps)->appendplans, n,
@@ -313,6 +313,9 @@ walk_children(PlanState *ps, OuterWalk walk)
 		case T_UniqueState:
 		case T_IncrementalSortState:
 			break;
+		case T_RecursiveUnionState:
+			inner.first = false;
+			/* FALLTHROUGH */
 		case T_GroupState:
 		case T_WindowAggState:
 		case T_ProjectSetState:
@@ -320,10 +323,6 @@ walk_children(PlanState *ps, OuterWalk walk)
 		case T_AggState:
 		case T_BitmapHeapScanState:
 			walk.has_row = inner.has_row = false;
-			break;
-		case T_RecursiveUnionState:
-			walk.has_row = false;
-			inner.first = inner.has_row = false;
 			break;
 		default:
 			walk.first = walk.has_row = false;
@@ -349,7 +348,7 @@ walk_outer(PlanState *ps, OuterWalk walk)
 	la_effects_add(walk.early, e.keys.flags, e.keys.reason);
 	if (!walk.first)
 		la_effects_add(walk.early, e.start.flags, e.start.reason);
-	else if (reads_all_first(ps))
+	else if (reads_all_in_first_call(ps))
 		return;
 	walk_children(ps, walk);
 }
@@ -377,9 +376,7 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	return NULL;
 }
 
-/*
- * Will all outer rows of the join be taken, if nothing fails?
- */
+/* Will all outer rows of the join be taken, if nothing fails? */
 bool
 la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 {
@@ -387,9 +384,7 @@ la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 		la_demand_is_all(context->demand, estate);
 }
 
-/*
- * May rows be taken from the outer side early?
- */
+/* May rows be taken early from the outer side? */
 const char *
 la_runahead_refuses_outer(const LaRunAhead *ahead)
 {
@@ -400,9 +395,7 @@ la_runahead_refuses_outer(const LaRunAhead *ahead)
 	return judge(ahead, &early, false, NULL);
 }
 
-/*
- * May this expression, or list of them, be evaluated for outer rows early?
- */
+/* May this expression, or list of expressions, be evaluated early for outer rows? */
 const char *
 la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 {
@@ -412,9 +405,7 @@ la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 	return judge(ahead, &early, true, expression);
 }
 
-/*
- * May this comparison function be called for outer rows early, with values of this type?
- */
+/* May this comparison function be called early with outer rows' values of this type? */
 const char *
 la_runahead_refuses_support(const LaRunAhead *ahead, Oid function, Oid type)
 {
@@ -424,9 +415,7 @@ la_runahead_refuses_support(const LaRunAhead *ahead, Oid function, Oid type)
 	return judge(ahead, &early, true, NULL);
 }
 
-/*
- * May the hash functions of these operators be called for outer rows early?
- */
+/* May the hash functions of these operators be called early for outer rows? */
 const char *
 la_runahead_refuses_hashing(const LaRunAhead *ahead, List *operators)
 {

@@ -38,9 +38,7 @@ forget(void *arg)
 		*p = (*p)->next;
 }
 
-/*
- * Called when a statement has been started that a room is interested in.
- */
+/* Called when a statement has been started that a room is interested in. */
 void
 la_statement_begin(QueryDesc *queryDesc)
 {
