@@ -32,7 +32,7 @@ typedef struct LaNodeDemands
 {
 	NodeDemand *items;			/* sorted by address */
 	int			n;
-	int			room;
+	int			allocated;
 } LaNodeDemands;
 
 /* What a node passes on to its children; all zero above the topmost node. */
@@ -41,7 +41,7 @@ typedef struct WalkState
 	LaNodeDemands *demands;		/* to add to */
 	PlanState  *node;
 	LaDemand	demand;			/* on the node */
-	bool		skippable;		/* LaDemandContext of the node */
+	bool		skippable;		/* as in the node's LaDemandContext */
 	LimitState *limit;			/* counts the rows of limit_child, or NULL */
 	PlanState  *limit_child;
 } WalkState;
@@ -103,7 +103,7 @@ demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 			break;
 		case T_AppendState:
 		case T_MergeAppendState:
-			/* members and subplans cannot be told apart here */
+			/* members cannot be distinguished from subplans */
 			as_parent = parent->initPlan == NIL && parent->subPlan == NIL;
 			break;
 		case T_HashJoinState:
@@ -186,10 +186,10 @@ walk(PlanState *ps, void *arg)
 
 	if (la_attach_is_registered(nodeTag(ps)))
 	{
-		if (d->n == d->room)
+		if (d->n == d->allocated)
 		{
-			d->room *= 2;
-			d->items = repalloc_huge(d->items, d->room * sizeof(NodeDemand));
+			d->allocated *= 2;
+			d->items = repalloc_huge(d->items, d->allocated * sizeof(NodeDemand));
 		}
 		d->items[d->n].node = ps;
 		d->items[d->n++].context = context;
@@ -213,8 +213,8 @@ make_demands(const LaStatement *s)
 	LaNodeDemands *d = MemoryContextAllocZero(context, sizeof(LaNodeDemands));
 	WalkState	state = {.demands = d};
 
-	d->room = 16;
-	d->items = MemoryContextAlloc(context, d->room * sizeof(NodeDemand));
+	d->allocated = 16;
+	d->items = MemoryContextAlloc(context, d->allocated * sizeof(NodeDemand));
 	(void) walk(s->top, &state);
 	qsort(d->items, d->n, sizeof(NodeDemand), compare_nodes);
 	return d;

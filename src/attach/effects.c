@@ -91,7 +91,7 @@ columns_are_plain(Oid type)
 	return plain;
 }
 
-/* "Plain types": are all functions that a polymorphic one calls for it the server's? */
+/* "Plain types": does a polymorphic function call only functions of the server for it? */
 bool
 la_effects_type_is_plain(Oid type)
 {
@@ -467,7 +467,7 @@ note_domain(LaEffects *e, Oid type)
 static void
 note_conversion(LaEffects *e, Oid from, Oid to)
 {
-	/* only input functions fail, text's excepted, if types are plain */
+	/* neither output functions of plain types nor textin() fail */
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
 		la_effects_add(e, LA_MAY_FAIL, NULL);

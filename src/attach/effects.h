@@ -9,7 +9,7 @@
 
 #include "nodes/execnodes.h"
 
-#define LA_HAS_EFFECTS		0x01	/* is volatile, or not known to effects.c */
+#define LA_HAS_EFFECTS		0x01	/* or is volatile, or not known here */
 #define LA_READS_STATE		0x02	/* which the statement may change */
 #define LA_READS_VERSION	0x04	/* xmin, xmax, cmin or cmax of a row */
 #define LA_MAY_FAIL			0x08

@@ -254,7 +254,7 @@ la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 	entry->layers[layer] = i;
 }
 
-/* Put ours in front again of a function that the server has set anew. */
+/* Put our function back in front of the node's, which the server may have set anew. */
 void
 la_interpose_renew(LaInterposer *i)
 {

@@ -101,7 +101,7 @@ note_sample(LaEffects *later, const SampleScan *plan)
 	note(later, sample->repeatable);
 }
 
-/* This and the functions for other groups of nodes return false if the node is none. */
+/* Scans.  Returns false for other nodes, as do the functions for other groups. */
 static bool
 note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 {

@@ -64,7 +64,7 @@
 
 /* ---- the statement, without what is early ------------------------------------ */
 
-/* All but the first and the last member say what is not counted, and may be NULL. */
+/* The members of type PlanState say what is not counted, and may be NULL. */
 typedef struct RestWalk
 {
 	LaEffects  *effects;

@@ -24,7 +24,7 @@
 static LaStatement *statements = NULL;
 static uint64 last_number = 0;
 
-/* Of an inner statement that has failed, until the outer one returns. */
+/* After an error in an inner statement, still its own until the outer one returns. */
 static LaRun current_run = {0};
 
 static void
@@ -103,8 +103,8 @@ examine_destination(LaRun *run, const QueryDesc *queryDesc)
 }
 
 /*
- * Called when ExecutorRun() begins.  Returns what its end passes to
- * la_statement_leave_run(); after an error that is not called.
+ * Called when ExecutorRun() begins.  Returns what to pass to la_statement_leave_run() at its
+ * end, which an error skips.
  */
 LaRun
 la_statement_enter_run(const QueryDesc *queryDesc, uint64 count)

@@ -17,7 +17,7 @@
 
 /* ---- release and build ----------------------------------------------------- */
 
-/* Of the headers, and of the running server.  test/t/016_minor.pl defines others. */
+/* The releases of the headers and of the running server; test/t/016_minor.pl sets others. */
 #ifndef LA_BUILT_VERSION
 #define LA_BUILT_VERSION		PG_VERSION
 #endif
@@ -74,7 +74,7 @@
 	} while (0)
 #endif
 
-/* 17 tells extensions how many more buffers a backend may pin (commit 210622c60e1a). */
+/* 17 exports how many more buffers a backend may pin (commit 210622c60e1a). */
 #if PG_VERSION_NUM >= 170000
 #define la_limit_additional_pins(pins, local) \
 	((local) ? LimitAdditionalLocalPins(pins) : LimitAdditionalPins(pins))

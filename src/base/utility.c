@@ -9,9 +9,9 @@
  * Statements nest: what is to be done after one is kept on the stack, so an error leaves
  * nothing behind here.  after() is called without the statement, which may have been freed.
  *
- * What a session keeps of one client's statements (figures of the last one, what was learnt
- * of indexes) must not reach the next client to which a connection pooler assigns the
- * session.  So the rooms forget it after
+ * What a session keeps of one client's statements (figures of the last one, the history of
+ * indexes) must not reach the next client to which a connection pooler assigns the session.
+ * So the rooms forget it after
  *
  *		DISCARD ALL		which poolers send, and which is meant to forget everything;
  *		RESET ALL		which they send where DISCARD ALL cannot be used: in a transaction,
