@@ -5,17 +5,17 @@
  * A room registers a function for a node tag, which is called once for each such node of each
  * query, before the first row is asked for.  The walk reaches InitPlans, SubPlans, members
  * of Append, and, since a parallel worker starts its own executor, the worker's copy of the
- * plan.  Not reached, on purpose:
+ * plan.  It does not reach, on purpose:
  *	- EXPLAIN without ANALYZE, which never runs the nodes;
  *	- EvalPlanQual, whose private PlanState tree does not pass through ExecutorStart;
- *	- queries whose snapshot is not an MVCC snapshot: rooms rely on rows that were removed
- *	  from an index being invisible to the query.
+ *	- queries whose snapshot is not an MVCC snapshot, because rooms rely on rows that were
+ *	  removed from an index being invisible to the query.
  *
  * The walk's cost must not be measurable in a statement of one row, so rooms do little when
- * they are offered a node.  What the nodes above will want of it, they ask when the node is
- * executed (la_demand_context(), demand.c).
+ * they are offered a node.  What the nodes above want of it they ask when the node is
+ * executed (demand.c).
  *
- * Invariant: the walk changes nothing itself.  With pg_lookahead.enable off there is none.
+ * Invariant: the walk itself changes nothing.  With pg_lookahead.enable off there is none.
  *
  * src/attach/attach.c
  */
@@ -66,8 +66,8 @@ la_attach_is_registered(NodeTag tag)
 }
 
 /*
- * Rooms do not know each other.  The one that owns index scans registers a function by
- * which the one that knows row addresses before a scan does can offer them.
+ * Rooms do not include each other.  So the room of index scans registers a function here, by
+ * which a room that knows the row addresses of a scan in advance offers them.
  */
 void
 la_attach_register_tidsource(la_tidsource_function function)
@@ -83,13 +83,13 @@ la_attach_tidsource(PlanState *scan, const LaTidSource *source)
 
 typedef struct AttachWalk
 {
-	bool		interested;		/* a room is */
+	bool		interested;		/* a room will ask about a node later */
 	bool		limited;		/* a Limit counts the rows of the node */
 } AttachWalk;
 
 /*
  * Are an outer and an inner child all that planstate_tree_walker() could find?  Then it is
- * not called, which would be most of the walk's cost in a statement of one row.  (The server
+ * not called: it would be most of the walk's cost in a statement of one row.  (The server
  * has checked the depth of the stack when it started these nodes.)
  */
 static bool

@@ -9,26 +9,24 @@
 
 #include "nodes/execnodes.h"
 
-/*
- * Row addresses of a scan that another room has found before the scan looks for them.
- */
+/* Row addresses of a scan that another room has found in advance. */
 typedef struct LaTidSource
 {
 	void	   *arg;
 
 	/*
-	 * The scan starts over: returns all its row addresses, in the order of
-	 * the index, which stay valid until it starts over again; or false if
-	 * they are not known this time.
+	 * Called when the scan starts or is rescanned.  Sets all its row
+	 * addresses, in the order of the index, which remain valid until the next
+	 * rescan, or returns false if they are not known.
 	 */
 	bool		(*begin) (void *arg, ItemPointer *tids, int *ntids);
 } LaTidSource;
 
-/* Has a scan take its rows from the source where it can; false if it never can. */
+/* Lets a scan take its rows from the source where it can; false if it never can. */
 typedef bool (*la_tidsource_function) (PlanState *scan, const LaTidSource *source);
 
 /*
- * Offers a node to its room; limited: its rows are those that a Limit above it counts.
+ * Offers a node to its room.  "limited" is true if a Limit above counts the node's rows.
  * Returns true if the room will ask later what is wanted of the node (demand.h).
  */
 typedef bool (*la_attach_function) (PlanState *planstate, bool limited);

@@ -2,22 +2,21 @@
  * demand.c
  *	  How many of a node's rows the nodes above it will take.
  *
- * For each node that a room may ask about: the Limit that counts its rows, and whether all
- * of them will be taken.  A Sort, a Hash or a plain or hashed Agg reads its child to the end;
- * most other nodes do to their child what is done to them; semi, anti and merge joins leave
- * the inner side early, and so on (demand_on()).  The topmost node is read to its end if the
- * statement is: by an ExecutorRun() without a row count (FETCH passes one).
+ * That is, for each node that a room may ask about, the Limit that counts its rows, and
+ * whether all of them will be taken.  A Sort, a Hash or a plain or hashed Agg reads its
+ * child to the end.  Most other nodes read theirs as far as they are read themselves, but
+ * semi, anti and merge joins leave the inner side early (demand_on()).  The topmost node is
+ * read to its end by an ExecutorRun() without a row count; FETCH passes one.
  *
- * A short statement is mostly a chain of nodes, which is walked down anew for each
- * question.  Otherwise the first question has all nodes walked once, and what is wanted of
- * them kept, sorted by address.
+ * The plan of a short statement is mostly a chain of nodes, which is walked down anew for
+ * each question.  Otherwise the first question walks the whole plan once and keeps the
+ * answers, sorted by the address of the node.
  *
  * src/attach/demand.c
  */
 #include "postgres.h"
 
 #include "nodes/nodeFuncs.h"
-#include "utils/memutils.h"
 
 #include "attach/attach.h"
 #include "attach/demand.h"
@@ -33,22 +32,21 @@ typedef struct LaNodeDemands
 {
 	NodeDemand *items;			/* sorted by address */
 	int			n;
-	int			room;
+	int			allocated;
 } LaNodeDemands;
 
+/* What a node passes on to its children; all zero above the topmost node. */
 typedef struct WalkState
 {
 	LaNodeDemands *demands;		/* to add to */
-	PlanState  *node;			/* the parent, NULL above the topmost node */
-	LimitState *limit;			/* applies to limit_child */
+	PlanState  *node;
+	LaDemand	demand;			/* on the node */
+	bool		skippable;		/* as in the node's LaDemandContext */
+	LimitState *limit;			/* counts the rows of limit_child, or NULL */
 	PlanState  *limit_child;
-	LaDemand	demand;			/* on the parent */
-	bool		skippable;		/* the parent is */
 } WalkState;
 
-/*
- * The child of which this node takes one row for each row that it returns.
- */
+/* The child of which this node takes one row for each row that it returns. */
 static PlanState *
 one_to_one_child(PlanState *ps)
 {
@@ -61,61 +59,53 @@ one_to_one_child(PlanState *ps)
 	return NULL;
 }
 
+static bool
+leaves_inner_side_early(const JoinState *join)
+{
+	return join->single_match || join->jointype == JOIN_SEMI ||
+		join->jointype == JOIN_ANTI;
+}
+
 /*
- * The demand on a child, given the demand on its parent.  Subplans and whatever is
- * not known here may be left early.
+ * The demand on a child, given the demand on its parent.  Subplans, and children of nodes
+ * that are not known here, may be left early.
  */
 static LaDemand
 demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 {
 	bool		outer = child == outerPlanState(parent);
+	bool		as_parent = outer;	/* read as far as the parent is */
+	bool		to_end = false;
 
 	switch (nodeTag(parent))
 	{
 		case T_SortState:
 		case T_HashState:
-			return outer ? LA_DEMAND_ALL : LA_DEMAND_SOME;
-
+			to_end = outer;
+			break;
 		case T_AggState:
-			if (!outer)
-				return LA_DEMAND_SOME;
-			return ((AggState *) parent)->aggstrategy == AGG_PLAIN ||
-				((AggState *) parent)->aggstrategy == AGG_HASHED ?
-				LA_DEMAND_ALL : demand;
-
+			to_end = outer && (((AggState *) parent)->aggstrategy == AGG_PLAIN ||
+							   ((AggState *) parent)->aggstrategy == AGG_HASHED);
+			break;
 		case T_ModifyTableState:
-			if (!outer)
-				return LA_DEMAND_SOME;
-			return ((ModifyTable *) parent->plan)->returningLists == NIL ?
-				LA_DEMAND_ALL : demand;
-
+			to_end = outer && ((ModifyTable *) parent->plan)->returningLists == NIL;
+			break;
 		case T_NestLoopState:
-			{
-				JoinState  *join = &((NestLoopState *) parent)->js;
-
-				if (outer)
-					return demand;
-				return child == innerPlanState(parent) &&
-					!join->single_match && join->jointype != JOIN_SEMI &&
-					join->jointype != JOIN_ANTI ? demand : LA_DEMAND_SOME;
-			}
-
+			as_parent |= child == innerPlanState(parent) &&
+				!leaves_inner_side_early((JoinState *) parent);
+			break;
 		case T_WindowAggState:
 			/* a run condition ends it early */
-			return outer &&
-				((WindowAggState *) parent)->runcondition == NULL ?
-				demand : LA_DEMAND_SOME;
-
+			as_parent &= ((WindowAggState *) parent)->runcondition == NULL;
+			break;
 		case T_SubqueryScanState:
-			return child == ((SubqueryScanState *) parent)->subplan ?
-				demand : LA_DEMAND_SOME;
-
+			as_parent = child == ((SubqueryScanState *) parent)->subplan;
+			break;
 		case T_AppendState:
 		case T_MergeAppendState:
-			/* members and subplans look the same from here */
-			return parent->initPlan == NIL && parent->subPlan == NIL ?
-				demand : LA_DEMAND_SOME;
-
+			/* members cannot be distinguished from subplans */
+			as_parent = parent->initPlan == NIL && parent->subPlan == NIL;
+			break;
 		case T_HashJoinState:
 		case T_GatherState:
 		case T_GatherMergeState:
@@ -128,17 +118,17 @@ demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 		case T_ProjectSetState:
 		case T_ResultState:
 		case T_UniqueState:
-			return outer ? demand : LA_DEMAND_SOME;
-
+			break;
 		default:
-			return LA_DEMAND_SOME;
+			as_parent = false;
+			break;
 	}
+	return to_end ? LA_DEMAND_ALL : as_parent ? demand : LA_DEMAND_SOME;
 }
 
 /*
- * Could it be that rows of the child are not taken to the end, in spite of the demand?
- * A hash join may take one row of its outer side, build its table, find it
- * empty, and end.
+ * May rows of the child remain, whatever the demand is?  A hash join may take one row of
+ * its outer side, build its table, find it empty, and end.
  */
 static bool
 is_skippable(PlanState *child, PlanState *parent, bool parent_is)
@@ -150,7 +140,7 @@ is_skippable(PlanState *child, PlanState *parent, bool parent_is)
 }
 
 /*
- * Step down to this node: returns its context, and fills in the state for its children.
+ * Steps down to a node: returns its context, and sets the state for its children.
  */
 static LaDemandContext
 step_down(PlanState *ps, const WalkState *parent, WalkState *state)
@@ -161,7 +151,7 @@ step_down(PlanState *ps, const WalkState *parent, WalkState *state)
 		context.limit = parent->limit;
 	if (parent->node != NULL)
 	{
-		/* what a limit above makes of the demand is known to one child only */
+		/* a limit's effect on the demand is known for limit_child only */
 		bool		known = parent->limit == NULL || context.limit != NULL;
 
 		context.demand = demand_on(ps, parent->node,
@@ -169,10 +159,8 @@ step_down(PlanState *ps, const WalkState *parent, WalkState *state)
 		context.skippable = is_skippable(ps, parent->node, parent->skippable);
 	}
 
-	*state = (WalkState)
-	{
-		.demands = parent->demands,.node = ps
-	};
+	state->demands = parent->demands;
+	state->node = ps;
 	state->demand = context.demand;
 	state->skippable = context.skippable;
 	if (IsA(ps, LimitState))
@@ -180,7 +168,7 @@ step_down(PlanState *ps, const WalkState *parent, WalkState *state)
 		state->limit = (LimitState *) ps;
 		state->limit_child = outerPlanState(ps);
 	}
-	else if (context.limit != NULL)
+	else
 	{
 		state->limit = context.limit;
 		state->limit_child = one_to_one_child(ps);
@@ -188,29 +176,24 @@ step_down(PlanState *ps, const WalkState *parent, WalkState *state)
 	return context;
 }
 
-static void
-add(LaNodeDemands *d, PlanState *ps, const LaDemandContext *context)
-{
-	if (d->n == d->room)
-	{
-		d->room *= 2;
-		d->items = repalloc_huge(d->items, d->room * sizeof(NodeDemand));
-	}
-	d->items[d->n++] = (NodeDemand)
-	{
-		ps, *context
-	};
-}
-
 static bool
 walk(PlanState *ps, void *arg)
 {
-	WalkState  *parent = (WalkState *) arg;
+	WalkState  *parent = arg;
+	LaNodeDemands *d = parent->demands;
 	WalkState	state;
 	LaDemandContext context = step_down(ps, parent, &state);
 
 	if (la_attach_is_registered(nodeTag(ps)))
-		add(parent->demands, ps, &context);
+	{
+		if (d->n == d->allocated)
+		{
+			d->allocated *= 2;
+			d->items = repalloc_huge(d->items, d->allocated * sizeof(NodeDemand));
+		}
+		d->items[d->n].node = ps;
+		d->items[d->n++].context = context;
+	}
 	return planstate_tree_walker(ps, walk, &state);
 }
 
@@ -230,14 +213,14 @@ make_demands(const LaStatement *s)
 	LaNodeDemands *d = MemoryContextAllocZero(context, sizeof(LaNodeDemands));
 	WalkState	state = {.demands = d};
 
-	d->room = 16;
-	d->items = MemoryContextAlloc(context, d->room * sizeof(NodeDemand));
+	d->allocated = 16;
+	d->items = MemoryContextAlloc(context, d->allocated * sizeof(NodeDemand));
 	(void) walk(s->top, &state);
 	qsort(d->items, d->n, sizeof(NodeDemand), compare_nodes);
 	return d;
 }
 
-/* Returns false if the statement is not a chain of nodes from its top to this one. */
+/* Returns false if the plan is not a chain from its topmost node to this one. */
 static bool
 find_on_chain(const LaStatement *s, PlanState *wanted, LaDemandContext *context)
 {
@@ -255,8 +238,8 @@ find_on_chain(const LaStatement *s, PlanState *wanted, LaDemandContext *context)
 }
 
 /*
- * What the nodes above this one will want of it; the most careful answer if that is not
- * known.
+ * What the nodes above this one will want of it.  If that is not known, the answer is the
+ * most careful one.
  */
 void
 la_demand_context(PlanState *ps, LaDemandContext *context)
@@ -265,22 +248,23 @@ la_demand_context(PlanState *ps, LaDemandContext *context)
 	NodeDemand	key = {.node = ps};
 	NodeDemand *found = NULL;
 
-	if (s != NULL && s->demands == NULL && find_on_chain(s, ps, context))
-		return;
-	if (s != NULL)
+	if (s != NULL && s->demands == NULL)
 	{
-		if (s->demands == NULL)
-			s->demands = make_demands(s);
+		if (find_on_chain(s, ps, context))
+			return;
+		s->demands = make_demands(s);
+	}
+	if (s != NULL)
 		found = bsearch(&key, s->demands->items, s->demands->n, sizeof(NodeDemand),
 						compare_nodes);
-	}
 	if (found != NULL)
-		*context = found->context;
-	else
-		*context = (LaDemandContext)
 	{
-		NULL, LA_DEMAND_SOME, true
-	};
+		*context = found->context;
+		return;
+	}
+	context->limit = NULL;
+	context->demand = LA_DEMAND_SOME;
+	context->skippable = true;
 }
 
 bool
@@ -290,9 +274,7 @@ la_demand_is_all(LaDemand demand, const EState *estate)
 		(demand == LA_DEMAND_RUN && la_statement_run(estate)->to_end);
 }
 
-/*
- * How many rows may the Limit still take after the current one?
- */
+/* How many rows may the Limit still take after the current one? */
 int64
 la_demand_rows_wanted(const LimitState *limit)
 {

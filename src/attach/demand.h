@@ -9,15 +9,15 @@
 
 #include "nodes/execnodes.h"
 
-/* Which of its rows, if nothing fails. */
+/* Which rows of a node will be taken, if nothing fails. */
 typedef enum LaDemand
 {
-	LA_DEMAND_SOME,				/* nobody knows */
+	LA_DEMAND_SOME,				/* not known */
 	LA_DEMAND_RUN,				/* all, if the statement is run to its end */
 	LA_DEMAND_ALL				/* all, as soon as one is asked for */
 } LaDemand;
 
-/* What the nodes above one will want of it. */
+/* What the nodes above a node will want of it. */
 typedef struct LaDemandContext
 {
 	/*
@@ -26,10 +26,10 @@ typedef struct LaDemandContext
 	 */
 	LimitState *limit;
 
-	/* With a limit: how much of what the Limit allows. */
+	/* With a limit: which of the rows that the Limit allows. */
 	LaDemand	demand;
 
-	/* A node above may find that it needs none, after it took one row. */
+	/* A node above may find, after it took one row, that it needs no other. */
 	bool		skippable;
 } LaDemandContext;
 

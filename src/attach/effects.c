@@ -9,34 +9,35 @@
  *
  *	Trusted functions
  *		A function is trusted to do nothing but compute if it is written in C (languages
- *		"internal" and "c") and runs with the caller's rights and settings.  The body of a
- *		function in another language may do anything, whatever volatility it declares: an
- *		IMMUTABLE function in PL/pgSQL can raise a notice or set a parameter.  SQL functions
- *		that the planner has inlined are not seen here; their bodies are.
+ *		"internal" and "c") and runs with the caller's rights and settings.  A function in
+ *		another language may do anything, whatever volatility it declares: an IMMUTABLE
+ *		function in PL/pgSQL can raise a notice or set a parameter.  Of an SQL function that
+ *		the planner has inlined, only the body is found here.
  *	Volatility
  *		Volatile functions have effects.  Stable ones read state that something else in the
  *		statement may change, such as a setting, except those listed in known_functions.c,
- *		whose value is fixed for the whole statement.
+ *		whose values are fixed for the whole statement.
  *	Failure
  *		A function may fail unless it is leakproof, which promises that it raises no error
- *		that depends on its arguments, or is listed, or is called with a constant that rules
- *		out its errors: integer division by 10, LIKE with a pattern without escapes.
+ *		that depends on its arguments, or is listed in known_functions.c, or is called with
+ *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
+ *		pattern without escapes.
  *	Plain types
  *		A polymorphic function calls functions of the types that it is given: comparison
  *		functions, input and output functions, constraints of domains.  It is trusted for
  *		the server's own types, enums, and arrays and rows of only these.
  *	Indirect calls
  *		What is called on behalf of an expression counts as well: support functions of
- *		aggregates, constraints of domains, functions behind operators, comparison and hash
- *		functions of their operator classes, support functions of indexes.
+ *		aggregates, constraints of domains, operators' functions, the comparison and hash
+ *		functions of their operator classes, and support functions of indexes.
  *	Passed filters
- *		Of the clauses of a filter that a row has passed, all have been evaluated, and with
- *		them those of their arguments that do not depend on the row.  So these cannot fail
- *		later in the same scan, and a Param among them has its value.
+ *		For a row that has passed a filter, all clauses of the filter have been evaluated,
+ *		and with them those of their arguments that do not depend on the row.  So these
+ *		cannot fail later in the same scan, and a Param among them has its value.
  *
- * Security barriers and row-level security need nothing of their own: filters are
- * evaluated by the plan's own nodes, in their order, also when these run ahead; and the
- * functions in what is evaluated in addition, such as the keys of an inner scan, are trusted.
+ * Security barriers and row-level security need no rules of their own: filters are
+ * evaluated by the plan's own nodes, in their order, also when these run ahead; and what is
+ * evaluated in addition, such as the keys of an inner scan, calls trusted functions only.
  *
  * src/attach/effects.c
  */
@@ -62,8 +63,6 @@
 
 #include "attach/effects.h"
 #include "attach/known_functions.h"
-
-static bool note_node(Node *node, void *context);
 
 void
 la_effects_add(LaEffects *e, int flags, const char *reason)
@@ -92,10 +91,7 @@ columns_are_plain(Oid type)
 	return plain;
 }
 
-/*
- * "Plain types": is everything that a polymorphic function may call for this type the
- * server's own?
- */
+/* "Plain types": does a polymorphic function call only functions of the server for it? */
 bool
 la_effects_type_is_plain(Oid type)
 {
@@ -138,7 +134,7 @@ is_polymorphic(Form_pg_proc proc)
 
 /* ---- functions ------------------------------------------------------------ */
 
-/* A function called with values of these types; the last may be that of its result. */
+/* A call of a function with values of these types; the last may be its result's. */
 static void
 note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 {
@@ -162,9 +158,9 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	else if (proc->provolatile == PROVOLATILE_VOLATILE)
 		la_effects_add(e, LA_HAS_EFFECTS, "a function is volatile");
 	else if (proc->provolatile == PROVOLATILE_STABLE &&
-			 !la_function_is_fixed(function))
+			 !la_function_is(function, LA_FUNCTION_FIXED))
 		la_effects_add(e, LA_READS_STATE, NULL);
-	if (!proc->proleakproof && !la_function_is_errorfree(function))
+	if (!proc->proleakproof && !la_function_is(function, LA_FUNCTION_ERRORFREE))
 		la_effects_add(e, LA_MAY_FAIL, NULL);
 	if (is_polymorphic(proc))
 	{
@@ -180,11 +176,11 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 }
 
 /*
- * A comparison, hash or other support function of an operator class.  Those of the server
+ * A comparison, hash or other support function of an operator class.  The server's own
  * raise no errors, though few are declared leakproof.
  */
-static void
-note_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
+void
+la_effects_of_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 {
 	LaEffects	own = {0};
 
@@ -194,32 +190,21 @@ note_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	la_effects_add(e, own.flags, own.reason);
 }
 
-/*
- * The same, called with values of one type.
- */
-void
-la_effects_of_support(LaEffects *e, Oid function, Oid type)
-{
-	note_support(e, function, 1, &type);
-}
-
-/*
- * A function whose arguments' types are not known here, or do not matter.
- */
+/* A function whose arguments are of types that are not known here. */
 void
 la_effects_of_function(LaEffects *e, Oid function)
 {
 	note_call(e, function, 0, NULL);
 }
 
-/* LIKE with a constant pattern fails only by what is escaped in it. */
+/* LIKE with a constant pattern can fail only for an escape in it. */
 static bool
 is_simple_like(Oid function, Oid collation, const Const *pattern)
 {
 	text	   *value;
 	bool		simple;
 
-	if (!la_function_is_like(function) || pattern->consttype != TEXTOID ||
+	if (!la_function_is(function, LA_FUNCTION_LIKE) || pattern->consttype != TEXTOID ||
 		!OidIsValid(collation) || !get_collation_isdeterministic(collation))
 		return false;
 	value = DatumGetTextPP(pattern->constvalue);
@@ -234,7 +219,7 @@ is_simple_division(Oid function, const Const *divisor)
 {
 	int64		value;
 
-	if (!la_function_divides(function))
+	if (!la_function_is(function, LA_FUNCTION_DIVISION))
 		return false;
 	switch (divisor->consttype)
 	{
@@ -253,21 +238,12 @@ is_simple_division(Oid function, const Const *divisor)
 	return value != 0 && value != -1;
 }
 
-/* Does the constant second argument rule out errors? */
-static bool
-is_errorfree_by_constant(Oid function, Oid collation, List *args)
-{
-	const Const *constant = list_length(args) == 2 ? lsecond(args) : NULL;
-
-	return constant != NULL && IsA(constant, Const) && !constant->constisnull &&
-		(is_simple_like(function, collation, constant) ||
-		 is_simple_division(function, constant));
-}
-
+/* A call with these arguments, of which a constant may rule out errors. */
 static void
 note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 {
 	LaEffects	own = {0};
+	const Const *second = list_length(args) == 2 ? lsecond(args) : NULL;
 	Oid			types[FUNC_MAX_ARGS + 1];
 	int			n = 0;
 	ListCell   *lc;
@@ -279,14 +255,16 @@ note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 	}
 	types[n++] = result;
 	note_call(&own, function, n, types);
-	if (is_errorfree_by_constant(function, collation, args))
+	if (second != NULL && IsA(second, Const) && !second->constisnull &&
+		(is_simple_like(function, collation, second) ||
+		 is_simple_division(function, second)))
 		own.flags &= ~LA_MAY_FAIL;
 	la_effects_add(e, own.flags, own.reason);
 }
 
-/* ---- operators, and what stands behind them ------------------------------- */
+/* ---- operators ------------------------------------------------------------ */
 
-/* Comparison functions of the btree operator families that contain the operator. */
+/* The comparison functions of the btree operator families that contain the operator. */
 static void
 note_ordering(LaEffects *e, Oid operator, int ntypes, const Oid *types)
 {
@@ -297,33 +275,28 @@ note_ordering(LaEffects *e, Oid operator, int ntypes, const Oid *types)
 		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
 
 		if (op->amopmethod == BTREE_AM_OID && op->amoppurpose == AMOP_SEARCH)
-			note_support(e, get_opfamily_proc(op->amopfamily, op->amoplefttype,
-											  op->amoprighttype, BTORDER_PROC),
-						 ntypes, types);
+			la_effects_of_support(e, get_opfamily_proc(op->amopfamily, op->amoplefttype,
+													   op->amoprighttype, BTORDER_PROC),
+								  ntypes, types);
 	}
 	ReleaseCatCacheList(list);
 }
 
-/*
- * An operator that a node compares rows by.
- */
+/* An operator by which a node compares rows. */
 void
 la_effects_of_operator(LaEffects *e, Oid operator)
 {
 	Oid			types[2];
-	HeapTuple	tuple;
 
 	if (!OidIsValid(operator))
 		return;
-	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
-	if (!HeapTupleIsValid(tuple))
+	if (!SearchSysCacheExists1(OPEROID, ObjectIdGetDatum(operator)))
 	{
 		la_effects_add(e, LA_HAS_EFFECTS, "an operator is unknown");
 		return;
 	}
-	ReleaseSysCache(tuple);
 
-	/* nodes do not say which types a polymorphic one is used for */
+	/* nodes do not say for which types they use a polymorphic operator */
 	op_input_types(operator, &types[0], &types[1]);
 	note_call(e, get_opcode(operator), 2, types);
 	note_ordering(e, operator, 2, types);
@@ -336,9 +309,7 @@ la_effects_of_operators(LaEffects *e, int n, const Oid *operators)
 		la_effects_of_operator(e, operators[i]);
 }
 
-/*
- * The hash functions of an equality operator.
- */
+/* The hash functions of an equality operator. */
 void
 la_effects_of_hashing(LaEffects *e, Oid operator)
 {
@@ -353,12 +324,10 @@ la_effects_of_hashing(LaEffects *e, Oid operator)
 	}
 	op_input_types(operator, &types[0], &types[1]);
 	for (int i = 0; i < 2; i++)
-		note_support(e, functions[i], 1, &types[i]);
+		la_effects_of_support(e, functions[i], 1, &types[i]);
 }
 
-/*
- * The support functions that a search of an index may call.
- */
+/* The support functions that a search of an index may call. */
 void
 la_effects_of_index(LaEffects *e, Relation index)
 {
@@ -376,7 +345,7 @@ la_effects_of_index(LaEffects *e, Relation index)
 		if (get_typtype(type) == TYPTYPE_PSEUDO)
 			type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
 		for (int j = 0; j < nsupport; j++)
-			note_support(e, index->rd_support[i * nsupport + j], 1, &type);
+			la_effects_of_support(e, index->rd_support[i * nsupport + j], 1, &type);
 	}
 }
 
@@ -469,11 +438,8 @@ note_window_function(LaEffects *e, const WindowFunc *function)
 		};
 
 		for (size_t i = 0; i < lengthof(functions); i++)
-		{
-			if (OidIsValid(functions[i]))
-				note_call_of(e, functions[i], function->wintype,
-							 function->inputcollid, function->args);
-		}
+			note_call_of(e, functions[i], function->wintype, function->inputcollid,
+						 function->args);
 		ReleaseSysCache(tuple);
 	}
 }
@@ -493,7 +459,7 @@ note_domain(LaEffects *e, Oid type)
 		DomainConstraintState *constraint = lfirst(lc);
 
 		la_effects_add(e, LA_MAY_FAIL, NULL);
-		(void) note_node((Node *) constraint->check_expr, e);
+		la_effects_of_expression(e, (Node *) constraint->check_expr);
 	}
 	MemoryContextDelete(context);
 }
@@ -501,10 +467,7 @@ note_domain(LaEffects *e, Oid type)
 static void
 note_conversion(LaEffects *e, Oid from, Oid to)
 {
-	/*
-	 * output functions of plain types do not fail, nor does text's input
-	 * function
-	 */
+	/* neither output functions of plain types nor textin() fail */
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
 		la_effects_add(e, LA_MAY_FAIL, NULL);
@@ -513,36 +476,13 @@ note_conversion(LaEffects *e, Oid from, Oid to)
 					   "a value is converted from or to a type that is not the server's");
 }
 
-static void
-note_min_max(LaEffects *e, const MinMaxExpr *expr)
-{
-	TypeCacheEntry *entry = lookup_type_cache(expr->minmaxtype, TYPECACHE_CMP_PROC);
-
-	note_call(e, entry->cmp_proc, 1, &expr->minmaxtype);
-}
-
-static void
-note_row_compare(LaEffects *e, const RowCompareExpr *compare)
-{
-	ListCell   *lc;
-
-	foreach(lc, compare->opnos)
-		la_effects_of_operator(e, lfirst_oid(lc));
-}
-
-/* Values of the session and of the clock. */
-static void
-note_sql_value(LaEffects *e, const SQLValueFunction *function)
-{
-	if (function->op != SVFOP_CURRENT_TIMESTAMP &&
-		function->op != SVFOP_CURRENT_TIMESTAMP_N)
-		la_effects_add(e, LA_READS_STATE, NULL);
-}
-
-/* Less common kinds. */
+/* The less common kinds of expressions. */
 static void
 note_rare(LaEffects *e, Node *node)
 {
+	ListCell   *lc;
+	Oid			type;
+
 	switch (nodeTag(node))
 	{
 		case T_Aggref:
@@ -566,13 +506,17 @@ note_rare(LaEffects *e, Node *node)
 							((CoerceViaIO *) node)->resulttype);
 			break;
 		case T_MinMaxExpr:
-			note_min_max(e, (MinMaxExpr *) node);
+			type = ((MinMaxExpr *) node)->minmaxtype;
+			note_call(e, lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, 1, &type);
 			break;
 		case T_RowCompareExpr:
-			note_row_compare(e, (RowCompareExpr *) node);
+			foreach(lc, ((RowCompareExpr *) node)->opnos)
+				la_effects_of_operator(e, lfirst_oid(lc));
 			break;
 		case T_SQLValueFunction:
-			note_sql_value(e, (SQLValueFunction *) node);
+			if (((SQLValueFunction *) node)->op != SVFOP_CURRENT_TIMESTAMP &&
+				((SQLValueFunction *) node)->op != SVFOP_CURRENT_TIMESTAMP_N)
+				la_effects_add(e, LA_READS_STATE, NULL);
 			break;
 		case T_SubscriptingRef:
 			if (!la_effects_type_is_plain(((SubscriptingRef *) node)->refcontainertype))
@@ -592,7 +536,7 @@ note_rare(LaEffects *e, Node *node)
 	}
 }
 
-/* One node, without what is below it. */
+/* An expression without its arguments. */
 static void
 note_one(LaEffects *e, Node *node)
 {
@@ -657,9 +601,7 @@ note_node(Node *node, void *context)
 	return expression_tree_walker(node, note_node, context);
 }
 
-/*
- * Of an expression, or a list of them.
- */
+/* An expression, or a list of expressions. */
 void
 la_effects_of_expression(LaEffects *e, Node *expression)
 {
@@ -691,7 +633,7 @@ depends_on_row(Node *node, void *context)
 	}
 }
 
-/* The arguments of a node that evaluates all of them whenever it is evaluated itself. */
+/* The arguments of an expression whose evaluation always evaluates all of them. */
 static List *
 certain_arguments(Node *node)
 {
@@ -736,9 +678,7 @@ note_certain(LaEffects *e, Node *node)
 	}
 }
 
-/*
- * Of the filter of a node that has returned a row and has not been rescanned since.
- */
+/* The filter of a node that has returned a row and was not rescanned since. */
 void
 la_effects_of_filter(LaEffects *e, List *clauses)
 {

@@ -9,22 +9,19 @@
 
 #include "nodes/execnodes.h"
 
-/*
- * Flags.  The first one includes what effects.c does not know.
- */
-#define LA_HAS_EFFECTS		0x01	/* or is volatile */
-#define LA_READS_STATE		0x02	/* that the statement may change */
+#define LA_HAS_EFFECTS		0x01	/* or is volatile, or not known here */
+#define LA_READS_STATE		0x02	/* which the statement may change */
 #define LA_READS_VERSION	0x04	/* xmin, xmax, cmin or cmax of a row */
 #define LA_MAY_FAIL			0x08
-#define LA_HAS_SUBPLAN		0x10	/* whose plan is not looked at here */
+#define LA_HAS_SUBPLAN		0x10	/* which effects.c does not examine */
 
 typedef struct LaEffects
 {
 	int			flags;
 	const char *reason;			/* for LA_HAS_EFFECTS; a constant */
-	List	   *evaluated;		/* expressions that do not count */
+	List	   *evaluated;		/* expressions that are not examined */
 
-	/* Adds what evaluating this Param for the first time may do; or NULL. */
+	/* adds what the first evaluation of this Param may do; or NULL */
 	void		(*note_param) (struct LaEffects *effects, int param, void *arg);
 	void	   *arg;
 } LaEffects;
@@ -33,7 +30,8 @@ extern void la_effects_add(LaEffects *effects, int flags, const char *reason);
 extern void la_effects_of_expression(LaEffects *effects, Node *expression);
 extern void la_effects_of_filter(LaEffects *effects, List *clauses);
 extern void la_effects_of_function(LaEffects *effects, Oid function);
-extern void la_effects_of_support(LaEffects *effects, Oid function, Oid type);
+extern void la_effects_of_support(LaEffects *effects, Oid function, int ntypes,
+								  const Oid *types);
 extern void la_effects_of_operator(LaEffects *effects, Oid operator);
 extern void la_effects_of_hashing(LaEffects *effects, Oid operator);
 extern void la_effects_of_operators(LaEffects *effects, int n,

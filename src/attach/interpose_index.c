@@ -4,24 +4,21 @@
  *	  they are exchanged.
  *
  * The server calls an access method through the routine that the index's relcache entry
- * points to.  The entry has a copy of its own, which lives as long as the entry; where the
- * server shares one routine among all indexes of the access method (19), it gets one here.
+ * points to.  The entry has a copy of its own; where the server shares one routine among all
+ * indexes of the access method (19), the entry gets one here.
  *
- *		what				who				from					until
- *		ambuild				indexbuild/		its build is next		its build begins
- *		aminsert, and		write/			a statement of many		the statement closes it
- *		aminsertcleanup						rows has opened it		(17), or a row comes with
- *																	the setting off
- *
- * At the latest they are put back when the transaction ends in which they were exchanged, or
- * the subtransaction fails.
+ * Which room exchanges a function, and until when, is shown in src/README.md ("How rooms get
+ * between").  Whatever is still exchanged is put back when the transaction ends, or when the
+ * subtransaction that exchanged it aborts.
  *
  * Invariants
- *	- Only nbtree's own functions are exchanged, and put back only where ours still are.
- *	- While nobody has the index open, the entry may be dropped or built anew.  The routine
- *	  goes with the entry's rd_indexcxt, and a callback of that context forgets what is
- *	  known of it here; so nothing points to a routine that is gone.
- *	- To put back opens, locks and looks up nothing: it works while a transaction fails.
+ *	- Only nbtree's own functions are exchanged, and they are put back only where ours still
+ *	  are.
+ *	- While the index is not open, its relcache entry may be dropped or rebuilt.  The routine
+ *	  is freed with the entry's rd_indexcxt, and a callback of that context removes the
+ *	  Routine kept here; so none points to a routine that is gone.
+ *	- Putting back opens, locks and looks up nothing, so it is safe in a transaction that is
+ *	  being aborted.
  *
  * src/attach/interpose_index.c
  */
@@ -37,14 +34,14 @@
 #include "attach/interpose_index.h"
 #include "base/compat.h"
 
-/* A routine in which functions are exchanged, or have been. */
+/* A routine in which functions are, or have been, exchanged. */
 typedef struct Routine
 {
 	IndexAmRoutine *routine;	/* hash key */
 	ambuild_function build;		/* ours, or NULL */
 	aminsert_function insert;	/* ours, or NULL */
 	SubTransactionId exchanged_in;
-	dlist_node	node;			/* in exchanged, if one of them is ours */
+	dlist_node	node;			/* in "exchanged" while one of them is ours */
 	MemoryContextCallback callback;
 } Routine;
 
@@ -77,7 +74,7 @@ on_transaction(XactEvent event, void *arg)
 		put_back(dlist_container(Routine, node, iter.cur));
 }
 
-/* Subtransactions within the one that fails have begun after it. */
+/* Subtransactions of the one that aborts have higher identifiers. */
 static void
 on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent,
 				  void *arg)
@@ -95,9 +92,9 @@ on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId p
 	}
 }
 
-/* The relcache entry goes, and its routine with it. */
+/* The relcache entry is freed, and the routine with it. */
 static void
-on_memory(void *arg)
+on_context_reset(void *arg)
 {
 	Routine    *r = arg;
 
@@ -116,29 +113,21 @@ initialize(void)
 	RegisterSubXactCallback(on_subtransaction, NULL);
 }
 
-/* The index's own routine. */
-static IndexAmRoutine *
-own_routine(Relation index)
-{
-	if (la_routine_is_shared(index))
-	{
-		IndexAmRoutine *copy = MemoryContextAlloc(index->rd_indexcxt,
-												  sizeof(IndexAmRoutine));
-
-		*copy = *index->rd_indam;
-		index->rd_indam = copy;
-	}
-	return (IndexAmRoutine *) index->rd_indam;
-}
-
-/* A function of the index's routine is going to be exchanged. */
+/* Called before a function of the index's routine is exchanged. */
 static Routine *
 begin_exchange(Relation index)
 {
-	IndexAmRoutine *routine = own_routine(index);
+	IndexAmRoutine *routine;
 	Routine    *r;
 	bool		found;
 
+	if (la_routine_is_shared(index))
+	{
+		routine = MemoryContextAlloc(index->rd_indexcxt, sizeof(IndexAmRoutine));
+		*routine = *index->rd_indam;
+		index->rd_indam = routine;
+	}
+	routine = (IndexAmRoutine *) index->rd_indam;
 	if (routines == NULL)
 		initialize();
 	r = hash_search(routines, &routine, HASH_ENTER, &found);
@@ -146,7 +135,7 @@ begin_exchange(Relation index)
 	{
 		r->build = NULL;
 		r->insert = NULL;
-		r->callback.func = on_memory;
+		r->callback.func = on_context_reset;
 		r->callback.arg = r;
 		MemoryContextRegisterResetCallback(index->rd_indexcxt, &r->callback);
 	}
@@ -156,9 +145,7 @@ begin_exchange(Relation index)
 	return r;
 }
 
-/*
- * The index is about to be built.
- */
+/* Exchange ambuild of an index that is about to be built. */
 void
 la_interpose_ambuild(Relation index, ambuild_function function)
 {
@@ -170,15 +157,14 @@ la_interpose_ambuild(Relation index, ambuild_function function)
 	}
 }
 
+/* aminsertcleanup */
 static void
 on_statement_end(Relation index, IndexInfo *info)
 {
 	la_interpose_restore(index);
 }
 
-/*
- * A statement has opened the index for many rows.
- */
+/* Exchange aminsert of an index that a statement has opened for many rows. */
 void
 la_interpose_aminsert(Relation index, aminsert_function function)
 {
@@ -191,9 +177,7 @@ la_interpose_aminsert(Relation index, aminsert_function function)
 	}
 }
 
-/*
- * Put back what is exchanged for this index.
- */
+/* Put back what is exchanged in this index's routine. */
 void
 la_interpose_restore(Relation index)
 {

@@ -11,42 +11,33 @@
  *				   (and perhaps		(rows are taken		(a room executes
  *				   a wrapper)		before their turn)	the node)
  *
- * The state tree stays as the server has made it: tags, children and plans.
- *
- *		who							layer	from			until
- *		scan/, index scans			node	ExecutorStart	first execution, or first miss
- *		hashjoin/, the join			node	ExecutorStart	the server's join is to go on
- *		hashjoin/, children of a	output	ExecutorStart	end of the query
- *			Parallel Hash Join
- *		nestloop/, the outer child	output	ExecutorStart	the join proves not eligible
- *		write/, the plan below		output	ExecutorStart	end of the query
- *			ModifyTable
- *
- * The room that has put its function in front takes it out, by la_interpose_replace()
- * or la_interpose_end().  What is not taken out goes with the node.
+ * Which room exchanges a function, and until when, is shown in src/README.md ("How rooms get
+ * between").  The room takes its function out by la_interpose_replace() or
+ * la_interpose_end(); what is not taken out is freed with the node.  The tags, children and
+ * plans of the nodes are never changed.
  *
  * Rules
  *	Stock only
  *		ExecProcNodeReal is exchanged only where it is a function of the server: one whose
- *		address lies in the server's binary.  What another extension has installed before
- *		us stays, and the node is left alone.
+ *		address lies in the server's binary.  A node for which another extension has
+ *		installed a function before us stays as it is.
  *	Still ours
- *		Our function is taken out only where it still is: if another extension has replaced
- *		it, or saved it in order to call it, it remains, and passes each call on.
+ *		Our function is taken out only where it still is.  If another extension has replaced
+ *		it, or saved it in order to call it, ours remains, and passes each call on.
  *	Same function
  *		ExecProcNode is changed only where it is the very function that is exchanged.
  *
  * A room that keeps something for a node (LaInterposer) finds it by a hash table over the
- * nodes' addresses.  It is called back when its node, or the node's parent, is rescanned,
- * through an ExprContext of that node, and at the end of the query, also after an error,
- * through the query's memory:
+ * nodes' addresses.  Its on_rescan is called when its node, or the node's parent, is
+ * rescanned, by a callback of an ExprContext of that node; and its on_end at the end of the
+ * query, also after an error, by a callback of the query's memory context:
  *
  *		ExecReScan(node) -> ReScanExprContext --\
- *		end of the query -> FreeExprContext ----+--> on_callback --> on_rescan
- *		the query's memory is reset ---------------> on_memory ----> on_end
+ *		end of the query -> FreeExprContext ----+--> on_expr_context --> on_rescan
+ *		the query's memory is reset ---------------> on_context_reset -> on_end
  *
- * ReScanExprContext() forgets its callbacks when it has called them, so ours is registered
- * again when the function is called next.
+ * ReScanExprContext() removes the callbacks that it has called, so ours is registered again
+ * by the next call of the function (la_interpose_of()).
  *
  * src/attach/interpose_node.c
  */
@@ -83,10 +74,10 @@ hash_address(const void *address)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* The nodes of all queries that this backend is executing for which a room keeps something. */
+/* Nodes for which a room keeps something, of all queries that this backend executes. */
 static nodes_hash * nodes = NULL;
 
-/* ---- whose function is it? -------------------------------------------------- */
+/* ---- owners of functions ----------------------------------------------------- */
 
 #define MAX_FUNCTIONS	256		/* a power of 2; the server has some 60 */
 
@@ -98,7 +89,7 @@ typedef enum Owner
 	OWNER_OTHER
 } Owner;
 
-/* The binary in which the address lies. */
+/* The binary in which the address lies, or NULL. */
 static void *
 binary_of(const void *address)
 {
@@ -116,12 +107,10 @@ look_up_owner(ExecProcNodeMtd function)
 		return OWNER_OTHER;
 	if (binary == binary_of((const void *) standard_ExecutorRun))
 		return OWNER_SERVER;
-	if (binary == binary_of((const void *) la_interpose_begin))
-		return OWNER_US;
-	return OWNER_OTHER;
+	return binary == binary_of((const void *) la_interpose_begin) ? OWNER_US : OWNER_OTHER;
 }
 
-/* Libraries are never unloaded, so an answer remains right. */
+/* Answers remain valid, because libraries are never unloaded. */
 static Owner
 owner_of(ExecProcNodeMtd function)
 {
@@ -140,9 +129,7 @@ owner_of(ExecProcNodeMtd function)
 	return known[i].owner;
 }
 
-/*
- * Is the node executed by nobody but the server and us?
- */
+/* Is the node executed by nobody but the server and us? */
 bool
 la_interpose_is_unwrapped(const PlanState *node)
 {
@@ -152,9 +139,7 @@ la_interpose_is_unwrapped(const PlanState *node)
 
 /* ---- layers ----------------------------------------------------------------- */
 
-/*
- * What the room in this layer keeps for the node, or NULL.
- */
+/* What the room in this layer keeps for the node, or NULL. */
 LaInterposer *
 la_interpose_find(PlanState *node, LaLayer layer)
 {
@@ -163,9 +148,7 @@ la_interpose_find(PlanState *node, LaLayer layer)
 	return entry == NULL ? NULL : entry->layers[layer];
 }
 
-/*
- * The function in the node layer, ours or not.
- */
+/* The function in the node layer, ours or not. */
 ExecProcNodeMtd
 la_interpose_executing(PlanState *node)
 {
@@ -184,10 +167,7 @@ exchange(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
 		node->ExecProcNode = new;
 }
 
-/*
- * Can a function be put into the node layer: is the node executed by the server's function
- * for its kind?
- */
+/* Is the node executed by the server's function, so that the node layer can be used? */
 bool
 la_interpose_is_possible(PlanState *node, LaNodeKind *kind)
 {
@@ -198,9 +178,7 @@ la_interpose_is_possible(PlanState *node, LaNodeKind *kind)
 	return function == kind->stock;
 }
 
-/*
- * Can a function be put into the output layer?
- */
+/* Can a function be put into the output layer? */
 bool
 la_interpose_output_is_possible(PlanState *node)
 {
@@ -209,8 +187,8 @@ la_interpose_output_is_possible(PlanState *node)
 }
 
 /*
- * Exchange the function in the node layer, if it still is "old".  By itself this is for
- * functions that keep nothing for the node.
+ * Exchange the function in the node layer, if it still is "old".  Rooms that keep nothing
+ * for the node call this directly.
  */
 void
 la_interpose_replace(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
@@ -224,7 +202,7 @@ la_interpose_replace(PlanState *node, ExecProcNodeMtd old, ExecProcNodeMtd new)
 }
 
 static void
-on_callback(Datum arg)
+on_expr_context(Datum arg)
 {
 	LaInterposer *i = (LaInterposer *) DatumGetPointer(arg);
 
@@ -233,7 +211,7 @@ on_callback(Datum arg)
 }
 
 static void
-on_memory(void *arg)
+on_context_reset(void *arg)
 {
 	LaInterposer *i = arg;
 	NodeEntry  *entry = nodes_lookup(nodes, i->node);
@@ -241,17 +219,14 @@ on_memory(void *arg)
 	if (entry != NULL && entry->layers[i->layer] == i)
 	{
 		entry->layers[i->layer] = NULL;
-		if (entry->layers[LA_LAYER_NODE] == NULL &&
-			entry->layers[LA_LAYER_OUTPUT] == NULL)
+		if (entry->layers[LA_LAYER_NODE] == NULL && entry->layers[LA_LAYER_OUTPUT] == NULL)
 			nodes_delete_item(nodes, entry);
 	}
 	if (i->on_end != NULL)
 		i->on_end(i);
 }
 
-/*
- * Put a function into a layer, with what the room keeps for the node.
- */
+/* Put a function into a layer, with what the room keeps for the node. */
 void
 la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 				   ExecProcNodeMtd function)
@@ -269,7 +244,7 @@ la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 	i->layer = layer;
 	i->function = function;
 	i->below = layer == LA_LAYER_NODE ? la_interpose_executing(node) : node->ExecProcNodeReal;
-	i->callback.func = on_memory;
+	i->callback.func = on_context_reset;
 	i->callback.arg = i;
 	MemoryContextRegisterResetCallback(node->state->es_query_cxt, &i->callback);
 	if (layer == LA_LAYER_NODE)
@@ -279,9 +254,7 @@ la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 	entry->layers[layer] = i;
 }
 
-/*
- * The server may have set the node's function anew: stand in front of it again.
- */
+/* Put our function back in front of the node's, which the server may have set anew. */
 void
 la_interpose_renew(LaInterposer *i)
 {
@@ -294,8 +267,8 @@ la_interpose_renew(LaInterposer *i)
 }
 
 /*
- * What is kept for the node, for the function that is called for it, which will hear of
- * the next rescan.
+ * What the room in this layer keeps for the node, or NULL.  The room's function calls this
+ * when it is executed, so that the next rescan calls on_rescan.
  */
 LaInterposer *
 la_interpose_of(PlanState *node, LaLayer layer)
@@ -304,26 +277,24 @@ la_interpose_of(PlanState *node, LaLayer layer)
 
 	if (i != NULL && !i->listens && i->listens_to != NULL)
 	{
-		RegisterExprContextCallback(i->listens_to, on_callback,
-									PointerGetDatum(i));
+		RegisterExprContextCallback(i->listens_to, on_expr_context, PointerGetDatum(i));
 		i->listens = true;
 	}
 	return i;
 }
 
 /*
- * Take the function out.  What is kept remains, for those who have saved the function and
- * still call it: they are passed on.
+ * Take the function out.  What the room keeps for the node remains, so that calls of an
+ * extension that has saved the function can be passed on.
  */
 void
 la_interpose_end(LaInterposer *i)
 {
-	if (!i->ended)
-	{
-		if (i->layer == LA_LAYER_NODE)
-			la_interpose_replace(i->node, i->function, i->below);
-		else
-			exchange(i->node, i->function, i->below);
-	}
+	if (i->ended)
+		return;
+	if (i->layer == LA_LAYER_NODE)
+		la_interpose_replace(i->node, i->function, i->below);
+	else
+		exchange(i->node, i->function, i->below);
 	i->ended = true;
 }

@@ -15,7 +15,7 @@ typedef enum LaLayer
 	LA_LAYER_OUTPUT				/* passes its rows on to the parent */
 } LaLayer;
 
-/* The server's function for all nodes of a kind, learnt from the first one seen. */
+/* The server's function for all nodes of a kind, taken from the first of them. */
 typedef struct LaNodeKind
 {
 	ExecProcNodeMtd stock;
@@ -27,15 +27,15 @@ typedef struct LaNodeKind
  */
 typedef struct LaInterposer
 {
-	ExprContext *listens_to;	/* of the node whose rescans matter, or NULL */
+	ExprContext *listens_to;	/* whose rescans call on_rescan, or NULL */
 	void		(*on_rescan) (struct LaInterposer *interposer);
 	void		(*on_end) (struct LaInterposer *interposer);	/* or NULL */
 
 	PlanState  *node;
 	LaLayer		layer;
 	ExecProcNodeMtd function;	/* ours */
-	ExecProcNodeMtd below;		/* the one it stands in front of */
-	bool		listens;
+	ExecProcNodeMtd below;		/* the one behind it */
+	bool		listens;		/* the callback is registered */
 	bool		ended;			/* see la_interpose_end() */
 	MemoryContextCallback callback;
 } LaInterposer;

@@ -2,9 +2,9 @@
  * known_functions.c
  *	  Functions of the server of which more is known than pg_proc says.
  *
- * The source of each function listed here has been read, in all supported versions.  Running
- * out of memory, interrupts and damaged data do not count as errors: they do not depend on
- * the order of evaluation.
+ * The source of each function listed here has been read in all supported versions.  Running
+ * out of memory, interrupts and damaged data do not count as errors, since they do not
+ * depend on the order of evaluation.
  *
  * src/attach/known_functions.c
  */
@@ -14,12 +14,10 @@
 
 #include "attach/known_functions.h"
 
-#define contains(list, function)	is_in(list, lengthof(list), function)
-
 /*
- * The start of the transaction or the statement, and what is fixed for the whole session.
- * Not what depends on a setting, such as the time zone: set_config() may change it in the
- * middle of a statement.
+ * Functions of what is fixed from the start of the statement, the transaction or the
+ * session.  Functions of a setting, such as the time zone, are not among them, because
+ * set_config() may change it within a statement.
  */
 static const Oid fixed[] = {
 	F_NOW, F_TRANSACTION_TIMESTAMP, F_STATEMENT_TIMESTAMP,
@@ -35,10 +33,7 @@ static const Oid errorfree[] = {
 	F_LENGTH_TEXT, F_OCTET_LENGTH_TEXT, F_TEXT_BPCHAR, F_TEXTCAT,
 	F_GENERATE_SERIES_INT4_INT4, F_GENERATE_SERIES_INT8_INT8, F_UNNEST_ANYARRAY,
 
-	/*
-	 * transition and final functions of aggregates, whose counts do not
-	 * overflow
-	 */
+	/* transition and final functions of aggregates; counts do not overflow */
 	F_INT8INC, F_INT8INC_ANY, F_INT2_SUM, F_INT4_SUM,
 	F_INT2LARGER, F_INT2SMALLER, F_INT4LARGER, F_INT4SMALLER, F_INT8LARGER, F_INT8SMALLER,
 	F_NUMERIC_LARGER, F_NUMERIC_SMALLER, F_DATE_LARGER, F_DATE_SMALLER,
@@ -48,43 +43,30 @@ static const Oid errorfree[] = {
 
 static const Oid like[] = {F_TEXTLIKE, F_TEXTNLIKE, F_BPCHARLIKE, F_BPCHARNLIKE};
 
-static const Oid divides[] = {
+static const Oid division[] = {
 	F_INT2DIV, F_INT24DIV, F_INT28DIV, F_INT4DIV, F_INT42DIV, F_INT48DIV,
 	F_INT8DIV, F_INT82DIV, F_INT84DIV, F_INT2MOD, F_INT4MOD, F_INT8MOD,
 	F_MOD_INT2_INT2, F_MOD_INT4_INT4, F_MOD_INT8_INT8
 };
 
-static bool
-is_in(const Oid *list, int n, Oid function)
+static const struct
 {
-	for (int i = 0; i < n; i++)
+	const Oid  *functions;
+	int			n;
+}			lists[] = {
+	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
+	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},
+	[LA_FUNCTION_LIKE] = {like, lengthof(like)},
+	[LA_FUNCTION_DIVISION] = {division, lengthof(division)},
+};
+
+bool
+la_function_is(Oid function, LaKnownFunction kind)
+{
+	for (int i = 0; i < lists[kind].n; i++)
 	{
-		if (list[i] == function)
+		if (lists[kind].functions[i] == function)
 			return true;
 	}
 	return false;
-}
-
-bool
-la_function_is_fixed(Oid function)
-{
-	return contains(fixed, function);
-}
-
-bool
-la_function_is_errorfree(Oid function)
-{
-	return contains(errorfree, function);
-}
-
-bool
-la_function_is_like(Oid function)
-{
-	return contains(like, function);
-}
-
-bool
-la_function_divides(Oid function)
-{
-	return contains(divides, function);
 }

@@ -7,16 +7,16 @@
 #ifndef LA_KNOWN_FUNCTIONS_H
 #define LA_KNOWN_FUNCTIONS_H
 
-/* Stable, and its value cannot change before the statement ends. */
-extern bool la_function_is_fixed(Oid function);
+typedef enum LaKnownFunction
+{
+	LA_FUNCTION_FIXED,			/* stable, with a value that cannot change
+								 * before the statement ends */
+	LA_FUNCTION_ERRORFREE,		/* raises no error, whatever its arguments */
+	LA_FUNCTION_LIKE,			/* LIKE and NOT LIKE */
+	LA_FUNCTION_DIVISION		/* of integers, which fails for a divisor of
+								 * zero, and may overflow for one of -1 */
+} LaKnownFunction;
 
-/* Raises no error, whatever its arguments are. */
-extern bool la_function_is_errorfree(Oid function);
-
-/* LIKE and NOT LIKE. */
-extern bool la_function_is_like(Oid function);
-
-/* Integer division, which fails for a divisor of zero, and may overflow for one of -1. */
-extern bool la_function_divides(Oid function);
+extern bool la_function_is(Oid function, LaKnownFunction kind);
 
 #endif							/* LA_KNOWN_FUNCTIONS_H */

@@ -2,11 +2,11 @@
  * node_effects.c
  *	  What a plan node evaluates, and when.
  *
- * For each kind of node: its expressions, and the functions behind its comparisons, without
- * those of its children, by the call of the node that evaluates them:
+ * For each kind of node, its expressions and the functions by which it compares or hashes,
+ * without those of its children, according to the calls of the node that evaluate them:
  *
- *		start	the first call of an execution only (which a rescan ends): keys of scans,
- *				LIMIT and OFFSET, functions in FROM, run-time pruning
+ *		start	only the first call after the start or a rescan: keys of scans, LIMIT and
+ *				OFFSET, functions in FROM, run-time pruning
  *		keys	any call, for each outer row before anything else: the key that a hash join
  *				looks up
  *		later	any call
@@ -18,12 +18,10 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_am.h"
 #include "executor/execPartition.h"
-#include "utils/rel.h"
 
 #include "attach/node_effects.h"
 #include "base/compat.h"
@@ -42,15 +40,7 @@ note_hashed(LaEffects *e, int n, const Oid *operators)
 		la_effects_of_hashing(e, operators[i]);
 }
 
-static void
-note_table(LaEffects *e, const ScanState *scan)
-{
-	if (scan->ss_currentRelation != NULL &&
-		scan->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
-		la_effects_add(e, LA_HAS_EFFECTS, "a table access method is not heap");
-}
-
-/* The keys of a scan; access methods other than btree may have rows rechecked by them. */
+/* The keys of a scan, by which access methods other than btree may recheck rows. */
 static void
 note_index(LaEffects *start, LaEffects *later, Relation index, const List *quals,
 		   const List *rechecks, const List *orderbys)
@@ -111,11 +101,12 @@ note_sample(LaEffects *later, const SampleScan *plan)
 	note(later, sample->repeatable);
 }
 
-/* Scans; returns false if the node is none. */
+/* Scans.  Returns false for other nodes, as do the functions for other groups. */
 static bool
 note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 {
 	Plan	   *plan = ps->plan;
+	Relation	table;
 
 	switch (nodeTag(ps))
 	{
@@ -152,7 +143,9 @@ note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 		default:
 			return false;
 	}
-	note_table(later, (ScanState *) ps);
+	table = ((ScanState *) ps)->ss_currentRelation;
+	if (table != NULL && table->rd_tableam != GetHeapamTableAmRoutine())
+		la_effects_add(later, LA_HAS_EFFECTS, "a table access method is not heap");
 	return true;
 }
 
@@ -192,13 +185,11 @@ note_source(PlanState *ps, LaEffects *start, LaEffects *later)
 }
 
 static void
-note_merge_join(LaEffects *later, const MergeJoin *plan)
+note_clause_operators(LaEffects *later, const List *clauses)
 {
 	ListCell   *lc;
 
-	note(later, plan->join.joinqual);
-	note(later, plan->mergeclauses);
-	foreach(lc, plan->mergeclauses)
+	foreach(lc, clauses)
 	{
 		if (IsA(lfirst(lc), OpExpr))
 			la_effects_of_operator(later, ((OpExpr *) lfirst(lc))->opno);
@@ -216,17 +207,14 @@ note_hash_join(LaNodeEffects *e, const HashJoin *plan)
 	foreach(lc, plan->hashoperators)
 		la_effects_of_hashing(&e->keys, lfirst_oid(lc));
 	note(&e->later, plan->join.joinqual);
-	foreach(lc, plan->hashclauses)
-	{
-		if (IsA(lfirst(lc), OpExpr))
-			la_effects_of_operator(&e->later, ((OpExpr *) lfirst(lc))->opno);
-	}
+	note_clause_operators(&e->later, plan->hashclauses);
 }
 
 static bool
 note_join(PlanState *ps, LaNodeEffects *e)
 {
 	LaEffects  *later = &e->later;
+	MergeJoin  *merge;
 	Memoize    *memoize;
 
 	switch (nodeTag(ps))
@@ -235,7 +223,10 @@ note_join(PlanState *ps, LaNodeEffects *e)
 			note(later, ((NestLoop *) ps->plan)->join.joinqual);
 			return true;
 		case T_MergeJoinState:
-			note_merge_join(later, (MergeJoin *) ps->plan);
+			merge = (MergeJoin *) ps->plan;
+			note(later, merge->join.joinqual);
+			note(later, merge->mergeclauses);
+			note_clause_operators(later, merge->mergeclauses);
 			return true;
 		case T_HashJoinState:
 			note_hash_join(e, (HashJoin *) ps->plan);
@@ -278,7 +269,7 @@ note_window(LaEffects *later, const WindowAgg *window)
 	note(later, window->runCondition);
 }
 
-/* Nodes that compare rows. */
+/* Nodes that compare rows of one child, or of similar children. */
 static bool
 note_comparing(PlanState *ps, LaEffects *start, LaEffects *later)
 {
@@ -339,8 +330,8 @@ note_comparing(PlanState *ps, LaEffects *start, LaEffects *later)
 }
 
 /*
- * What the node itself evaluates.  filter_passed: it has returned a row, and is not
- * rescanned before its next first call.
+ * Adds what the node itself evaluates.  "filter_passed" is true if it has returned a row and
+ * is not rescanned.
  */
 void
 la_node_effects(PlanState *ps, bool filter_passed, LaNodeEffects *e)

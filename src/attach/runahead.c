@@ -3,8 +3,8 @@
  *	  May the outer side of a join be run ahead of the join?
  *
  * Looking ahead takes outer rows before their predecessors have been joined, and evaluates
- * keys of the inner side for them.  Nothing but time may show it.  What is evaluated, and
- * what could be noticed of it, is known to effects.c and node_effects.c; this file compares
+ * keys of the inner side for them.  Nothing but time may show it.  effects.c and
+ * node_effects.c find what is evaluated, and what could be noticed of it; this file compares
  * the two orders of evaluation:
  *
  *		stock:	O1  I1 U1  O2  I2 U2  O3  I3 U3 ...
@@ -12,25 +12,27 @@
  *
  *		On	the call that returns the n-th row of the outer side
  *		In	the inner side for it, and the join's own expressions
- *		Un	the rest of the statement, and whoever gets its rows
+ *		Un	the rest of the statement, and whatever receives its rows
  *
- * The sequence of calls of the outer side is the same.  Only those from the second call on
- * are made earlier, relative to I and U, and there may be more of them, if the join is left
- * before its end.  Hence:
+ * The sequence of calls of the outer side is the same.  Those from the second call on are
+ * made earlier relative to I and U, and there may be more of them, if the join is left
+ * before its end.  Hence these rules:
  *
  *	First calls
  *		What belongs to the first call is not early.  A Sort, a Hash and a plain or hashed
- *		Agg read all of their input in it, LIMIT is evaluated in it, and so on.  That holds
- *		for a node's first execution only: where it may be rescanned within the outer side,
- *		being on the inner side of a nested loop, in a second member of an Append and so on,
- *		it is early.  Everything below is about what is early.
+ *		Agg read all of their input in it, LIMIT is evaluated in it, and so on.  This holds
+ *		for the first execution of a node only: a node that may be rescanned within the
+ *		outer side, such as the inner side of a nested loop, is early, and so is one that
+ *		may be started later, such as the second member of an Append.  The rules below are
+ *		about what is early.
  *	Effects
  *		What has effects must not be early.
  *	State
- *		What reads state must find the same state: it is early only in a calm statement, in
- *		which nothing has effects, and only while nobody else's code runs between the join's
- *		rows.  (The owner of a cursor may call set_config() between two of them; and so may
- *		output functions of types, for rows on their way to the client.)
+ *		What reads state must find the same state.  So it may be early only in a calm
+ *		statement, in which nothing has effects, and only while no code from outside the
+ *		statement runs between the join's rows.  (The owner of a cursor may call
+ *		set_config() between two of them; and so may output functions of types, for rows
+ *		that are sent to the client.)
  *	Failure
  *		What can fail must not be early, unless stock is certain to raise the same error
  *		with nothing else to be seen: all rows of the join are taken, none of them leaves
@@ -39,16 +41,14 @@
  *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
  *		must not be read early.
  *	InitPlans
- *		A Param of an InitPlan is computed by the first expression that wants its value: what
- *		the InitPlan does counts as done there.
- *	Other extensions
- *		A node of the outer side that another extension executes, or wraps, is not called
- *		early.
- *	Subplans
- *		They are not executed early.
+ *		The Param of an InitPlan is computed by the first expression that needs its value,
+ *		so the effects of the InitPlan count as those of that expression.
+ *	Other extensions, subplans
+ *		A node of the outer side that another extension executes, or wraps, must not be
+ *		early; nor must a subplan.
  *
  * Everything else reads under the statement's snapshot, and finds the same rows a moment
- * earlier.  Predicate locks of SERIALIZABLE transactions are for the callers to see to.
+ * earlier.  Predicate locks of SERIALIZABLE transactions are the callers' concern.
  *
  * src/attach/runahead.c
  */
@@ -57,31 +57,30 @@
 #include "access/parallel.h"
 #include "nodes/nodeFuncs.h"
 
+#include "attach/interpose_node.h"
 #include "attach/node_effects.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
-#include "attach/interpose_node.h"
 
-/* ---- the statement, without its outer side ---------------------------------- */
+/* ---- the statement, without what is early ------------------------------------ */
 
+/* The members of type PlanState say what is not counted, and may be NULL. */
 typedef struct RestWalk
 {
 	LaEffects  *effects;
-	/* nodes that do not count, or NULL: */
-	PlanState  *without;		/* with all below it */
-	PlanState  *before;			/* the same, as it ends before the second call */
-	PlanState  *without_keys;	/* the keys of this join */
-	PlanState  *without_start;	/* what this and all below evaluate at their
-								 * start */
-	bool		below_start;	/* the walk is there */
+	PlanState  *without;		/* this node and all below it */
+	PlanState  *before;			/* likewise; it ends before the second call */
+	PlanState  *without_keys;	/* keys of this join */
+	PlanState  *without_start;	/* start of this node and all below it */
+	bool		below_start;	/* the walk is at or below without_start */
 } RestWalk;
 
 static LaNodeEffects
 nothing_of_node(const LaEffects *like)
 {
-	LaEffects	nothing = {.note_param = like->note_param,.arg = like->arg};
+	LaEffects	nothing = *like;
 
-	nothing.evaluated = like->evaluated;
+	nothing.flags = 0;
 	return (LaNodeEffects)
 	{
 		nothing, nothing, nothing
@@ -106,7 +105,7 @@ walk_rest(PlanState *ps, void *arg)
 	return planstate_tree_walker(ps, walk_rest, &state);
 }
 
-/* "State": does nothing in the statement have effects? */
+/* "State": is the statement one in which nothing has effects? */
 static bool
 is_calm(const EState *estate)
 {
@@ -126,7 +125,7 @@ is_calm(const EState *estate)
 	return s->calm;
 }
 
-/* "State": does nobody else's code run between the join's rows? */
+/* "State": does no code from outside the statement run between the join's rows? */
 static bool
 is_uninterrupted(const LaRunAhead *ahead)
 {
@@ -136,9 +135,9 @@ is_uninterrupted(const LaRunAhead *ahead)
 }
 
 /*
- * "Failure": is stock certain to raise the same error?  The question is about a key of the
- * inner side, or about the outer side.  The inner side may evaluate a key once more, which
- * cannot fail if it has not failed before.
+ * "Failure": is stock certain to raise the same error?  What is early is a key of the inner
+ * side if is_key is true, the outer side otherwise.  The inner side may evaluate the key once
+ * more, which cannot fail if it has not failed before.
  */
 static bool
 fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
@@ -171,7 +170,7 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 typedef struct ParamSearch
 {
 	int			param;
-	PlanState  *found;			/* the plan that computes it */
+	PlanState  *found;			/* the InitPlan that computes it */
 } ParamSearch;
 
 static bool
@@ -194,7 +193,7 @@ search_param(PlanState *ps, void *arg)
 	return planstate_tree_walker(ps, search_param, arg);
 }
 
-/* Params of no InitPlan are values of rows of this join, or of one above it. */
+/* The Param of no InitPlan is a value of a row of this join, or of a join above it. */
 static void
 note_param(LaEffects *effects, int param, void *arg)
 {
@@ -225,23 +224,15 @@ no_effects(const LaRunAhead *ahead)
 typedef struct OuterWalk
 {
 	LaEffects  *early;
-	bool		first;			/* the node's first call is part of that of
-								 * the outer side, and it is not rescanned */
-	bool		has_row;		/* and it has returned a row in that call */
+	bool		first;			/* the first call of the node is within that
+								 * of the outer side, and not repeated */
+	bool		has_row;		/* ... and has returned a row */
 } OuterWalk;
 
 static void walk_outer(PlanState *ps, OuterWalk walk);
 
-/* Other types of joins may return a row without one of the outer side. */
 static bool
-needs_outer_row(JoinType type)
-{
-	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI ||
-		type == JOIN_ANTI;
-}
-
-static bool
-reads_all_first(PlanState *ps)
+reads_all_in_first_call(PlanState *ps)
 {
 	if (IsA(ps, AggState))
 		return ((AggState *) ps)->aggstrategy == AGG_PLAIN ||
@@ -250,52 +241,31 @@ reads_all_first(PlanState *ps)
 }
 
 static void
-walk_join(PlanState *ps, OuterWalk walk)
+walk_join(PlanState *ps, OuterWalk outer)
 {
 	JoinType	type = ((JoinState *) ps)->jointype;
-	OuterWalk	outer = walk;
-	OuterWalk	inner = {walk.early, walk.first, false};
+	OuterWalk	inner = {outer.early, outer.first, false};
 
-	outer.has_row &= needs_outer_row(type);
-	if (IsA(ps, NestLoopState))
+	/* joins of other types may return a row that has none of the outer side */
+	outer.has_row &= type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI ||
+		type == JOIN_ANTI;
+	/* a merge join may return outer rows before it reads the inner side */
+	if (IsA(ps, NestLoopState) || (IsA(ps, MergeJoinState) && type != JOIN_INNER))
 		inner.first = false;
-	else if (IsA(ps, MergeJoinState) && type != JOIN_INNER)
-		inner.first = false;	/* outer rows may be returned before it */
 	walk_outer(outerPlanState(ps), outer);
 	walk_outer(innerPlanState(ps), inner);
 }
 
+/* The first nfirst members are started by the first call of the parent. */
 static void
-walk_members(PlanState *ps, OuterWalk walk)
+walk_members(PlanState **members, int n, int nfirst, OuterWalk walk)
 {
-	PlanState **members;
-	int			n;
-	bool		all = !IsA(ps, AppendState);
 	bool		first = walk.first;
 
-	switch (nodeTag(ps))
-	{
-		case T_AppendState:
-			members = ((AppendState *) ps)->appendplans;
-			n = ((AppendState *) ps)->as_nplans;
-			break;
-		case T_MergeAppendState:
-			members = ((MergeAppendState *) ps)->mergeplans;
-			n = ((MergeAppendState *) ps)->ms_nplans;
-			break;
-		case T_BitmapAndState:
-			members = ((BitmapAndState *) ps)->bitmapplans;
-			n = ((BitmapAndState *) ps)->nplans;
-			break;
-		default:
-			members = ((BitmapOrState *) ps)->bitmapplans;
-			n = ((BitmapOrState *) ps)->nplans;
-			break;
-	}
 	walk.has_row = false;
 	for (int i = 0; i < n; i++)
 	{
-		walk.first = first && (all || (i == 0 && !ps->plan->parallel_aware));
+		walk.first = first && i < nfirst;
 		walk_outer(members[i], walk);
 	}
 }
@@ -303,7 +273,8 @@ walk_members(PlanState *ps, OuterWalk walk)
 static void
 walk_children(PlanState *ps, OuterWalk walk)
 {
-	OuterWalk	other = {walk.early, false, false};
+	OuterWalk	inner = walk;
+	int			n;
 
 	switch (nodeTag(ps))
 	{
@@ -313,10 +284,21 @@ walk_children(PlanState *ps, OuterWalk walk)
 			walk_join(ps, walk);
 			return;
 		case T_AppendState:
+			n = ((AppendState *) ps)->as_nplans;
+			walk_members(((AppendState *) ps)->appendplans, n,
+						 ps->plan->parallel_aware ? 0 : 1, walk);
+			return;
 		case T_MergeAppendState:
+			n = ((MergeAppendState *) ps)->ms_nplans;
+			walk_members(((MergeAppendState *) ps)->mergeplans, n, n, walk);
+			return;
 		case T_BitmapAndState:
+			n = ((BitmapAndState *) ps)->nplans;
+			walk_members(((BitmapAndState *) ps)->bitmapplans, n, n, walk);
+			return;
 		case T_BitmapOrState:
-			walk_members(ps, walk);
+			n = ((BitmapOrState *) ps)->nplans;
+			walk_members(((BitmapOrState *) ps)->bitmapplans, n, n, walk);
 			return;
 		case T_SubqueryScanState:
 			walk_outer(((SubqueryScanState *) ps)->subplan, walk);
@@ -330,28 +312,25 @@ walk_children(PlanState *ps, OuterWalk walk)
 		case T_ResultState:
 		case T_UniqueState:
 		case T_IncrementalSortState:
-			walk_outer(outerPlanState(ps), walk);
-			return;
+			break;
+		case T_RecursiveUnionState:
+			inner.first = false;
+			/* FALLTHROUGH */
 		case T_GroupState:
 		case T_WindowAggState:
 		case T_ProjectSetState:
 		case T_SetOpState:
 		case T_AggState:
 		case T_BitmapHeapScanState:
-			walk.has_row = false;
-			walk_outer(outerPlanState(ps), walk);
-			walk_outer(innerPlanState(ps), walk);
-			return;
-		case T_RecursiveUnionState:
-			walk.has_row = false;
-			walk_outer(outerPlanState(ps), walk);
-			walk_outer(innerPlanState(ps), other);
-			return;
+			walk.has_row = inner.has_row = false;
+			break;
 		default:
-			walk_outer(outerPlanState(ps), other);
-			walk_outer(innerPlanState(ps), other);
-			return;
+			walk.first = walk.has_row = false;
+			inner = walk;
+			break;
 	}
+	walk_outer(outerPlanState(ps), walk);
+	walk_outer(innerPlanState(ps), inner);
 }
 
 static void
@@ -369,7 +348,7 @@ walk_outer(PlanState *ps, OuterWalk walk)
 	la_effects_add(walk.early, e.keys.flags, e.keys.reason);
 	if (!walk.first)
 		la_effects_add(walk.early, e.start.flags, e.start.reason);
-	else if (reads_all_first(ps))
+	else if (reads_all_in_first_call(ps))
 		return;
 	walk_children(ps, walk);
 }
@@ -397,9 +376,7 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	return NULL;
 }
 
-/*
- * Will all outer rows of the join be taken, if nothing fails?
- */
+/* Will all outer rows of the join be taken, if nothing fails? */
 bool
 la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 {
@@ -407,9 +384,7 @@ la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 		la_demand_is_all(context->demand, estate);
 }
 
-/*
- * May rows be taken from the outer side early?
- */
+/* May rows be taken early from the outer side? */
 const char *
 la_runahead_refuses_outer(const LaRunAhead *ahead)
 {
@@ -420,9 +395,7 @@ la_runahead_refuses_outer(const LaRunAhead *ahead)
 	return judge(ahead, &early, false, NULL);
 }
 
-/*
- * May this expression, or list of them, be evaluated for outer rows early?
- */
+/* May this expression, or list of expressions, be evaluated early for outer rows? */
 const char *
 la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 {
@@ -432,21 +405,17 @@ la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 	return judge(ahead, &early, true, expression);
 }
 
-/*
- * ... this comparison function, with values of that type?
- */
+/* May this comparison function be called early with outer rows' values of this type? */
 const char *
 la_runahead_refuses_support(const LaRunAhead *ahead, Oid function, Oid type)
 {
 	LaEffects	early = no_effects(ahead);
 
-	la_effects_of_support(&early, function, type);
+	la_effects_of_support(&early, function, 1, &type);
 	return judge(ahead, &early, true, NULL);
 }
 
-/*
- * ... the hash functions of these operators?
- */
+/* May the hash functions of these operators be called early for outer rows? */
 const char *
 la_runahead_refuses_hashing(const LaRunAhead *ahead, List *operators)
 {

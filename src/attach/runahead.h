@@ -11,13 +11,13 @@
 
 /*
  * A join whose outer side is to be run ahead.  The functions la_runahead_refuses_...() return
- * NULL if what they are asked about may be done early, or else a constant that says why not.
+ * NULL if what they are asked about may be early, or else a constant that says why not.
  */
 typedef struct LaRunAhead
 {
 	PlanState  *join;
 	PlanState  *outer;			/* its outer side */
-	PlanState  *inner;			/* whose keys are evaluated early, or NULL */
+	PlanState  *inner;			/* inner side with keys to evaluate, or NULL */
 	LaDemandContext context;	/* of the join */
 } LaRunAhead;
 

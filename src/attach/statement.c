@@ -2,12 +2,12 @@
  * statement.c
  *	  What is known of a statement as a whole.
  *
- * There is a record for each statement of which a room has taken an interest in some node.
- * It lives as long as the statement's EState.  Other files keep in it what they find out
- * for the statement, when they are first asked: demand.c what is wanted of its nodes, and
- * runahead.c whether the statement is calm.
+ * There is a record for each statement with a node that a room is interested in.  It lives
+ * as long as the statement's EState.  Other files keep in it what they find out about the
+ * statement when they are first asked: demand.c what is wanted of its nodes, and runahead.c
+ * whether the statement is calm.
  *
- * How a statement is run is known of the innermost ExecutorRun() that is under way:
+ * How a statement is run is known for the innermost ExecutorRun() in progress:
  *
  *		ExecutorRun(outer)		current_run = outer
  *			ExecutorRun(inner)	current_run = inner;	then outer again
@@ -17,9 +17,6 @@
  */
 #include "postgres.h"
 
-#include "tcop/dest.h"
-#include "utils/memutils.h"
-
 #include "attach/effects.h"
 #include "attach/statement.h"
 
@@ -27,7 +24,7 @@
 static LaStatement *statements = NULL;
 static uint64 last_number = 0;
 
-/* After a nested error this is stale; the outer query is treated as unknown. */
+/* After an error in an inner statement, still its own until the outer one returns. */
 static LaRun current_run = {0};
 
 static void
@@ -41,9 +38,7 @@ forget(void *arg)
 		*p = (*p)->next;
 }
 
-/*
- * The statement has been started, and a room is interested in it.
- */
+/* Called when a statement has been started that a room is interested in. */
 void
 la_statement_begin(QueryDesc *queryDesc)
 {
@@ -60,9 +55,6 @@ la_statement_begin(QueryDesc *queryDesc)
 	statements = s;
 }
 
-/*
- * The record of this statement, or NULL.
- */
 LaStatement *
 la_statement_of(const EState *estate)
 {
@@ -76,7 +68,7 @@ la_statement_of(const EState *estate)
 /* ---- how it is run ---------------------------------------------------------- */
 
 static bool
-are_plain(const TupleDesc desc)
+types_are_plain(const TupleDesc desc)
 {
 	for (int i = 0; desc != NULL && i < desc->natts; i++)
 	{
@@ -86,11 +78,9 @@ are_plain(const TupleDesc desc)
 	return true;
 }
 
-/*
- * Can the receiver see when rows come, and does it call functions of their types?
- */
+/* Can the receiver see when rows arrive, and does it call functions of their types? */
 static void
-look_at_destination(LaRun *run, const QueryDesc *queryDesc)
+examine_destination(LaRun *run, const QueryDesc *queryDesc)
 {
 	switch (queryDesc->dest->mydest)
 	{
@@ -107,13 +97,14 @@ look_at_destination(LaRun *run, const QueryDesc *queryDesc)
 			run->no_code = true;
 			break;
 		default:
-			run->no_code = are_plain(queryDesc->tupDesc);
+			run->no_code = types_are_plain(queryDesc->tupDesc);
 			break;
 	}
 }
 
 /*
- * ExecutorRun() begins.  Returns what to give to la_statement_leave_run() at its end.
+ * Called when ExecutorRun() begins.  Returns what to pass to la_statement_leave_run() at its
+ * end, which an error skips.
  */
 LaRun
 la_statement_enter_run(const QueryDesc *queryDesc, uint64 count)
@@ -126,7 +117,7 @@ la_statement_enter_run(const QueryDesc *queryDesc, uint64 count)
 	{
 		current_run.statement = s->number;
 		current_run.to_end = true;
-		look_at_destination(&current_run, queryDesc);
+		examine_destination(&current_run, queryDesc);
 	}
 	return outer;
 }
@@ -138,13 +129,14 @@ la_statement_leave_run(LaRun outer)
 }
 
 /*
- * The run of this statement, if it is the innermost one and known to go to the end.
+ * How this statement is run.  All is false unless it is the innermost one in progress, and
+ * run to its end.
  */
 const LaRun *
 la_statement_run(const EState *estate)
 {
-	static const LaRun nothing = {0};
+	static const LaRun unknown = {0};
 	const LaStatement *s = la_statement_of(estate);
 
-	return s != NULL && s->number == current_run.statement ? &current_run : &nothing;
+	return s != NULL && s->number == current_run.statement ? &current_run : &unknown;
 }

@@ -13,10 +13,10 @@
 /* How the executor runs a statement. */
 typedef struct LaRun
 {
-	uint64		statement;		/* its number; 0: none, or not known */
-	bool		to_end;			/* all rows are returned by this call */
-	bool		rows_stay;		/* ... to nobody who could see when they came */
-	bool		no_code;		/* ... and no function is called for them */
+	uint64		statement;		/* its number, or 0 if not known */
+	bool		to_end;			/* this call returns all rows, and ... */
+	bool		rows_stay;		/* ... their receiver cannot see when */
+	bool		no_code;		/* ... calls no functions for them */
 } LaRun;
 
 typedef struct LaStatement
@@ -24,7 +24,7 @@ typedef struct LaStatement
 	uint64		number;			/* never used again, unlike addresses */
 	EState	   *estate;
 	PlanState  *top;			/* the topmost node */
-	struct LaNodeDemands *demands;	/* demand.c; NULL: not made yet */
+	struct LaNodeDemands *demands;	/* demand.c; NULL until asked for */
 	bool		calm;			/* runahead.c, "State" */
 	bool		calm_known;
 	MemoryContextCallback callback;

@@ -5,10 +5,10 @@
  * An access method is run ahead when its amgettuple has gone on to later rows by the time
  * the executor processes a row.  The rooms then restore what it left in the scan
  * descriptor for that row: TID, recheck flags, distances, tuples (scan/rowqueue.c).  What
- * it keeps elsewhere they cannot restore.  It may offer functions about the row
- * that its scan returned last, such as a score or the position of the match, which would
- * answer for a later row; or it may rely on being asked only for rows that are
- * wanted.  Neither can be seen from outside.
+ * it keeps elsewhere they cannot restore.  It may offer functions about the row that its scan
+ * returned last, such as a score or the position of the match, which would answer for a
+ * later row; or it may rely on being called only for rows that are needed.  Neither can be
+ * seen from outside.
  *
  * So an access method is run ahead only if its code has been reviewed and tested: those
  * of core, which offer no such functions, and those in the table "known".  (pgvector and
@@ -17,16 +17,16 @@
  * pg_lookahead.additional_access_methods.  Operator classes do not matter, since support
  * functions get all that they work on as arguments.
  *
- * An access method of core is identified by its OID.  One of an extension is identified
- * by its handler, a C function of a given name in a given library that belongs
- * to the extension, and by the version of the library or, where the library does not
- * declare one (always before PostgreSQL 18), of the extension.  The name of the access
- * method does not matter.  Versions outside the tested range are refused: pgvector 0.5.0,
- * for one, kept a pin on the index page of the row that it returned last.
+ * An access method of core is identified by its OID; one of an extension by its handler, a C
+ * function of a given name in a given library that belongs to the extension, and by the
+ * version of the library or, where the library does not declare one (always before
+ * PostgreSQL 18), of the extension.  Its name does not matter.  Versions outside the tested
+ * range are refused: pgvector 0.5.0, for example, kept a pin on the index page of the row
+ * that it returned last.
  *
  * The result is cached per session until pg_am or pg_proc changes.  The names in settings
  * are compared each time, because a setting outlives the access methods of a database; that
- * costs nothing while they are empty.
+ * costs nothing while the settings are empty.
  *
  * src/base/accessmethod.c
  */
@@ -34,23 +34,19 @@
 
 #include <limits.h>
 
-#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -126,9 +122,7 @@ is_library(const char *path, const char *name)
 		(base[length] == '\0' || strcmp(base + length, DLSUFFIX) == 0);
 }
 
-/*
- * The version that the loaded library declares in its magic block, or NULL.
- */
+/* The version that the loaded library declares in its magic block, or NULL. */
 #ifdef LA_HAVE_MODULE_VERSIONS
 static char *
 library_version(const char *library)
@@ -210,27 +204,19 @@ text_of(HeapTuple proc, AttrNumber attribute)
 	return isnull ? pstrdup("") : TextDatumGetCString(datum);
 }
 
-static Oid
-handler_of(Oid am)
-{
-	HeapTuple	tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(am));
-	Oid			handler = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		handler = ((Form_pg_am) GETSTRUCT(tuple))->amhandler;
-		ReleaseSysCache(tuple);
-	}
-	return handler;
-}
-
 static LaAccessMethod
 recognize(Oid am)
 {
-	Oid			handler = handler_of(am);
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(handler));
+	HeapTuple	tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(am));
 	LaAccessMethod method = LA_AM_UNKNOWN;
+	Oid			handler;
 
+	if (!HeapTupleIsValid(tuple))
+		return LA_AM_UNKNOWN;
+	handler = ((Form_pg_am) GETSTRUCT(tuple))->amhandler;
+	ReleaseSysCache(tuple);
+
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(handler));
 	if (!HeapTupleIsValid(tuple))
 		return LA_AM_UNKNOWN;
 	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
@@ -249,9 +235,7 @@ recognize(Oid am)
 	return method;
 }
 
-/*
- * Identify an access method.  (The cache is left alone if it was invalidated meanwhile.)
- */
+/* Identify an access method.  Nothing is cached if the cache was invalidated meanwhile. */
 LaAccessMethod
 la_am_of(Oid am)
 {
@@ -288,8 +272,8 @@ la_am_of(Oid am)
 
 /*
  * A name that no index access method of this database has is accepted, because the access
- * method may be created later, or exist in another database; but as it may be misspelt,
- * a WARNING is raised.
+ * method may be created later, or exist in another database.  As it may also be misspelt, a
+ * WARNING is raised.
  */
 static void
 warn_of_unknown_name(const char *setting, const char *name)
@@ -312,8 +296,8 @@ warn_of_unknown_name(const char *setting, const char *name)
 
 /*
  * Check a list of identifiers.  Its "extra" is the names, unquoted and case-folded, one
- * after the other, each with its terminating zero byte; an empty name ends them.  Names are
- * looked up only if this session's user sets the value and catalogs can be read.
+ * after the other, each with its terminating zero byte, and an empty name at the end.  Names
+ * are looked up only if this session's user sets the value and catalogs can be read.
  */
 static bool
 check_list(const char *setting, char **newval, void **extra, GucSource source)
@@ -391,18 +375,12 @@ is_listed(const char *names, Oid am)
 	return found;
 }
 
-/*
- * Has the user excluded an access method from look-ahead?
- */
 bool
 la_am_is_excluded(Oid am)
 {
 	return is_listed(excluded_names, am);
 }
 
-/*
- * May an access method be run ahead?
- */
 bool
 la_am_may_run_ahead(Oid am)
 {

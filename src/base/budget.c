@@ -18,16 +18,15 @@
  *
  * Pins are limited per backend, to its share of shared buffers as GetPinLimit() of
  * PostgreSQL 18 defines it, less those that any backend is assumed to hold (RESERVED_PINS,
- * the server's own estimate).  From 17 on the server is asked as well, because it knows
- * of the pins of others.  If shared_buffers is small for max_connections, the limit
- * is zero.  Temporary tables have buffers of their own, of which a quarter may be pinned,
- * as in 18.
+ * the server's own estimate).  If shared_buffers is small for max_connections, the limit is
+ * zero.  From 17 on the server is asked as well, because it knows the backend's other pins.
+ * Temporary tables have buffers of their own, of which a quarter may be pinned, as in 18.
  *
- * A pin counts if look-ahead holds it when control returns to the executor, or while
- * it executes nodes of the plan, and stock would not hold it at that row: those on
- * buffers of outer rows of a hash join, leaf pages, asynchronous reads, and pages of the
- * visibility map.  Pins that are released before that are among the few that any function
- * of the server may need.
+ * A pin counts if stock would not hold it at that row, and look-ahead holds it when control
+ * returns to the executor, or while it executes nodes of the plan.  Such are pins of leaf
+ * pages, of outer rows of a hash join, of asynchronous reads, and of pages of the visibility
+ * map.  Pins that are released before that are among the few that any function of the
+ * server may need.
  *
  * Invariant: backend_used and backend_pins are the sums over all budgets.  A node calls
  * la_budget_end() from a callback of its memory context, so this holds after errors, too.
@@ -75,24 +74,15 @@ la_budget_return(LaBudget *budget, Size bytes)
 	backend_used -= bytes;
 }
 
-static int
-pin_limit(bool local)
-{
-	if (local)
-		return num_temp_buffers / LOCAL_SHARE;
-	return NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS) - RESERVED_PINS;
-}
-
-/*
- * The server always grants one pin, without which its callers could do nothing.  Hence
- * ask for two.
- */
+/* The server always grants one pin, so that its callers can proceed: ask for two. */
 bool
 la_budget_has_pin(bool local)
 {
+	int			limit = local ? num_temp_buffers / LOCAL_SHARE :
+		NBuffers / (MaxBackends + NUM_AUXILIARY_PROCS) - RESERVED_PINS;
 	uint32		pins = 2;
 
-	if (backend_pins[local] >= pin_limit(local))
+	if (backend_pins[local] >= limit)
 		return false;
 	la_limit_additional_pins(&pins, local);
 	return pins == 2;

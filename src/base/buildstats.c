@@ -1,18 +1,17 @@
 /*
  * buildstats.c
- *	  Cumulative statistics of index builds: which pg_lookahead did, and which not.
+ *	  Cumulative statistics of index builds, by pg_lookahead and by the server.
  *
- * Builds are rare and long, so each one is counted in shared memory as it ends; there
- * are no counts pending in backends.  A build that fails is not counted.
+ * Builds are rare and long, so each one is counted in shared memory as it ends, without
+ * counts pending in the backend.  A build that fails is not counted.
  *
- * The counters are atomics without a lock, as those of stats.c, which also requests and
- * initializes this shared memory.
+ * The counters are atomic variables without a lock, like those of stats.c, which also
+ * requests and initializes this shared memory.
  *
  * src/base/buildstats.c
  */
 #include "postgres.h"
 
-#include "fmgr.h"
 #include "funcapi.h"
 #include "port/atomics.h"
 #include "storage/shmem.h"
@@ -20,7 +19,6 @@
 #include "utils/tuplestore.h"
 
 #include "base/buildstats.h"
-#include "base/compat.h"
 
 typedef enum Counter
 {
@@ -28,7 +26,7 @@ typedef enum Counter
 	PARALLEL_BUILDS,
 	SPILLED_BUILDS,
 	INDEX_ENTRIES,
-	SCAN_TIME,					/* microseconds, as those that follow */
+	SCAN_TIME,					/* this and the next ones in microseconds */
 	SORT_TIME,
 	LOAD_TIME
 } Counter;
@@ -36,7 +34,7 @@ typedef enum Counter
 #define NUM_COUNTERS (LOAD_TIME + 1)
 #define NUM_COLUMNS	(NUM_COUNTERS + 2)	/* status and reason */
 
-/* How the rows are named: by version 0.1.0 of the extension, and by later ones. */
+/* The names of the rows in version 0.1.0 of the extension, and in later ones. */
 static const struct
 {
 	const char *outcome;
@@ -91,9 +89,7 @@ add(LaBuildOutcome outcome, Counter counter, int64 value)
 		pg_atomic_fetch_add_u64(&shared->counters[outcome][counter], value);
 }
 
-/*
- * Count a build.  There are no figures of one that is left to the server.
- */
+/* Count a build.  There are no figures of one that is left to the server. */
 void
 la_build_stats_add(LaBuildOutcome outcome, const LaBuildFigures *figures)
 {
@@ -119,8 +115,8 @@ la_build_stats_reset(void)
 }
 
 /*
- * The rows of pg_stat_lookahead_index_build.  0.1.0 has one column, outcome, in place of
- * status and reason.
+ * The rows of pg_stat_lookahead_index_build.  Version 0.1.0 has one column, outcome, in place
+ * of status and reason.
  */
 static Datum
 build_rows(FunctionCallInfo fcinfo, bool with_reasons)

@@ -7,10 +7,7 @@
 #ifndef LA_BUILDSTATS_H
 #define LA_BUILDSTATS_H
 
-/*
- * Who built the index, and if it was the server, why: a row each of
- * pg_stat_lookahead_index_build.
- */
+/* Rows of pg_stat_lookahead_index_build: who built the index, and why the server did. */
 typedef enum LaBuildOutcome
 {
 	LA_OUTCOME_BUILT,

@@ -2,10 +2,9 @@
  * compat.h
  *	  The only place that knows which server it is compiled for.
  *
- * Differences between PostgreSQL 15, 16, 17, 18 and 19 that matter to the extension are
- * named here once, grouped by area of the server, each with the upstream commit that made
- * it, so that the rooms read the same for every version.  dev/lint refuses version checks
- * anywhere else.
+ * It names the differences between PostgreSQL 15, 16, 17, 18 and 19 that matter to the
+ * extension, each with the upstream commit that made it, so that the rooms read the same for
+ * every version.  dev/lint refuses version checks anywhere else.
  *
  * src/base/compat.h
  */
@@ -18,10 +17,7 @@
 
 /* ---- release and build ----------------------------------------------------- */
 
-/*
- * The release whose headers the library is built with, and the one that is running.
- * test/t/016_minor.pl defines others.
- */
+/* The releases of the headers and of the running server; test/t/016_minor.pl sets others. */
 #ifndef LA_BUILT_VERSION
 #define LA_BUILT_VERSION		PG_VERSION
 #endif
@@ -33,10 +29,7 @@
 	atoi(GetConfigOption("server_version_num", false, false))
 #endif
 
-/*
- * 16 declares the macros of varlena values in a header of their own (commit
- * d952373a987b).
- */
+/* 16 declares the macros of varlena values in varatt.h (commit d952373a987b). */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -56,10 +49,11 @@
 
 /*
  * 19 made the state of a buffer 64 bits wide (commit dac328c8a682).  There
- * ReadRecentBuffer() counts as a use of the buffer, and if this backend has the buffer
- * pinned already and its read is in progress, it keeps a pin although it returns false,
- * so it must not be called then (commit 819dc118c0f6).  Before, la_count_recent_use()
- * counts; one try is enough, as whoever got in between has just used the buffer.
+ * ReadRecentBuffer() counts as a use of the buffer, and if this backend has pinned the
+ * buffer already and its read is in progress, it keeps a pin although it returns false, so
+ * it must not be called then (commit 819dc118c0f6).  Before 19, la_count_recent_use()
+ * counts the use.  It tries only once: if another process has changed the state meanwhile,
+ * that one has just used the buffer.
  */
 #if PG_VERSION_NUM >= 190000
 #define la_buffer_state(buffer) \
@@ -80,9 +74,7 @@
 	} while (0)
 #endif
 
-/*
- * 17 lets extensions ask how many more buffers a backend may pin (commit 210622c60e1a).
- */
+/* 17 exports how many more buffers a backend may pin (commit 210622c60e1a). */
 #if PG_VERSION_NUM >= 170000
 #define la_limit_additional_pins(pins, local) \
 	((local) ? LimitAdditionalLocalPins(pins) : LimitAdditionalPins(pins))
@@ -106,8 +98,8 @@
 #endif
 
 /*
- * 19 lets an operation wait for a read of the block that another one, maybe of another
- * process, has started; its own result stays unknown then (commit 999dec9ec6a8).
+ * 19 lets an operation wait for a read of the block that another operation, perhaps of
+ * another process, has started.  Its own result is then not known (commit 999dec9ec6a8).
  */
 #if PG_VERSION_NUM >= 190000
 #define la_read_is_of_another(operation)	((operation)->foreign_io)
@@ -130,8 +122,8 @@
 #endif
 
 /*
- * 17 writes new files in bulk (commit 8af256524893).  Before, pages are written one by
- * one; 16 wants their memory aligned for O_DIRECT (commit faeedbcefd40).
+ * 17 writes new files in bulk (commit 8af256524893).  Before 17, pages are written one by
+ * one, and 16 requires their memory to be aligned for O_DIRECT (commit faeedbcefd40).
  */
 #if PG_VERSION_NUM >= 170000
 #define LA_BULK_WRITE 1
@@ -145,7 +137,7 @@
 /* ---- index access methods -------------------------------------------------- */
 
 /*
- * 19 has one constant routine for all indexes of an access method; before, each index
+ * 19 has one constant routine for all indexes of an access method; before 19, each index
  * has a copy of its own (commit bc6374cd76ab).
  */
 #if PG_VERSION_NUM >= 190000
@@ -164,8 +156,8 @@
 #endif
 
 /*
- * 18 passes a node's counters to the scan (commit 0fbceae841cb), which 19 allocates
- * separately (commit f026fbf059f2).  19 wants to know whether the statement changes the
+ * 18 passes a node's counters to the scan (commit 0fbceae841cb), and 19 allocates these
+ * separately (commit f026fbf059f2).  19 needs to know whether the statement changes the
  * scanned table (commit 50eb5faea295).
  */
 #if PG_VERSION_NUM >= 190000
@@ -206,10 +198,10 @@
 /* ---- nbtree ---------------------------------------------------------------- */
 
 /*
- * 17 evaluates "= ANY" in one descent (commit 5bf748b86bc6): the page position carries
- * the direction that the page was read in, and array keys are restored by starting them
- * again.  Before, every array element is a scan of its own, and the indexes of the
- * elements are the state to restore.
+ * 17 evaluates "= ANY" in one scan (commit 5bf748b86bc6): the position on a page includes
+ * the direction in which the page was read, and array keys are restored by starting them
+ * again.  Before 17, each array element is a scan of its own, and the state to restore is
+ * the indexes of the elements.
  */
 #if PG_VERSION_NUM >= 170000
 #define LA_BT_ARRAYS_IN_SCAN 1
@@ -238,7 +230,7 @@
 #define la_bt_prev_page(pos)	InvalidBlockNumber
 #endif
 
-/* 18 made BTMaxItemSize a constant; before, it takes a page (commit 426ea611171d). */
+/* 18 made BTMaxItemSize a constant; before 18, it takes a page (commit 426ea611171d). */
 #if PG_VERSION_NUM >= 180000
 #define la_bt_max_item_size()	BTMaxItemSize
 #else
@@ -262,8 +254,8 @@
 /*
  * 19 keeps track of the block and the visibility map page of an index scan's heap buffer
  * (commits c7d09595e46f, 99bf1f8aa6cd), and pruning sets the visibility map if the
- * statement does not change the table (commit 50eb5faea295).  So the scan prunes there;
- * before, whoever makes a heap buffer current does.
+ * statement does not change the table (commit 50eb5faea295).  So in 19 a page is pruned for
+ * the scan that turns to it; before 19, by whatever makes its buffer current.
  */
 #if PG_VERSION_NUM >= 190000
 #define la_prune(rel, buffer)	((void) 0)
@@ -280,20 +272,14 @@
 
 /* ---- planner --------------------------------------------------------------- */
 
-/*
- * 18 sorts the inputs of SetOp by its operators, too, and renamed them (commit
- * 27627929528e).
- */
+/* 18 sorts SetOp's inputs by its operators, too, and renamed them (commit 27627929528e). */
 #if PG_VERSION_NUM >= 180000
 #define la_setop_operators(plan)	((plan)->cmpOperators)
 #else
 #define la_setop_operators(plan)	((plan)->dupOperators)
 #endif
 
-/*
- * 19 calls extensions with the planner's relation only once it is complete (commit
- * 91f33a2ae92a).
- */
+/* 19 calls extensions once the planner's relation is complete (commit 91f33a2ae92a). */
 #if PG_VERSION_NUM >= 190000
 #define la_relation_hook_type	build_simple_rel_hook_type
 #define la_relation_hook		build_simple_rel_hook
@@ -332,10 +318,7 @@
 	ExecFindMatchingSubPlans(pruning, false)
 #endif
 
-/*
- * 19 has a structure of its own for the instrumentation of plan nodes (commit
- * 5a79e78501f4).
- */
+/* 19 has a separate structure for instrumentation of plan nodes (commit 5a79e78501f4). */
 #if PG_VERSION_NUM >= 190000
 #define LaNodeInstrumentation	NodeInstrumentation
 #define la_instr_start_time(instrument)	((instrument)->instr.starttime)
@@ -344,7 +327,7 @@
 #define la_instr_start_time(instrument)	((instrument)->starttime)
 #endif
 
-/* 19 has no TTS_FLAG_SLOW, and slots are made with flags (commit c456e3911380). */
+/* 19 has no TTS_FLAG_SLOW, and slots are created with flags (commit c456e3911380). */
 #if PG_VERSION_NUM >= 190000
 #define la_slot_position_flags	0
 #define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops, 0)
@@ -356,8 +339,8 @@
 /* ---- hash joins ------------------------------------------------------------ */
 
 /*
- * 18 computes a row's hash value by one expression (commit adf97c156238), and 16 and 18
- * have more types of joins (commits 16dc2703c541, aa86129e19d7).
+ * 18 computes a row's hash value by one expression (commit adf97c156238).  16 and 18 added
+ * types of joins (commits 16dc2703c541, aa86129e19d7).
  */
 #if PG_VERSION_NUM >= 180000
 #define LA_HASH_EXPRESSIONS 1
@@ -398,8 +381,8 @@
 /* ---- settings, locales and EXPLAIN ----------------------------------------- */
 
 /*
- * 16 has a memory context for settings (commit 407b50f2d421), from which check hooks
- * have to allocate what they pass on.
+ * 16 has a memory context for settings (commit 407b50f2d421), from which check hooks have to
+ * allocate what they pass to assign hooks.
  */
 #if PG_VERSION_NUM >= 160000
 #define la_guc_alloc(size)	guc_malloc(LOG, size)

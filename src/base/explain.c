@@ -10,7 +10,7 @@
  * formats print them always.
  *
  * The figures are those of the process that prints; what parallel workers did is only in
- * pg_stat_lookahead.  Servers before 18 have no hook to print from; there
+ * pg_stat_lookahead.  Before 18, the server has no hook for this; there
  * pg_lookahead_last_statement() returns the same figures.
  *
  * src/base/explain.c
@@ -25,11 +25,23 @@
 #include "commands/explain.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#endif
 
 #define MAX_SOURCES 8
 
 static la_explain_source sources[MAX_SOURCES];
 static int	nsources = 0;
+
+void
+la_explain_register(la_explain_source source)
+{
+	if (nsources >= MAX_SOURCES)
+		elog(ERROR, "too many sources of look-ahead figures");
+	sources[nsources++] = source;
+}
+
+#ifdef LA_HAVE_EXPLAIN_HOOK
+
 static explain_per_node_hook_type prev_per_node_hook = NULL;
 
 /* What became of foreseen blocks. */
@@ -106,14 +118,6 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 }
 
 void
-la_explain_register(la_explain_source source)
-{
-	if (nsources >= MAX_SOURCES)
-		elog(ERROR, "too many sources of look-ahead figures");
-	sources[nsources++] = source;
-}
-
-void
 la_explain_init(void)
 {
 	prev_per_node_hook = explain_per_node_hook;
@@ -121,11 +125,6 @@ la_explain_init(void)
 }
 
 #else							/* !LA_HAVE_EXPLAIN_HOOK */
-
-void
-la_explain_register(la_explain_source source)
-{
-}
 
 void
 la_explain_init(void)

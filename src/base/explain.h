@@ -11,10 +11,7 @@
 
 #include "base/stats.h"
 
-/*
- * Returns the counters of a node, or NULL if the node is not one of the room that
- * registered the function, or has never looked ahead.
- */
+/* A node's counters, or NULL if it is another room's, or has never looked ahead. */
 typedef const LaCounters *(*la_explain_source) (PlanState *planstate);
 
 extern void la_explain_init(void);

@@ -9,8 +9,8 @@
  * All settings but one are PGC_USERSET: look-ahead changes when a block is read, never
  * what a query returns, so any user may tune it for a session, a function or a
  * transaction.  The exception is additional_access_methods, which vouches for code that
- * pg_lookahead does not know.  If that code must not be run ahead after all, it may
- * return wrong rows, or crash; and what a session sets is in force inside SECURITY DEFINER
+ * pg_lookahead does not know.  If that code must not be run ahead after all, it may return
+ * wrong rows, or crash; and the value that a session sets is in force in SECURITY DEFINER
  * functions, row security policies and foreign key checks of other users, too.
  *
  * The defaults suit storage whose random reads take 25 us or more; docs/settings.md says when to
@@ -47,7 +47,7 @@ int			la_max_leaf_pages;
 int			la_scan_memory;
 int			la_backend_memory;
 
-/* Only their texts: accessmethod.c keeps the lists. */
+/* As text only; accessmethod.c keeps the lists. */
 static char *excluded_access_methods = NULL;
 static char *additional_access_methods = NULL;
 

@@ -3,9 +3,9 @@
  *	  The server's locales, without the headers of ICU.
  *
  * Where the server was built with ICU, utils/pg_locale.h includes ICU's headers, which need
- * not be installed where extensions are built (Debian 13's server package does not
- * require them).  Nothing of ours uses what they declare, and in structures that we
- * look at it comes last.  la_collation_is_c() of compat.h needs this file.
+ * not be installed where extensions are built (Debian 13's server package does not require
+ * them).  pg_lookahead does not use what they declare, and the structures that it reads
+ * have it at their end.  la_collation_is_c() of compat.h needs this file.
  *
  * src/base/locale.h
  */

@@ -11,14 +11,13 @@
  * For each minor release whose sources were available, minor_table.h has a number per
  * room, computed from the definitions in the server's sources that the room relies on
  * (dev/fingerprint).  A room is installed if its numbers for the release of the headers
- * and for the running release are equal.  It is not installed if they differ, or if one
- * of the releases is not in the table; the server then works as without it, and a
- * WARNING is raised: once in the server's log if the library is preloaded, otherwise once
- * in each session that loads it.  Parallel workers, which load what their leader has
- * loaded, raise none.
+ * and for the running release are equal.  If they differ, or if one of the releases is not
+ * in the table, the server works as without the room, and a WARNING is raised: once in the
+ * server's log if the library is preloaded, otherwise once in each session that loads it.
+ * Parallel workers, which load what their leader has loaded, raise none.
  *
  * Betas and release candidates have the number of the first release of their major
- * version.  They are told apart by name, and must have the same one.
+ * version.  They are distinguished by name, and must have the same one.
  *
  * Settings, views and functions do not depend on this.
  *
@@ -49,7 +48,6 @@ static const char *const room_names[LA_NUM_ROOMS] = {
 	[LA_ROOM_INSERT] = "inserts into indexes",
 };
 
-/* Set by la_minor_init(). */
 static bool allowed[LA_NUM_ROOMS];
 
 static const LaMinor *
@@ -69,19 +67,11 @@ version_text(int version)
 	return psprintf("%d.%d", version / 10000, version % 10000);
 }
 
-/* The name of a release, without what packagers append to it after a space. */
+/* A release's name, such as "19beta1", without what packagers append after a space. */
 static char *
 release_name(const char *version)
 {
 	return pnstrdup(version, strcspn(version, " "));
-}
-
-/* Do releases with the same number have the same name, such as "19beta1" or "19.0"? */
-static bool
-same_release(void)
-{
-	return strcmp(release_name(LA_BUILT_VERSION),
-				  release_name(GetConfigOption("server_version", false, false))) == 0;
 }
 
 /* The rooms that are not allowed, as a list for messages. */
@@ -101,17 +91,11 @@ rooms_text(void)
 }
 
 static void
-warn(int built, int running, bool known)
+warn(const char *built, const char *running, bool known)
 {
-	bool		by_name = built == running;
-
-	if (IsParallelWorker())
-		return;
 	ereport(WARNING,
 			(errmsg("pg_lookahead was built for PostgreSQL %s, and this is PostgreSQL %s",
-					by_name ? release_name(LA_BUILT_VERSION) : version_text(built),
-					by_name ? release_name(GetConfigOption("server_version", false, false)) :
-					version_text(running)),
+					built, running),
 			 known ?
 			 errdetail("Look-ahead stays off where what it relies on differs "
 					   "between the two: %s.",
@@ -122,17 +106,18 @@ warn(int built, int running, bool known)
 			 errhint("Build pg_lookahead again for this server, and install it.")));
 }
 
-/*
- * Compare the release of the headers with the running one.
- */
+/* Compare the release of the headers with the running one. */
 void
 la_minor_init(void)
 {
 	int			built = LA_BUILT_VERSION_NUM;
 	int			running = LA_RUNNING_VERSION_NUM;
+	char	   *built_name = release_name(LA_BUILT_VERSION);
+	char	   *running_name = release_name(GetConfigOption("server_version", false, false));
 	const LaMinor *from = find_minor(built);
 	const LaMinor *to = find_minor(running);
-	bool		same = built == running && (running % 10000 > 0 || same_release());
+	bool		same = built == running &&
+		(running % 10000 > 0 || strcmp(built_name, running_name) == 0);
 	bool		known = built != running && from != NULL && to != NULL;
 	bool		all = true;
 
@@ -142,8 +127,12 @@ la_minor_init(void)
 			(known && from->numbers[room] == to->numbers[room]);
 		all &= allowed[room];
 	}
-	if (!all)
-		warn(built, running, known);
+	if (all || IsParallelWorker())
+		return;
+	if (built == running)
+		warn(built_name, running_name, known);
+	else
+		warn(version_text(built), version_text(running), known);
 }
 
 bool

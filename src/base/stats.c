@@ -18,29 +18,27 @@
  *
  * The last statement is the last message from the client that attached a node: entries
  * belong to it while the statement timestamp stays the same.  A statement that attaches
- * none, such as the call of the function itself, leaves the entries alone.  They are
- * discarded when the session is handed to another client (utility.c).
+ * none, such as the call of the function itself, does not change the entries.  They are
+ * discarded when the session is reset for another client (utility.c).
  *
  * Locking: the shared counters and reset_time are atomic variables.  AddinShmemInitLock is
  * held while they are created; after that no lock protects them.  Backends only add to
  * counters, and read each one atomically, so a row of the view is not a snapshot: its
- * counters may stem from different moments.  A reset stores zeros one by one; what is
- * added at the same time may survive it.  pending[] and last_nodes[] are local to the
- * backend.
+ * counters may be of different moments.  A reset stores zeros one by one, and may miss what
+ * is added at the same time.  pending[] and last_nodes[] are local to the backend.
  *
  * A backend flushes pending[] when a node that looked ahead ends, when FLUSH_AFTER
  * other nodes have ended, when it reads or resets the view, and when it exits.  (If each
  * point query flushed, all backends would write to the same cache lines.)
  *
  * There is shared memory only if the library is loaded by shared_preload_libraries.
- * Otherwise the view and its reset raise an error; all else works.
+ * Otherwise the view and its reset raise an error, and everything else works.
  *
  * src/base/stats.c
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -49,14 +47,12 @@
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "base/buildstats.h"
-#include "base/compat.h"
-#include "base/utility.h"
 #include "base/stats.h"
+#include "base/utility.h"
 
 /* Nodes that end without having looked ahead between two flushes. */
 #define FLUSH_AFTER 64
@@ -70,7 +66,7 @@ typedef struct SharedStats
 	pg_atomic_uint64 reset_time;	/* a TimestampTz */
 } SharedStats;
 
-/* What a node is known by after its execution. */
+/* What identifies a node after its execution. */
 typedef struct NodeIdentity
 {
 	LaKind		kind;
@@ -213,10 +209,9 @@ flush_at_exit(int code, Datum arg)
  * Called when a query starts whose nodes may look ahead, so that the backend flushes what
  * it has counted when it exits.
  *
- * on_shmem_exit() callbacks run after an open transaction has been aborted, and thus
- * after its nodes have ended; before_shmem_exit() callbacks would come too early.  They
- * also could not be registered here, because PG_END_ENSURE_ERROR_CLEANUP() expects
- * its own to be the last one.
+ * on_shmem_exit() callbacks run after an open transaction has been aborted, and thus after
+ * its nodes have ended; before_shmem_exit() callbacks would run too early.  Nor could one be
+ * registered here, because PG_END_ENSURE_ERROR_CLEANUP() expects its own to be the last.
  */
 void
 la_stats_start_backend(void)
@@ -228,10 +223,9 @@ la_stats_start_backend(void)
 }
 
 /*
- * The entry for what a node leaves behind, or NULL if there are too many nodes.
- *
- * The counters and the reason of a node arrive separately, in any order, and share an
- * entry: one that has not got what arrives now, "is_reason" or counters.
+ * The entry for the reason of a node, if is_reason is true, or else for its counters; NULL if
+ * there are too many nodes.  Both share an entry, and may come in any order: so this is an
+ * entry of the node that does not have yet what comes now, or a new one.
  */
 static NodeStats *
 last_entry_for(const NodeIdentity *node, bool is_reason)
@@ -261,8 +255,8 @@ last_entry_for(const NodeIdentity *node, bool is_reason)
 }
 
 /*
- * Record the counters of a node that ends.  This must not fail: it is called while
- * memory contexts are reset, maybe after an error.
+ * Record the counters of a node that ends.  This must not fail, because it is called while
+ * memory contexts are reset, perhaps after an error.
  */
 void
 la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
@@ -287,9 +281,7 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 		flush_pending();
 }
 
-/*
- * Memory context callback: record a reason.  As la_stats_publish(), this must not fail.
- */
+/* Memory context callback: record a reason.  Like la_stats_publish(), it must not fail. */
 static void
 publish_refusal(void *arg)
 {
@@ -310,11 +302,10 @@ void
 la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 				const char *reason)
 {
+	NodeIdentity node = {kind, heaprelid, indexrelid};
 	Refusal    *r = MemoryContextAlloc(estate->es_query_cxt, sizeof(Refusal));
 
-	r->node.kind = kind;
-	r->node.heaprelid = heaprelid;
-	r->node.indexrelid = indexrelid;
+	r->node = node;
 	r->reason = reason;
 	r->callback.func = publish_refusal;
 	r->callback.arg = r;
@@ -326,13 +317,11 @@ la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 		char	   *name = OidIsValid(relid) ? get_rel_name(relid) : NULL;
 
 		if (name != NULL)
-			ereport(DEBUG1,
-					(errmsg_internal("pg_lookahead is not activated for %s on \"%s\": %s",
-									 kind_names[kind], name, reason)));
+			elog(DEBUG1, "pg_lookahead is not activated for %s on \"%s\": %s",
+				 kind_names[kind], name, reason);
 		else
-			ereport(DEBUG1,
-					(errmsg_internal("pg_lookahead is not activated for %s: %s",
-									 kind_names[kind], reason)));
+			elog(DEBUG1, "pg_lookahead is not activated for %s: %s",
+				 kind_names[kind], reason);
 	}
 }
 
@@ -347,9 +336,7 @@ require_shared(void)
 						 "the server; pg_lookahead_last_statement() works without.")));
 }
 
-/*
- * The rows of pg_stat_lookahead.
- */
+/* The rows of pg_stat_lookahead. */
 Datum
 pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 {

@@ -27,7 +27,7 @@ typedef enum LaKind
 /*
  * The counters, in the order of the view's columns.  Blocks are classified as in "Extended
  * Prefetching using Asynchronous IO" (Lumby and Freire, 2014), as far as that applies to
- * advice: cached is its noneed, on time its ontime, late its waited, wasted its discrd.
+ * advice: its terms are noneed (cached), ontime (on time), waited (late), discrd (wasted).
  */
 typedef enum LaCounter
 {

@@ -7,18 +7,17 @@
  *														+---> an error: none
  *
  * Statements nest: what is to be done after one is kept on the stack, so an error leaves
- * nothing behind here.  The statement may not outlive its execution, hence after() is not
- * given it.
+ * nothing behind here.  after() is called without the statement, which may have been freed.
  *
- * What a session keeps of the statements of one client (the figures of the last one, what
- * was learnt of indexes) is not for the next one to which a connection pooler hands it.  It
- * is forgotten after
+ * What a session keeps of one client's statements (figures of the last one, the history of
+ * indexes) must not reach the next client to which a connection pooler assigns the session.
+ * So the rooms forget it after
  *
  *		DISCARD ALL		which poolers send, and which is meant to forget everything;
  *		RESET ALL		which they send where DISCARD ALL cannot be used: in a transaction,
  *						or to keep prepared statements.
  *
- * The other forms of DISCARD are about things of the server.
+ * The other forms of DISCARD concern only what the server keeps.
  *
  * src/base/utility.c
  */
@@ -38,9 +37,7 @@ static struct
 static int	nregistered = 0;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 
-/*
- * For registration as "before": is the session going to be another client's?
- */
+/* For registration as "before": does the statement reset the session? */
 bool
 la_utility_resets_session(const Node *statement)
 {

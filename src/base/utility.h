@@ -9,7 +9,7 @@
 
 #include "nodes/nodes.h"
 
-/* The statement comes next.  Returns true if "after" is to be called when it is done. */
+/* Called before a statement.  Returns true if "after" is to be called after it. */
 typedef bool (*la_utility_before) (const Node *statement);
 typedef void (*la_utility_after) (void);
 
