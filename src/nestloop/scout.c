@@ -83,6 +83,8 @@ la_scout_create(LaJoin *join)
 	old = MemoryContextSwitchTo(join->context);
 	scout = palloc(sizeof(LaScout));
 	memset(scout, 0, offsetof(LaScout, visits));
+	/* touch_tuples() may come to rows that were located for the windows */
+	memset(scout->recent, 0, sizeof(scout->recent));
 	la_queue_init(join, scout);
 	scout->vmbuf = InvalidBuffer;
 	scout->read_leaf = scout->told_leaf = LA_NO_PLACE;
