@@ -12,8 +12,13 @@
 # The private source list is derived from the machine's own, in either format
 # (one-line *.list, deb822 *.sources): every entry for this Debian release with
 # the component "main" becomes deb-src, once for the release itself (with its
-# updates and security suites) and once for each suite of SOURCE_SUITES below.
-# So a mirror or proxy that the machine is set up for is used here too.
+# updates and security suites) and once for each suite of SOURCE_SUITES below,
+# security suites included.  So a mirror or proxy that the machine is set up for
+# is used here too.
+#
+# In the days after a release a mirror lists the new minor and does not have its
+# files yet.  Then an older one is taken whose tarball it still has: known_tarballs
+# has the checksums, as Debian's signed lists had them.
 
 # major -> suites that carry its source package, best first
 declare -A SOURCE_SUITES=([15]="bookworm" [16]="" [17]="trixie sid" [18]="sid forky")
@@ -76,7 +81,14 @@ private_list()
 						printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$other"
 				done
 				;;
-			"$here"-updates | "$here"-security)
+			"$here"-security)
+				printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$suite"
+				for other in $(printf '%s ' "${SOURCE_SUITES[@]}"); do
+					[ "$other" = sid ] || [ "$other" = "$here" ] ||
+						printf 'deb-src [%s] %s %s-security main\n' "$opt" "$uri" "$other"
+				done
+				;;
+			"$here"-updates)
 				printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$suite"
 				;;
 		esac
@@ -121,10 +133,49 @@ source_versions()
 		sort -Vru
 }
 
+# known_tarballs: PACKAGE VERSION SHA256 of tarballs that a mirror may no longer
+# list and still have, newest first
+known_tarballs()
+{
+	cat <<-EOF
+		postgresql-15 15.19 e1a64a87a46b825b88c082e4518161a47aab53c45694964f8ba1df28f7859f89
+		postgresql-15 15.18 11df0df97fe3ea4ba9a791faaf39cee1d2fe571e78885b5b55d8517d27c323b4
+		postgresql-17 17.11 dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979
+		postgresql-17 17.10 078a03516dcdbdb705fecaf415ea3d13a956c589e46f09fed68a06fb00598c90
+		postgresql-18 18.6 555610c24d53e4316da5b7d3fc25c279d96856d5e0e23ee308c328c5fa881d9f
+		postgresql-18 18.4 81a81ec695fb0c7901407defaa1d2f7973617154cf27ba74e3a7ab8e64436094
+		postgresql-18 18.3 d95663fbbf3a80f81a9d98d895266bdcb74ba274bcc04ef6d76630a72dee016f
+	EOF
+}
+
+# unlisted_tarball PACKAGE: an older tarball from where the listed ones should be,
+# into the current directory; prints its version
+unlisted_tarball()
+{
+	local package=$1 version sum listed uri file log=$LOGS/sources.log
+
+	for listed in $(source_versions "$package"); do
+		for uri in $(apt-get source --print-uris --tar-only -qq "$package=$listed" 2>>"$log" |
+			sed -n "s/^'\([^']*\)'.*/\1/p"); do
+			while read -r version sum; do
+				file=${package}_$version.orig.tar.${uri##*.}
+				if /usr/lib/apt/apt-helper download-file "${uri%/*}/$file" "$file.new" \
+					"SHA256:$sum" >>"$log" 2>&1 </dev/null; then
+					mv "$file.new" "$file"
+					printf '%s\n' "$version"
+					return 0
+				fi
+				rm -f "$file.new"
+			done < <(known_tarballs | sed -n "s/^$package //p")
+		done
+	done
+	return 1
+}
+
 # fetch_package PACKAGE DIR [WANTED]: unpack a source package's upstream tarball
 # into .cache/src/DIR; WANTED is the upstream version to prefer, such as 15.20.  A
-# mirror may list a version and no longer have its files: then the next one is
-# taken.  Only the tarball is asked for: Debian's own files are not wanted.
+# mirror may list a version and not have its files: then the next one is taken,
+# and at last one that it lists no more.  Only the tarball is asked for: Debian's own files are not wanted.
 fetch_package()
 {
 	local package=$1 name=$2 wanted=${3:-} dir=$CACHE/src/$2 log=$LOGS/sources.log
@@ -152,6 +203,9 @@ fetch_package()
 			fi
 			say "  $version cannot be had from the mirror"
 		done
+		if [ -z "${got:-}" ] && got=$(unlisted_tarball "$package"); then
+			say "  $got, which is not listed any more, still can"
+		fi
 		[ -n "${got:-}" ] ||
 			die "no source package $package to be had (no network?); log: $log"
 		tarball=$(find . -name "${package}_$got.orig.tar.*" ! -name '*.asc')
