@@ -12,11 +12,12 @@
  *		"internal" and "c") and runs with the caller's rights and settings.  A function in
  *		another language may do anything, whatever volatility it declares: an IMMUTABLE
  *		function in PL/pgSQL can raise a notice or set a parameter.  Of an SQL function that
- *		the planner has inlined, only the body is found here.
+ *		the planner has inlined, only the body is found here.  Functions of the server that
+ *		run code which an argument names are listed in known_functions.c.
  *	Volatility
  *		Volatile functions have effects.  Stable ones read state that something else in the
  *		statement may change, such as a setting, except those listed in known_functions.c,
- *		whose values are fixed for the whole statement.
+ *		whose values are fixed for the whole transaction.
  *	Failure
  *		A function may fail unless it is leakproof, which promises that it raises no error
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
@@ -54,6 +55,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_coerce.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -91,6 +93,16 @@ columns_are_plain(Oid type)
 	return plain;
 }
 
+/* The json functions call such a cast, which may be in any language. */
+static bool
+has_cast_to_json(Oid type)
+{
+	Oid			function;
+
+	return find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &function) ==
+		COERCION_PATH_FUNC;
+}
+
 /* "Plain types": does a polymorphic function call only functions of the server for it? */
 bool
 la_effects_type_is_plain(Oid type)
@@ -102,7 +114,7 @@ la_effects_type_is_plain(Oid type)
 	switch (get_typtype(type))
 	{
 		case TYPTYPE_ENUM:
-			return true;
+			return !has_cast_to_json(type);
 		case TYPTYPE_COMPOSITE:
 			return columns_are_plain(type);
 		case TYPTYPE_BASE:
@@ -157,6 +169,9 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 					   "a function is not written in C, or has settings or rights of its own");
 	else if (proc->provolatile == PROVOLATILE_VOLATILE)
 		la_effects_add(e, LA_HAS_EFFECTS, "a function is volatile");
+	else if (la_function_is(function, LA_FUNCTION_EFFECTS))
+		la_effects_add(e, LA_HAS_EFFECTS,
+					   "a function runs code that its arguments name, or assigns a transaction ID");
 	else if (proc->provolatile == PROVOLATILE_STABLE &&
 			 !la_function_is(function, LA_FUNCTION_FIXED))
 		la_effects_add(e, LA_READS_STATE, NULL);

@@ -13,15 +13,29 @@
 #include "utils/fmgroids.h"
 
 #include "attach/known_functions.h"
+#include "base/compat.h"
 
 /*
- * Functions of what is fixed from the start of the statement, the transaction or the
- * session.  Functions of a setting, such as the time zone, are not among them, because
- * set_config() may change it within a statement.
+ * Functions of what is fixed for the transaction or the session.  statement_timestamp() is
+ * not among them, as each FETCH from a cursor sets it anew; nor are functions of a setting,
+ * such as the time zone, because set_config() may change it within a statement.
  */
 static const Oid fixed[] = {
-	F_NOW, F_TRANSACTION_TIMESTAMP, F_STATEMENT_TIMESTAMP,
+	F_NOW, F_TRANSACTION_TIMESTAMP,
 	F_CURRENT_DATABASE, F_PG_BACKEND_PID, F_PG_POSTMASTER_START_TIME, F_VERSION
+};
+
+/*
+ * Functions that are not declared volatile, and run code that their arguments name (a
+ * query over a view, the input function of a type, a hash function), or assign a
+ * transaction ID.
+ */
+static const Oid effects[] = {
+	F_TABLE_TO_XML, F_TABLE_TO_XMLSCHEMA, F_TABLE_TO_XML_AND_XMLSCHEMA,
+	F_SCHEMA_TO_XML, F_SCHEMA_TO_XMLSCHEMA, F_SCHEMA_TO_XML_AND_XMLSCHEMA,
+	F_DATABASE_TO_XML, F_DATABASE_TO_XMLSCHEMA, F_DATABASE_TO_XML_AND_XMLSCHEMA,
+	LA_INPUT_TEST_FUNCTIONS
+	F_SATISFIES_HASH_PARTITION, F_TXID_CURRENT, F_PG_CURRENT_XACT_ID
 };
 
 static const Oid errorfree[] = {
@@ -55,6 +69,7 @@ static const struct
 	int			n;
 }			lists[] = {
 	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
+	[LA_FUNCTION_EFFECTS] = {effects, lengthof(effects)},
 	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},
 	[LA_FUNCTION_LIKE] = {like, lengthof(like)},
 	[LA_FUNCTION_DIVISION] = {division, lengthof(division)},

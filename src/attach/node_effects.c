@@ -146,6 +146,9 @@ note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 	table = ((ScanState *) ps)->ss_currentRelation;
 	if (table != NULL && table->rd_tableam != GetHeapamTableAmRoutine())
 		la_effects_add(later, LA_HAS_EFFECTS, "a table access method is not heap");
+	/* nextval() overwrites the row of a sequence, which no snapshot protects */
+	if (table != NULL && table->rd_rel->relkind == RELKIND_SEQUENCE)
+		la_effects_add(later, LA_READS_STATE, NULL);
 	return true;
 }
 

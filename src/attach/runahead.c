@@ -47,8 +47,8 @@
  *		A node of the outer side that another extension executes, or wraps, must not be
  *		early; nor must a subplan.
  *
- * Everything else reads under the statement's snapshot, and finds the same rows a moment
- * earlier.  Predicate locks of SERIALIZABLE transactions are the callers' concern.
+ * Everything else reads tables under the statement's snapshot, and finds the same rows a
+ * moment earlier.  Predicate locks of SERIALIZABLE transactions are the callers' concern.
  *
  * src/attach/runahead.c
  */
@@ -71,8 +71,6 @@ typedef struct RestWalk
 	PlanState  *without;		/* this node and all below it */
 	PlanState  *before;			/* likewise; it ends before the second call */
 	PlanState  *without_keys;	/* keys of this join */
-	PlanState  *without_start;	/* start of this node and all below it */
-	bool		below_start;	/* the walk is at or below without_start */
 } RestWalk;
 
 static LaNodeEffects
@@ -95,11 +93,9 @@ walk_rest(PlanState *ps, void *arg)
 
 	if (ps == state.without || ps == state.before)
 		return false;
-	state.below_start |= ps == state.without_start;
 	la_node_effects(ps, false, &e);
 	la_effects_add(state.effects, e.later.flags, e.later.reason);
-	if (!state.below_start)
-		la_effects_add(state.effects, e.start.flags, e.start.reason);
+	la_effects_add(state.effects, e.start.flags, e.start.reason);
 	if (ps != state.without_keys)
 		la_effects_add(state.effects, e.keys.flags, e.keys.reason);
 	return planstate_tree_walker(ps, walk_rest, &state);
@@ -153,9 +149,10 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 		return false;
 	if (is_key)
 	{
-		rest.evaluated = key == NULL || IsA(key, List) ? (List *) key : list_make1(key);
 		state.without_keys = ahead->join;
-		state.without_start = ahead->inner;
+		/* a Param means the same in the whole plan, a Var does not */
+		if (ahead->inner != NULL)
+			rest.evaluated = key == NULL || IsA(key, List) ? (List *) key : list_make1(key);
 	}
 	else
 		state.without = ahead->outer;

@@ -86,14 +86,15 @@ may_run_ahead(LaProbeBatches *b)
 	const char *refused;
 
 	if (b->judged && b->judged_takes_all == b->takes_all)
-		return b->runs_ahead;
+		return b->judged_may;
 	refused = refuses_rows(b);
 	if (refused != NULL && !b->judged)
 		la_stats_refuse(b->table.node->js.ps.state, LA_KIND_HASH_JOIN, InvalidOid,
 						InvalidOid, refused);
 	b->judged = true;
 	b->judged_takes_all = b->takes_all;
-	return refused == NULL;
+	b->judged_may = refused == NULL;
+	return b->judged_may;
 }
 
 /* ---- taking rows ----------------------------------------------------- */

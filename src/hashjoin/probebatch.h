@@ -43,20 +43,21 @@ typedef struct LaProbeBatches
 	LaHashTable table;
 	bool		prepared;		/* for the present scan of the outer side */
 	bool		runs_ahead;		/* rows are taken ahead */
-	ExecProcNodeMtd exec_outer; /* how, if the table is shared */
+	ExecProcNodeMtd exec_outer; /* the outer child's, if the table is shared */
 
 	/* The rest is for probebatch.c only.  What is known of the join: */
 	PlanState  *outer;			/* where rows come from */
 	bool		inserts;		/* they are inserted, not looked up */
-	bool		by_value;		/* all columns that are needed are */
-	int			ncolumns;		/* as many are needed; -1: the row itself */
+	bool		by_value;		/* the first ncolumns are all passed by value */
+	int			ncolumns;		/* only these are needed; -1: the whole row */
 	LaRunAhead	ahead;
 	LaCounters	counters;
 
 	/* The present scan: */
 	bool		takes_all;		/* all rows will be taken, if nothing fails */
-	bool		judged;			/* may_run_ahead() has an answer, */
-	bool		judged_takes_all;	/* ... for this value of takes_all */
+	bool		judged;			/* may_run_ahead() has been answered */
+	bool		judged_takes_all;	/* the value of takes_all that it was for */
+	bool		judged_may;		/* the answer */
 	bool		filter_first;	/* rows are tested before they are copied */
 	int			batch_rows;		/* to be taken at a time; 0: none ahead */
 

@@ -186,5 +186,51 @@ create view guarded_a with (security_barrier) as select * from a where f % 3 = 0
 select * from pg_temp.effects($$select s.x, note(c.id) from (select * from guarded_a where tells(x)) s left join c on c.id = s.x where s.x < 1000$$);
 select * from pg_temp.effects($$select s.x, c.id from (select * from guarded_a where tells(x)) s left join c on c.id = s.x$$, 'n n n');
 
+-- What a hash key and another expression have in common by their text only: each Var is another column
+create table texts (x text, y text);
+insert into texts select case i when 2 then 'bad x2' else i::text end, case i when 1 then 'bad y1' else '1' end
+    from generate_series(1, 3000) i;
+vacuum analyze texts;
+set enable_hashjoin = on;
+set enable_nestloop = off;
+select plan_of('select sum(texts.y::int) from texts left join big on big.x = texts.x::int');
+select * from pg_temp.effects('select sum(texts.y::int) from texts left join big on big.x = texts.x::int');
+set enable_hashjoin = off;
+set enable_nestloop = on;
+-- Several keys of an inner scan: those evaluated with one that may fail, may fail as well, or have effects
+create table pairs (i int, j int);
+insert into pairs select i, i from generate_series(1, 10000) i;
+create index on pairs (i, j);
+vacuum analyze pairs;
+create function noted_key(i int) returns int language plpgsql stable as $$ begin return note(i); end $$;
+select * from pg_temp.effects('select count(*) from texts left join pairs on pairs.i = texts.x::int and pairs.j > texts.y::int');
+select * from pg_temp.effects('select count(*) from a left join pairs on pairs.i = 100 / (a.x - 50) and pairs.j > noted_key(a.f)');
+-- A sequence's row is not under the snapshot
+select * from pg_temp.effects($$select s.v, nextval('sq'), c.id from (select last_value v from sq union all select last_value from sq union all select last_value from sq) s left join c on c.id = s.v$$);
+-- Functions of the server that call others: a cast to json, the input function of a type
+create type mood as enum ('ok', 'bad');
+create function mood_json(m mood) returns json language plpgsql as $$ begin perform set_config('my.off', nextval('sq')::text, true); return '1'; end $$;
+create cast (mood as json) with function mood_json(mood);
+create table moods as select i id, 'ok'::mood m from generate_series(1, 2000) i;
+select * from pg_temp.effects($$select c.id, current_setting('my.off') from (select id from moods where to_json(m)::text <> '' offset 0) o left join c on c.id = o.id$$);
+select current_setting('server_version_num')::int >= 160000 as has_input_tests \gset
+create function setting_check(i int) returns bool language plpgsql as $$ begin return set_config('my.off', i::text, true) <> ''; end $$;
+create domain setting_int as int check (setting_check(value));
+\set input_test 'select true as same;'
+\if :has_input_tests
+\set input_test 'select same from pg_temp.effects($$select c.id, current_setting(''my.off'') from (select id from moods where pg_input_is_valid(id::text, ''setting_int'') offset 0) o left join c on c.id = o.id$$);'
+\endif
+:input_test
+-- statement_timestamp() is another for each FETCH
+create table later as select i id, case when i <= 100 then '-infinity' else clock_timestamp() + '300 ms' end ts from generate_series(1, 200) i;
+set pg_lookahead.force = on;
+begin;
+declare c cursor for select o.id, c.id from (select id from later where ts <= statement_timestamp() offset 0) o left join c on c.id = o.id;
+move 100 from c;
+select pg_sleep(0.5) is null as slept;
+fetch 1 from c;
+rollback;
+reset pg_lookahead.force;
+
 set client_min_messages = warning;
 drop schema la_impure cascade;
