@@ -57,12 +57,13 @@
 #define NEIGHBORS_TYPE		2
 
 #define EXPAND_AHEAD		2	/* candidates whose neighbors are advised */
-#define MAX_NEIGHBORS		64	/* of each that are looked at */
+#define MAX_NEIGHBORS		64	/* of each that are looked at: the last ones */
 #define MAX_CANDIDATES		4096
 #define RECENT_SLOTS		2048	/* a power of 2 */
 #define EF_SEARCH_DEFAULT	40
 #define EF_SEARCH_MOST		1000
-#define ACTIVE_BYTES		(256 * 1024)	/* roughly */
+#define ACTIVE_BYTES \
+	((EF_SEARCH_MOST + MAX_CANDIDATES) * sizeof(Datum) + RECENT_SLOTS * sizeof(BlockNumber))
 
 typedef struct Opaque
 {
@@ -122,6 +123,7 @@ typedef struct GraphSearch
 
 	BlockNumber *recent;		/* pages advised or visited */
 	MemoryContext context;		/* of the candidates */
+	int			ncandidates;	/* that are allocated there */
 } GraphSearch;
 
 /* the search that is running, and the function that ours replaces */
@@ -169,26 +171,35 @@ nearest_waiting(GraphSearch *g)
 	return (Candidate *) DatumGetPointer(binaryheap_first(g->waiting));
 }
 
+static void
+free_candidate(GraphSearch *g, Candidate *c)
+{
+	pfree(c);
+	g->ncandidates--;
+	la_budget_return(&g->ls->budget, sizeof(Candidate));
+}
+
 /* ---- Pages --------------------------------------------------------------- */
 
 /* An item of a page, which may be changing, and its length; NULL if there is none. */
 static char *
 graph_item(Page page, OffsetNumber offset, Size *length)
 {
-	PageHeader	header = (PageHeader) page;
-	ItemId		id;
+	volatile PageHeaderData *header = (PageHeader) page;
+	const Size	special = BLCKSZ - MAXALIGN(sizeof(Opaque));
+	ItemIdData	id;
 	Size		start;
 
-	if (header->pd_special != BLCKSZ - MAXALIGN(sizeof(Opaque)) ||
-		header->pd_lower > header->pd_special ||
-		((Opaque *) (page + header->pd_special))->page_id != PAGE_ID ||
+	if (header->pd_special != special || header->pd_lower > special ||
+		((Opaque *) (page + special))->page_id != PAGE_ID ||
 		offset < FirstOffsetNumber ||
 		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
 		return NULL;
-	id = PageGetItemId(page, offset);
-	start = ItemIdGetOffset(id);
-	*length = ItemIdGetLength(id);
-	if (start < SizeOfPageHeaderData || start + *length > header->pd_special)
+	/* each value is read once, and checked before it is used */
+	id = *(volatile ItemIdData *) PageGetItemId(page, offset);
+	start = ItemIdGetOffset(&id);
+	*length = ItemIdGetLength(&id);
+	if (start < SizeOfPageHeaderData || start + *length > special)
 		return NULL;
 	return page + start;
 }
@@ -200,15 +211,22 @@ copy_neighbors(Candidate *c, Page page)
 	Size		length;
 	Neighbors  *list = (Neighbors *)
 		graph_item(page, ItemPointerGetOffsetNumberNoCheck(&c->at), &length);
-	int			count;
+	int			listed,
+				count;
 
 	c->n = 0;
 	if (list == NULL || length < offsetof(Neighbors, elements) || list->type != NEIGHBORS_TYPE)
 		return;
-	count = Min(list->count, MAX_NEIGHBORS);
-	if (offsetof(Neighbors, elements) + count * sizeof(ItemPointerData) > length)
+	listed = *(volatile uint16 *) &list->count;
+	if (offsetof(Neighbors, elements) + listed * sizeof(ItemPointerData) > length)
 		return;
-	memcpy(c->elements, list->elements, count * sizeof(ItemPointerData));
+
+	/*
+	 * those of the lowest layer, where most of a search takes place, come
+	 * last
+	 */
+	count = Min(listed, MAX_NEIGHBORS);
+	memcpy(c->elements, list->elements + (listed - count), count * sizeof(ItemPointerData));
 	for (int i = 0; i < count; i++)
 	{
 		if (ItemPointerIsValid(&c->elements[i]))
@@ -319,7 +337,7 @@ mark_expanded(GraphSearch *g, ItemPointer element)
 		{
 			if (!ItemPointerEquals(&g->ahead[a]->elements[i], element))
 				continue;
-			pfree(g->ahead[a]);
+			free_candidate(g, g->ahead[a]);
 			g->ahead[a] = g->ahead[--g->nahead];
 			g->mostahead = Min(g->mostahead + 1, EXPAND_AHEAD);
 			return;
@@ -354,8 +372,11 @@ see_element(GraphSearch *g, const char *vector, double distance)
 	mark_expanded(g, &tid);
 
 	if (add_best(g, distance) && g->waiting->bh_size < MAX_CANDIDATES &&
-		ItemPointerIsValid(&e->neighbors))
+		ItemPointerIsValid(&e->neighbors) &&
+		la_budget_has(&g->ls->budget, sizeof(Candidate)))
 	{
+		la_budget_take(&g->ls->budget, sizeof(Candidate));
+		g->ncandidates++;
 		c = MemoryContextAlloc(g->context, sizeof(Candidate));
 		c->distance = distance;
 		c->at = e->neighbors;
@@ -382,7 +403,7 @@ look_ahead(GraphSearch *g)
 		}
 		if (nearest_waiting(g)->distance < g->ahead[farthest]->distance)
 		{
-			pfree(g->ahead[farthest]);
+			free_candidate(g, g->ahead[farthest]);
 			g->ahead[farthest] = g->ahead[--g->nahead];
 			g->mostahead = 1;
 		}
@@ -428,6 +449,8 @@ restart(GraphSearch *g)
 	if (g->active)
 	{
 		MemoryContextReset(g->context);
+		la_budget_return(&g->ls->budget, g->ncandidates * sizeof(Candidate));
+		g->ncandidates = 0;
 		binaryheap_reset(g->best);
 		binaryheap_reset(g->waiting);
 	}
@@ -475,11 +498,11 @@ graph_gettuple(LaScan *ls, ScanDirection dir)
  * elements are being deleted.
  */
 static bool
-graph_may_run_ahead(LaScan *ls, uint64 nrows)
+graph_may_run_ahead(LaScan *ls)
 {
 	const GraphSearch *g = ls->watch.state;
 
-	return !g->iterative || nrows < (uint64) g->ef;
+	return !g->iterative || ls->nrows < g->ef;
 }
 
 static const LaScanOps graph_ops = {

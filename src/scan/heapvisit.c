@@ -81,6 +81,7 @@ la_heapvisit_turn_to(LaScan *ls, LaWindow *window, BlockNumber block)
 	{
 		la_window_visit(window, 0, block, &la_scan_heap(ls)->xs_cbuf);
 		la_heap_turned_to(la_scan_heap(ls), block);
+		ls->seen_reads = la_issue_blocks_read();
 		return;
 	}
 	la_window_clear(window);

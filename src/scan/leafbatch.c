@@ -25,16 +25,22 @@
 #include "scan/heapvisit.h"
 #include "scan/leafbatch.h"
 
-/* How many items of its current leaf page has a scan taken?  It need not have a shim. */
-int
-la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir)
+/*
+ * Has a scan, which need not have a shim, taken so many items of its current leaf page, or all of
+ * them, with more pages to come?
+ */
+bool
+la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items)
 {
 	BTScanPos	pos = &((BTScanOpaque) scan->opaque)->currPos;
+	bool		backward = ScanDirectionIsBackward(dir);
+	int			taken;
 
 	if (!BTScanPosIsValid(*pos))
-		return 0;
-	return 1 + (ScanDirectionIsBackward(dir) ? pos->lastItem - pos->itemIndex :
-				pos->itemIndex - pos->firstItem);
+		return false;
+	taken = 1 + (backward ? pos->lastItem - pos->itemIndex : pos->itemIndex - pos->firstItem);
+	return taken >= items ||
+		(taken > pos->lastItem - pos->firstItem && (backward ? pos->moreLeft : pos->moreRight));
 }
 
 /* The most bytes that a batch takes. */
@@ -284,6 +290,9 @@ la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b)
 
 	scan->opaque = ks;
 	la_scan_call_am(ls, _bt_killitems(scan));
+	/* before 15.14, 16.10 and 17.6 it keeps a pin that it has taken itself */
+	if (BufferIsValid(ks->currPos.buf) && !BufferIsValid(b->pos->buf))
+		ReleaseBuffer(ks->currPos.buf);
 	scan->opaque = so;
 
 	ls->counters.c[LA_ENTRIES_KILLED] += b->nkilled;

@@ -38,7 +38,7 @@ typedef struct LaLeafBatchPool
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
-extern int	la_leafbatch_items_taken(IndexScanDesc scan, ScanDirection dir);
+extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
 extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
 extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);

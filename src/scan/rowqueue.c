@@ -73,7 +73,6 @@ typedef struct RowQueue
 	Size		bytes;			/* taken from the scan's budget */
 	LaKilledItems killed;
 
-	uint64		rows_before;	/* before BEGIN, counted as visits */
 	uint64		head;			/* next row to be returned */
 	uint64		tail;			/* next row to be read */
 	Row			current;		/* returned last */
@@ -230,7 +229,7 @@ may_read_ahead(RowQueue *q)
 
 	if (q->read_to_end || q->tail - q->head >= q->nslots)
 		return false;
-	if (ls->watch.ops && !ls->watch.ops->may_run_ahead(ls, q->rows_before + q->tail))
+	if (ls->watch.ops && !ls->watch.ops->may_run_ahead(ls))
 		return false;
 	/* INDEX_ONLY */
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN || q->method->rows_on_page(ls) > 0;
@@ -331,7 +330,6 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 
 	if (q == NULL)
 		q = ls->ahead.state = create(ls);
-	q->rows_before = la_scan_length_visits(&ls->policy.length);
 	q->head = q->tail = 0;
 	q->read_to_end = false;
 	q->current.entry = (LaIndexEntry)

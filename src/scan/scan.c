@@ -219,7 +219,7 @@ first_execution(PlanState *ps)
 	return kind_of(ps)->stock(ps);
 }
 
-/* Has the scan taken attach_threshold items? */
+/* Has the scan returned attach_threshold rows, or those of a leaf page that has fewer? */
 static bool
 has_taken_rows(PlanState *ps)
 {
@@ -229,7 +229,7 @@ has_taken_rows(PlanState *ps)
 		((IndexOnlyScan *) ps->plan)->indexorderdir;
 
 	return scan != NULL &&
-		la_leafbatch_items_taken(scan, ps->state->es_direction * order) >= la_attach_threshold;
+		la_leafbatch_has_taken(scan, ps->state->es_direction * order, la_attach_threshold);
 }
 
 static TupleTableSlot *

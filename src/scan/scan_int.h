@@ -33,8 +33,8 @@ typedef struct LaScanOps
 	bool		(*rescan) (LaScan *ls, ScanKey keys, int nkeys);
 	/* return the next row as amgettuple does */
 	bool		(*gettuple) (LaScan *ls, ScanDirection dir);
-	/* may the access method be asked for the row after nrows ones? */
-	bool		(*may_run_ahead) (LaScan *ls, uint64 nrows);
+	/* may the access method be asked for the next row before it is wanted? */
+	bool		(*may_run_ahead) (LaScan *ls);
 	/* mark and restore the position; NULL or false: the access method has to */
 	void		(*mark) (LaScan *ls);
 	bool		(*restore) (LaScan *ls);
@@ -78,7 +78,9 @@ struct LaScan
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
 	BlockNumber observed_block; /* heap block read last in state OBSERVE */
-	int64		seen_reads;		/* blocks read when the shim last returned */
+	int64		seen_reads;		/* blocks read when heap blocks were last
+								 * compared */
+	int64		nrows;			/* that the access method has returned */
 	ScanDirection last_dir;		/* of the last call of the access method */
 	BlockNumber moved_page;		/* leaf page that nbtree was put back on */
 	bool		ended;			/* the last call has found no row */
@@ -120,6 +122,7 @@ la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 	la_scan_call_am(ls, found = ls->watch.ops ? ls->watch.ops->gettuple(ls, dir) :
 					ls->real->rd_indam->amgettuple(ls->scan, dir));
 	ls->last_dir = dir;
+	ls->nrows += found;
 	return found;
 }
 

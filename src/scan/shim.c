@@ -215,6 +215,7 @@ finish_scan(LaScan *ls)
 	ls->ended = false;
 	ls->moved_page = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
+	ls->nrows = 0;
 }
 
 static void

@@ -121,6 +121,8 @@ search_again(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 		if (ItemPointerEquals(&scan->xs_heaptid, &tid))
 		{
 			ls->owner = NULL;
+			ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
+			ls->seen_reads = la_issue_blocks_read();
 			return true;
 		}
 	}

@@ -422,6 +422,13 @@ la_io_policy_on_control(LaIoPolicy *p)
 	p->until_control = CONTROL_LAST;
 }
 
+/* It will not be visited, or was found cached: the next block that is not cached is another. */
+void
+la_io_policy_on_lost_control(LaIoPolicy *p)
+{
+	p->until_control = 0;
+}
+
 void
 la_io_policy_on_issue(LaIoPolicy *p)
 {

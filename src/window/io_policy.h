@@ -106,6 +106,7 @@ extern void la_io_policy_assist(LaIoPolicy *p, int distance);
 extern void la_io_policy_stop(LaIoPolicy *p);
 extern bool la_io_policy_control_due(const LaIoPolicy *p);
 extern void la_io_policy_on_control(LaIoPolicy *p);
+extern void la_io_policy_on_lost_control(LaIoPolicy *p);
 extern void la_io_policy_on_issue(LaIoPolicy *p);
 extern void la_io_policy_on_foreseen(LaIoPolicy *p, bool near);
 extern bool la_io_policy_leave_near(LaIoPolicy *p);

@@ -146,10 +146,12 @@ is_near(uint64 a, uint64 b)
 	return (a > b ? a - b : b - a) <= NEAR_BLOCKS;
 }
 
+/* For all visits that the policies may want foreseen, and some more. */
 static uint64
 slots_of(const LaIoPolicy *policy)
 {
-	return pg_nextpower2_64(RING_FACTOR * policy->config.max_distance + 16);
+	return pg_nextpower2_64(Max(RING_FACTOR * policy->config.max_distance,
+								policy->config.touch_distance) + 16);
 }
 
 /* For max_distance blocks in flight, and the one that is being consumed. */
@@ -333,6 +335,8 @@ la_window_clear(LaWindow *w)
 
 		if (v->slot >= 0)
 			la_aio_cancel(w->aio, v->slot);
+		if (v->state == VISIT_CONTROL)
+			la_io_policy_on_lost_control(w->policy);
 	}
 	w->counters->c[LA_BLOCKS_WASTED] += w->in_flight + w->nsettled;
 	w->in_flight = w->nsettled = 0;
@@ -536,6 +540,7 @@ top_up(LaWindow *w)
 	uint64		wanted = la_io_policy_visits_ahead(w->policy);
 	int			max_distance = w->policy->config.max_distance;
 
+	Assert(wanted <= w->mask);
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
 		   w->undecided < MAX_UNDECIDED &&
 		   (w->aio == NULL || la_aio_has_room(w->aio)) &&
@@ -589,6 +594,8 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 	}
 	else if (r.missed && timed)
 		result = miss_results[v->state];
+	else if (v->state == VISIT_CONTROL)
+		la_io_policy_on_lost_control(w->policy);
 
 	if (w->cache_policy == NULL)
 	{

@@ -116,6 +116,12 @@ select * from pg_temp.compare('select * from t order by a desc');
 reindex table t;
 select * from pg_temp.compare('select * from t where a > 1000 order by a');
 
+-- a scan of many rows is attached even if no leaf page has as many as attach_threshold
+set pg_lookahead.attach_threshold = 1000;
+select count(*) from (select b from u where a > 0 order by a) s;
+select relation, scans_attached from pg_lookahead_last_statement();
+reset pg_lookahead.attach_threshold;
+
 -- rows locked or changed by the scan
 select * from pg_temp.compare('select id, a from t where a between 100 and 1500 order by a for share');
 set pg_lookahead.force = on;

@@ -44,6 +44,22 @@ test_ramp(void)
 }
 
 static void
+test_lost_control(void)
+{
+	Sim			s;
+
+	start(&s, &io_defaults, &cache_defaults);
+	visits(&s, 'd', 8);
+	for (int i = 0; i < 100 && !la_io_policy_control_due(&s.io); i++)
+		la_io_policy_on_issue(&s.io);
+	check("a control is due", la_io_policy_control_due(&s.io));
+	la_io_policy_on_control(&s.io);
+	check("one at a time", !la_io_policy_control_due(&s.io));
+	la_io_policy_on_lost_control(&s.io);
+	check("one that is lost is made good", la_io_policy_control_due(&s.io));
+}
+
+static void
 test_mixed(void)
 {
 	Sim			s;
@@ -357,6 +373,7 @@ main(void)
 {
 	test_arming();
 	test_ramp();
+	test_lost_control();
 	test_mixed();
 	test_os_cache();
 	test_near();
