@@ -216,6 +216,13 @@
 #define la_bt_was_read_in(so, dir)	true
 #endif
 
+/* 19 sets a fake LSN with each change of an index page that is not logged. */
+#if PG_VERSION_NUM >= 190000
+#define la_set_fake_lsn(rel, page)	PageSetLSN(page, XLogGetFakeLSN(rel))
+#else
+#define la_set_fake_lsn(rel, page)	((void) 0)
+#endif
+
 /* 16 passes the heap relation down nbtree (commit 61b313e47eb9). */
 #if PG_VERSION_NUM >= 160000
 #define la_bt_getroot(index, heap)	_bt_getroot(index, heap, BT_READ)
@@ -334,6 +341,13 @@
 #else
 #define la_slot_position_flags	TTS_FLAG_SLOW
 #define la_alloc_table_slot(list, desc, ops)	ExecAllocTableSlot(list, desc, ops)
+#endif
+
+/* 16 added functions that call the input function of a type that an argument names. */
+#if PG_VERSION_NUM >= 160000
+#define LA_INPUT_TEST_FUNCTIONS F_PG_INPUT_IS_VALID, F_PG_INPUT_ERROR_INFO,
+#else
+#define LA_INPUT_TEST_FUNCTIONS
 #endif
 
 /* ---- hash joins ------------------------------------------------------------ */

@@ -6,15 +6,16 @@
  * library is loaded; rooms only read the variables of guc.h.  A scan or join reads its
  * settings when it is attached to the plan and keeps them until it ends.
  *
- * All settings but one are PGC_USERSET: look-ahead changes when a block is read, never
- * what a query returns, so any user may tune it for a session, a function or a
- * transaction.  The exception is additional_access_methods, which vouches for code that
- * pg_lookahead does not know.  If that code must not be run ahead after all, it may return
- * wrong rows, or crash; and the value that a session sets is in force in SECURITY DEFINER
- * functions, row security policies and foreign key checks of other users, too.
+ * Most settings are PGC_USERSET: look-ahead changes when a block is read, never what a
+ * query returns, so any user may tune it for a session, a function or a transaction.  Three
+ * are PGC_SUSET, because they decide what code is trusted with, and a session's value is in
+ * force in SECURITY DEFINER functions and on tables of other users, too:
+ * enable_index_build and enable_btree_insert let this library write index pages;
+ * additional_access_methods vouches for code that pg_lookahead does not know, which may
+ * return wrong rows, or crash, if it must not be run ahead after all.
  *
- * The defaults suit storage whose random reads take 25 us or more; docs/settings.md says when to
- * change them.
+ * The defaults suit storage whose random reads take 25 us or more; docs/settings.md says
+ * when to change them.
  *
  * src/base/guc.c
  */
@@ -56,6 +57,7 @@ typedef struct BoolSetting
 	const char *name;
 	bool	   *variable;
 	bool		boot_value;
+	GucContext	context;
 	int			flags;
 	const char *short_desc;
 	const char *long_desc;
@@ -74,34 +76,34 @@ typedef struct IntSetting
 } IntSetting;
 
 static const BoolSetting bool_settings[] = {
-	{"pg_lookahead.enable", &la_enable, true, 0,
+	{"pg_lookahead.enable", &la_enable, true, PGC_USERSET, 0,
 		"Enables look-ahead.",
 	"When off, every query runs as it would without pg_lookahead."},
-	{"pg_lookahead.enable_index_scan", &la_enable_index_scan, true, 0,
+	{"pg_lookahead.enable_index_scan", &la_enable_index_scan, true, PGC_USERSET, 0,
 		"Enables look-ahead in index scans and index-only scans.",
 	NULL},
-	{"pg_lookahead.enable_nestloop", &la_enable_nestloop, true, 0,
+	{"pg_lookahead.enable_nestloop", &la_enable_nestloop, true, PGC_USERSET, 0,
 		"Enables look-ahead over the outer rows of nested loops.",
 	"Applies to nested loops whose inner side is a btree index scan."},
-	{"pg_lookahead.nestloop_reuse_tids", &la_nestloop_reuse_tids, true, 0,
+	{"pg_lookahead.nestloop_reuse_tids", &la_nestloop_reuse_tids, true, PGC_USERSET, 0,
 		"Enables inner index scans of nested loops to reuse the TIDs found by look-ahead.",
 	"When off, the inner scan searches the index again for each outer row."},
-	{"pg_lookahead.enable_hash_join", &la_enable_hash_join, true, 0,
+	{"pg_lookahead.enable_hash_join", &la_enable_hash_join, true, PGC_USERSET, 0,
 		"Enables prefetching of hash table entries into the CPU cache in hash joins.",
 	"A running statement keeps the value that it started with."},
-	{"pg_lookahead.hash_join_huge_pages", &la_hash_huge_pages, true, 0,
+	{"pg_lookahead.hash_join_huge_pages", &la_hash_huge_pages, true, PGC_USERSET, 0,
 		"Enables the use of huge pages for large hash tables.",
 	NULL},
-	{"pg_lookahead.enable_index_build", &la_enable_index_build, false, 0,
+	{"pg_lookahead.enable_index_build", &la_enable_index_build, false, PGC_SUSET, 0,
 		"Enables btree index builds that sort normalized keys.",
 	"The index is byte for byte the one that the server would have built."},
-	{"pg_lookahead.enable_btree_insert", &la_enable_btree_insert, false, 0,
+	{"pg_lookahead.enable_btree_insert", &la_enable_btree_insert, false, PGC_SUSET, 0,
 		"Enables pg_lookahead's insert path for bulk inserts into btree indexes.",
 	"All but inserting an entry into a page with free space is left to the server."},
-	{"pg_lookahead.force", &la_force, false, GUC_NOT_IN_SAMPLE,
+	{"pg_lookahead.force", &la_force, false, PGC_USERSET, GUC_NOT_IN_SAMPLE,
 		"Forces look-ahead in every eligible plan node, for testing.",
 	"Thresholds are ignored, and queries may become slower."},
-	{"pg_lookahead.explain", &la_explain, true, 0,
+	{"pg_lookahead.explain", &la_explain, true, PGC_USERSET, 0,
 		"Includes look-ahead figures in the output of EXPLAIN (ANALYZE).",
 	"Has no effect before PostgreSQL 18."}
 };
@@ -143,7 +145,7 @@ la_guc_init(void)
 		const BoolSetting *s = &bool_settings[i];
 
 		DefineCustomBoolVariable(s->name, s->short_desc, s->long_desc, s->variable,
-								 s->boot_value, PGC_USERSET, s->flags,
+								 s->boot_value, s->context, s->flags,
 								 NULL, NULL, NULL);
 	}
 	for (size_t i = 0; i < lengthof(int_settings); i++)

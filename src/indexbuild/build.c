@@ -356,6 +356,7 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 	IndexBuildResult *result = NULL;
 
 	if (la_enable && la_enable_index_build && info->ii_ExclusionOps == NULL &&
+		heap->rd_tableam == GetHeapamTableAmRoutine() &&
 		RelationGetNumberOfBlocks(heap) > 0)
 	{
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,

@@ -88,8 +88,9 @@ exchange(Relation index)
 }
 
 /*
- * The planner has looked at a table.  For plan_create_index_workers() the query has no join tree,
- * unlike any other.  The table is locked, so none of its indexes can be dropped.
+ * The planner has looked at a table.  plan_create_index_workers() and plan_cluster_use_sort() have
+ * it do so with a query that has no join tree.  For the latter no index is without pages, and
+ * exchange() does nothing.  The table is locked, so none of its indexes can be dropped.
  */
 static void
 planned(LA_RELATION_HOOK_ARGS)

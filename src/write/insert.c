@@ -36,6 +36,7 @@
 
 #include "access/nbtree.h"
 #include "access/nbtxlog.h"
+#include "access/tableam.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -178,6 +179,8 @@ add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry
 		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
 		PageSetLSN(page, lsn);
 	}
+	else
+		la_set_fake_lsn(index, page);
 
 	END_CRIT_SECTION();
 
@@ -227,7 +230,8 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relati
 {
 	if (!la_enable || !la_enable_btree_insert)
 		la_interpose_restore(index);
-	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING)
+	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING &&
+			 heap->rd_tableam == GetHeapamTableAmRoutine())
 	{
 		InsertState *state = state_of(index, heap, info);
 

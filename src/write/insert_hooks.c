@@ -91,7 +91,7 @@ exec_plan(PlanState *ps)
 		for (int i = 0; i < s->modify_table->mt_nrels; i++)
 			s->all_open &= exchange_indexes(&s->modify_table->resultRelInfo[i]);
 	}
-	for (; s->seen < list_length(partitions); s->seen++)
+	for (; s->seen < Min(list_length(partitions), MAX_RELATIONS); s->seen++)
 		exchange_indexes(list_nth(partitions, s->seen));
 	return s->interposer.below(ps);
 }

@@ -19,7 +19,7 @@ show pg_lookahead.max_leaf_pages;
 -- what writes permanent pages is off unless it is asked for
 select name, boot_val from pg_settings where name like 'pg\_lookahead.enable%' order by name collate "C";
 
--- every setting is described, and any user may change it, but for one
+-- every setting is described, and any user may change it, but for those that trust code with more
 select name, context, vartype, setting = reset_val as default, short_desc ~ '^(Enables|Forces|Includes|Sets) ' as described
     from pg_settings where name in ('pg_lookahead.enable', 'pg_lookahead.enable_index_scan',
         'pg_lookahead.force', 'pg_lookahead.explain', 'pg_lookahead.attach_threshold',
@@ -28,7 +28,7 @@ select name, context, vartype, setting = reset_val as default, short_desc ~ '^(E
         'pg_lookahead.cache_prefetch_threshold', 'pg_lookahead.max_leaf_pages')
     order by name collate "C";
 select name from pg_settings where name like 'pg\_lookahead.%' and
-    (context <> 'user' or short_desc is null or short_desc !~ '\.$');
+    (context <> 'user' or short_desc is null or short_desc !~ '\.$') order by name collate "C";
 
 -- limits
 set pg_lookahead.max_distance = 1;
@@ -113,6 +113,9 @@ set role regress_la_user;
 set pg_lookahead.max_distance = 9;
 set pg_lookahead.force = on;
 show pg_lookahead.max_distance;
+set pg_lookahead.enable_index_build = on;
+set pg_lookahead.enable_btree_insert = on;
+set pg_lookahead.additional_access_methods = '';
 reset role;
 drop role regress_la_user;
 
