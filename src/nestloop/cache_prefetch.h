@@ -18,8 +18,8 @@ typedef struct LaCachePrefetch
 	uint64		next[LA_CACHE_STAGES];	/* the row that each stage is due for */
 
 	/*
-	 * the buffers that had the blocks of visits; zero where no stage has set
-	 * one
+	 * the buffers that had the blocks of visits; of a visit that no stage has
+	 * found, zero or an older visit's, which costs a useless prefetch
 	 */
 	Buffer		recent[LA_MAX_VISITS];
 } LaCachePrefetch;
