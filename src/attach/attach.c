@@ -15,7 +15,8 @@
  * they are offered a node.  What the nodes above want of it they ask when the node is
  * executed (demand.c).
  *
- * Invariant: the walk itself changes nothing.  With pg_lookahead.enable off there is none.
+ * Invariant: the walk changes nothing itself; only the rooms' functions do.  With
+ * pg_lookahead.enable off, no node is visited.
  *
  * src/attach/attach.c
  */
@@ -167,7 +168,7 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 	{
 		AttachWalk	state = {false, false};
 
-		la_stats_start_backend();
+		la_stats_flush_at_exit();
 		(void) walk(queryDesc->planstate, &state);
 		if (state.interested)
 			la_statement_begin(queryDesc);

@@ -26,10 +26,13 @@ typedef struct LaDemandContext
 	 */
 	LimitState *limit;
 
-	/* With a limit: which of the rows that the Limit allows. */
+	/*
+	 * Which of the node's rows will be taken; with a limit, of those that the
+	 * Limit lets through.
+	 */
 	LaDemand	demand;
 
-	/* A node above may find, after it took one row, that it needs no other. */
+	/* A node above may take one row, and then find that it needs no more. */
 	bool		skippable;
 } LaDemandContext;
 

@@ -19,7 +19,8 @@ typedef struct LaEffects
 {
 	int			flags;
 	const char *reason;			/* for LA_HAS_EFFECTS; a constant */
-	List	   *evaluated;		/* expressions that are not examined */
+	List	   *evaluated;		/* expressions that do not count, since they
+								 * have been evaluated before */
 
 	/* adds what the first evaluation of this Param may do; or NULL */
 	void		(*note_param) (struct LaEffects *effects, int param, void *arg);

@@ -37,7 +37,7 @@
  *		the query's memory is reset ---------------> on_context_reset -> on_end
  *
  * ReScanExprContext() removes the callbacks that it has called, so ours is registered again
- * by the next call of the function (la_interpose_of()).
+ * by the next call of the function (la_interpose_enter()).
  *
  * src/attach/interpose_node.c
  */
@@ -271,7 +271,7 @@ la_interpose_renew(LaInterposer *i)
  * when it is executed, so that the next rescan calls on_rescan.
  */
 LaInterposer *
-la_interpose_of(PlanState *node, LaLayer layer)
+la_interpose_enter(PlanState *node, LaLayer layer)
 {
 	LaInterposer *i = la_interpose_find(node, layer);
 

@@ -52,7 +52,7 @@ extern void la_interpose_replace(PlanState *node, ExecProcNodeMtd old,
 extern void la_interpose_begin(LaInterposer *interposer, PlanState *node,
 							   LaLayer layer, ExecProcNodeMtd function);
 extern LaInterposer *la_interpose_find(PlanState *node, LaLayer layer);
-extern LaInterposer *la_interpose_of(PlanState *node, LaLayer layer);
+extern LaInterposer *la_interpose_enter(PlanState *node, LaLayer layer);
 extern void la_interpose_renew(LaInterposer *interposer);
 extern void la_interpose_end(LaInterposer *interposer);
 

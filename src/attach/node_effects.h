@@ -11,9 +11,11 @@
 
 typedef struct LaNodeEffects
 {
-	LaEffects	start;
-	LaEffects	keys;
-	LaEffects	later;
+	LaEffects	start;			/* in the first call after the start or a
+								 * rescan */
+	LaEffects	keys;			/* of a hash join, for each outer row, before
+								 * anything else */
+	LaEffects	later;			/* in any call */
 } LaNodeEffects;
 
 extern void la_node_effects(PlanState *ps, bool filter_passed, LaNodeEffects *e);

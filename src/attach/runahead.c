@@ -28,8 +28,8 @@
  *	Effects
  *		What has effects must not be early.
  *	State
- *		What reads state must find the same state.  So it may be early only in a calm
- *		statement, in which nothing has effects, and only while no code from outside the
+ *		What reads state must find the same state.  So it may be early only in a
+ *		statement in which nothing has effects, and only while no code from outside the
  *		statement runs between the join's rows.  (The owner of a cursor may call
  *		set_config() between two of them; and so may output functions of types, for rows
  *		that are sent to the client.)
@@ -103,22 +103,22 @@ walk_rest(PlanState *ps, void *arg)
 
 /* "State": is the statement one in which nothing has effects? */
 static bool
-is_calm(const EState *estate)
+is_without_effects(const EState *estate)
 {
 	LaStatement *s = la_statement_of(estate);
 
 	if (s == NULL)
 		return false;
-	if (!s->calm_known)
+	if (!s->without_effects_known)
 	{
 		LaEffects	effects = {0};
 		RestWalk	state = {.effects = &effects};
 
 		(void) walk_rest(s->top, &state);
-		s->calm = (effects.flags & LA_HAS_EFFECTS) == 0;
-		s->calm_known = true;
+		s->without_effects = (effects.flags & LA_HAS_EFFECTS) == 0;
+		s->without_effects_known = true;
 	}
-	return s->calm;
+	return s->without_effects;
 }
 
 /* "State": does no code from outside the statement run between the join's rows? */
@@ -365,7 +365,7 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	{
 		if (!is_uninterrupted(ahead))
 			return "a stable function is called, and rows leave the statement between its calls";
-		if (!is_calm(ahead->outer->state))
+		if (!is_without_effects(ahead->outer->state))
 			return "a stable function is called in a statement that has effects";
 	}
 	if ((early->flags & LA_MAY_FAIL) != 0 && !fails_alone(ahead, is_key, key))

@@ -5,7 +5,7 @@
  * There is a record for each statement with a node that a room is interested in.  It lives
  * as long as the statement's EState.  Other files keep in it what they find out about the
  * statement when they are first asked: demand.c what is wanted of its nodes, and runahead.c
- * whether the statement is calm.
+ * whether nothing in the statement has effects.
  *
  * How a statement is run is known for the innermost ExecutorRun() in progress:
  *

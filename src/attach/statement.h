@@ -14,9 +14,10 @@
 typedef struct LaRun
 {
 	uint64		statement;		/* its number, or 0 if not known */
-	bool		to_end;			/* this call returns all rows, and ... */
-	bool		rows_stay;		/* ... their receiver cannot see when */
-	bool		no_code;		/* ... calls no functions for them */
+	bool		to_end;			/* this call of ExecutorRun() returns all rows */
+	bool		rows_stay;		/* no row leaves the server before it returns */
+	bool		no_code;		/* the receiver calls no function that a user
+								 * can define */
 } LaRun;
 
 typedef struct LaStatement
@@ -25,8 +26,8 @@ typedef struct LaStatement
 	EState	   *estate;
 	PlanState  *top;			/* the topmost node */
 	struct LaNodeDemands *demands;	/* demand.c; NULL until asked for */
-	bool		calm;			/* runahead.c, "State" */
-	bool		calm_known;
+	bool		without_effects;	/* runahead.c, "State" */
+	bool		without_effects_known;
 	MemoryContextCallback callback;
 	struct LaStatement *next;
 } LaStatement;

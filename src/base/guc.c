@@ -3,8 +3,9 @@
  *	  The settings of pg_lookahead.
  *
  * The settings of all rooms are in the tables below and are defined together when the
- * library is loaded; rooms only read the variables of guc.h.  A scan or join reads its
- * settings when it is attached to the plan and keeps them until it ends.
+ * library is loaded; rooms only read the variables of guc.h.  An index scan reads most of its
+ * settings when the shim is installed, and keeps them until it ends.  explain, backend_memory
+ * and nestloop_reuse_tids are read whenever they matter.
  *
  * Most settings are PGC_USERSET: look-ahead changes when a block is read, never what a
  * query returns, so any user may tune it for a session, a function or a transaction.  Three

@@ -10,10 +10,11 @@
  *
  * For each minor release whose sources were available, minor_table.h has a number per
  * room, computed from the definitions in the server's sources that the room relies on
- * (dev/fingerprint).  A room is installed if its numbers for the release of the headers
- * and for the running release are equal.  If they differ, or if one of the releases is not
- * in the table, the server works as without the room, and a WARNING is raised: once in the
- * server's log if the library is preloaded, otherwise once in each session that loads it.
+ * (dev/fingerprint).  A room is installed if the library was built for the release that is
+ * running, known or not; otherwise if both releases are in the table and their numbers for
+ * the room are equal.  Else the server works as without the room, and a WARNING is raised:
+ * once in the server's log if the library is preloaded, otherwise once in each session that
+ * loads it.
  * Parallel workers, which load what their leader has loaded, raise none.
  *
  * Betas and release candidates have the number of the first release of their major

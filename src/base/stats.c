@@ -214,7 +214,7 @@ flush_at_exit(int code, Datum arg)
  * registered here, because PG_END_ENSURE_ERROR_CLEANUP() expects its own to be the last.
  */
 void
-la_stats_start_backend(void)
+la_stats_flush_at_exit(void)
 {
 	if (shared == NULL || exit_registered)
 		return;

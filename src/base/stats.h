@@ -31,8 +31,8 @@ typedef enum LaKind
  */
 typedef enum LaCounter
 {
-	LA_SCANS_ATTACHED,			/* scans under observation */
-	LA_SCANS_ACTIVATED,			/* times that a scan began to look ahead */
+	LA_SCANS_ATTACHED,			/* scans and joins that were attached */
+	LA_SCANS_ACTIVATED,			/* times that one began to look ahead */
 	LA_BLOCKS_FORESEEN,			/* visits of heap blocks known in advance */
 	LA_BLOCKS_ISSUED,			/* ... whose read was started early */
 	LA_BLOCKS_CACHED,			/* ... found in shared buffers */
@@ -46,7 +46,7 @@ typedef enum LaCounter
 	LA_NUM_SHARED_COUNTERS,
 
 	/* of single nodes only, for EXPLAIN and the last statement */
-	LA_DISTANCE_SUM = LA_NUM_SHARED_COUNTERS,	/* over visits while active */
+	LA_DISTANCE_SUM = LA_NUM_SHARED_COUNTERS,	/* over visits while armed */
 	LA_DISTANCE_SAMPLES,
 	LA_DISTANCE_MAX,
 	LA_DISTANCE_CAPACITY,
@@ -59,7 +59,7 @@ typedef struct LaCounters
 } LaCounters;
 
 extern void la_stats_init(void);
-extern void la_stats_start_backend(void);
+extern void la_stats_flush_at_exit(void);
 extern void la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 							 const LaCounters *counters);
 extern void la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid,

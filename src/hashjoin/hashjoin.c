@@ -17,12 +17,13 @@
  * The state of each step is embedded in that of the next, so that a look-up follows no
  * pointers between them: LaHashTable in LaProbeBatches, in LaProbe, in LaHashJoin.
  *
- * A hash join is eligible if it is not tiny by the planner's estimates.  One that is expected to
- * need several batches is left to stock when it is first executed (hashtable.c).  A Parallel
+ * A hash join is eligible if it is not tiny by the planner's estimates.  One that is expected
+ * to need several batches is left to stock when it is first executed (hashtable.c).  A Parallel
  * Hash Join runs stock, and what look-ups in its shared table read is fetched ahead (shared.c).
  *
- * Rescans: ExecReScanHashJoin() destroys the table and resets hj_JoinState, or leaves both to be
- * used again.  Outer rows that were taken are forgotten in both cases.
+ * Rescans: ExecReScanHashJoin() destroys the table and sets hj_JoinState to build another, or
+ * keeps the table and sets it to fetch the next outer row.  Outer rows that were taken are
+ * forgotten in both cases.
  *
  * src/hashjoin/hashjoin.c
  */
@@ -72,7 +73,7 @@ on_end(LaInterposer *interposer)
 static TupleTableSlot *
 exec_join(PlanState *ps)
 {
-	LaInterposer *interposer = la_interpose_of(ps, LA_LAYER_NODE);
+	LaInterposer *interposer = la_interpose_enter(ps, LA_LAYER_NODE);
 	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 	LaProbeBatches *batches = &join->probe.batches;
 	HashJoinState *node = castNode(HashJoinState, ps);

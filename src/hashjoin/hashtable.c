@@ -392,11 +392,11 @@ leave_to_stock(Builder *b, TupleTableSlot *not_stored, uint32 hash_of_it)
 /* ---- building -------------------------------------------------------- */
 
 /*
- * Is the outer side empty?  ExecHashJoin() fetches a row under the same conditions before it
- * builds the table, and keeps it in hj_FirstOuterTupleSlot.
+ * Fetch the first outer row into hj_FirstOuterTupleSlot under the conditions under which
+ * ExecHashJoin() does so before it builds the table.  Returns false if the outer side is empty.
  */
 static bool
-outer_is_empty(const LaHashTable *table)
+fetch_first_outer(LaHashTable *table)
 {
 	HashJoinState *node = table->node;
 	PlanState  *outer = outerPlanState(node);
@@ -406,10 +406,10 @@ outer_is_empty(const LaHashTable *table)
 		(!la_hash_fills_outer(node) &&
 		 (outer->plan->startup_cost >= table->hash->ps.plan->total_cost ||
 		  node->hj_OuterNotEmpty)))
-		return false;
+		return true;
 	node->hj_FirstOuterTupleSlot = ExecProcNode(outer);
 	node->hj_OuterNotEmpty = !TupIsNull(node->hj_FirstOuterTupleSlot);
-	return !node->hj_OuterNotEmpty;
+	return node->hj_OuterNotEmpty;
 }
 
 /*
@@ -511,7 +511,7 @@ la_hashtable_build(LaHashTable *table)
 							&space_allowed, &buckets, &batches, &skew);
 	if (batches > 1)
 		return LA_HASH_LEFT_TO_STOCK;
-	if (outer_is_empty(table))
+	if (!fetch_first_outer(table))
 		return LA_HASH_EMPTY;
 
 	init_builder(&b, table, buckets, space_allowed);

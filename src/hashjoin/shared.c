@@ -81,7 +81,7 @@ prepare(LaProbeBatches *batches)
 static TupleTableSlot *
 exec_child(PlanState *ps)
 {
-	LaInterposer *interposer = la_interpose_of(ps, LA_LAYER_OUTPUT);
+	LaInterposer *interposer = la_interpose_enter(ps, LA_LAYER_OUTPUT);
 	LaProbeBatches *batches = &la_interpose_container(SharedChild, interposer)->batches;
 	HashJoinTable stock = batches->table.node->hj_HashTable;
 	LaProbeRow *row;

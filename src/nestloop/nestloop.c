@@ -450,7 +450,7 @@ static TupleTableSlot *
 exec_queue(PlanState *outer)
 {
 	Candidate  *c = la_interpose_container(Candidate,
-										   la_interpose_of(outer, LA_LAYER_OUTPUT));
+										   la_interpose_enter(outer, LA_LAYER_OUTPUT));
 	LaNestLoop *join = c->join;
 	TupleTableSlot *slot;
 

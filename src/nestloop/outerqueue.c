@@ -3,9 +3,9 @@
  *	  The queue of outer rows that were fetched before the join asked for them.
  *
  * Behaviours (the picture is in inner_prefetch.c)
- *	BOUNDED: where the join may end early, the queue holds no more rows than were returned
- *	   since the join started or was rescanned, and below a LIMIT no more than will be wanted at
- *	   the rate so far.
+ *	BOUNDED: where the join may end early, the queue holds at most one row more than were
+ *	   returned since the join started or was rescanned, and below a LIMIT no more than will be
+ *	   wanted at the rate so far.  pg_lookahead.force lifts this.
  *	COPIED: rows are copied into slots of the outer child's own kind, since compiled
  *	   expressions of the join may rely on it.  The copies hold no pin on a buffer.  When they
  *	   have used up the budget, no row is fetched.  A copy lives until the join asks for the

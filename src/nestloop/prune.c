@@ -134,8 +134,8 @@ la_prune_find(LaPrune *prune, TupleTableSlot *outer)
 	prune->econtext->ecxt_param_exec_vals = now;
 
 	/*
-	 * ExecFindMatchingSubPlans() does so only where Params prune the root
-	 * table
+	 * ExecFindMatchingSubPlans() resets the context only where Params prune
+	 * the root table; expressions of other levels may have used it, too
 	 */
 	ResetExprContext(prune->econtext);
 	if (!bms_get_singleton_member(members, &member))

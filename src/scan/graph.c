@@ -234,8 +234,9 @@ copy_neighbors(Candidate *c, Page page)
 	}
 }
 
+/* Note that a page is advised, or visited.  Was it among the recent ones? */
 static bool
-is_recent(GraphSearch *g, BlockNumber block)
+note_block(GraphSearch *g, BlockNumber block)
 {
 	BlockNumber *slot = &g->recent[block % RECENT_SLOTS];
 	bool		found = *slot == block;
@@ -247,7 +248,7 @@ is_recent(GraphSearch *g, BlockNumber block)
 static void
 advise(GraphSearch *g, BlockNumber block)
 {
-	if (!is_recent(g, block))
+	if (!note_block(g, block))
 		la_scan_issue_index_page(g->ls, block);
 }
 
@@ -297,9 +298,12 @@ activate(GraphSearch *g)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has the search waited often enough? */
+/*
+ * Note whether the search has waited, and activate it if that was often enough.  Returns
+ * whether it is active.
+ */
 static bool
-has_evidence(GraphSearch *g)
+note_evidence(GraphSearch *g)
 {
 	const LaIoPolicyConfig *config = &g->ls->policy.config;
 	int64		reads = la_issue_blocks_read();
@@ -368,7 +372,7 @@ see_element(GraphSearch *g, const char *vector, double distance)
 	}
 	if (!ItemPointerIsValid(&tid))
 		return;
-	(void) is_recent(g, ItemPointerGetBlockNumber(&tid));
+	(void) note_block(g, ItemPointerGetBlockNumber(&tid));
 	mark_expanded(g, &tid);
 
 	if (add_best(g, distance) && g->waiting->bh_size < MAX_CANDIDATES &&
@@ -431,7 +435,7 @@ graph_distance(PG_FUNCTION_ARGS)
 	GraphSearch *g = running;
 	const char *vector;
 
-	if (g == NULL || PG_NARGS() < 2 || !has_evidence(g))
+	if (g == NULL || PG_NARGS() < 2 || !note_evidence(g))
 		return result;
 	vector = (const char *) PG_GETARG_POINTER(1);
 	if (vector >= BufferBlocks && vector < BufferBlocks + (Size) NBuffers * BLCKSZ)

@@ -31,7 +31,7 @@ la_heapvisit_is_needed(LaScan *ls, ItemPointer tid)
 							  &ls->vmbuf, &ls->budget);
 }
 
-/* The same.  *known keeps the answer, so that foreseeing a row and returning it never disagree. */
+/* The same, asked once: *known keeps the answer, so that foreseeing and returning a row agree. */
 bool
 la_heapvisit_is_known_needed(LaScan *ls, ItemPointer tid, uint8 *known)
 {

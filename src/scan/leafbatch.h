@@ -13,7 +13,7 @@
 
 typedef struct LaLeafBatch
 {
-	BTScanPos	pos;			/* copy of currPos, used items only */
+	BTScanPos	pos;			/* copy of currPos up to its last item */
 	int			max_items;		/* allocated in pos */
 	char	   *tuples;			/* copy of currTuples, index-only scans */
 	uint8	   *heap;			/* LA_HEAP_xxx for each item, index-only scans */
@@ -33,7 +33,7 @@ typedef struct LaLeafBatchPool
 
 #define la_bt_opaque(ls)	((BTScanOpaque) (ls)->scan->opaque)
 
-/* The part of a position that is in use. */
+/* Bytes of a position up to its last item: all, if the page was read backward. */
 #define la_pos_size(pos) \
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))

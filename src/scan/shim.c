@@ -8,7 +8,7 @@
  *		shadow Relation (a copy, this scan's own) ---> shim routine (here)
  *						|
  *			 +----------+----------------+
- *			 | owner NULL: PASSIVE		 | owner set: ACTIVE
+ *			 | owner NULL: AM_OWNS		 | owner set: WAY_OWNS
  *			 v							 v
  *		the access method's amgettuple	leaf.c, rowqueue.c or tidsource.c
  *
@@ -18,10 +18,10 @@
  * and instrumentation remain those of the executor and heapam.
  *
  * Behaviours:
- *	PASSIVE		The access method owns the scan's position, its mark and its killed items.  A row
+ *	AM_OWNS		The access method owns the scan's position, its mark and its killed items.  A row
  *				of the same heap block as the previous one costs two comparisons and the
  *				indirection, which matters to index-only scans.
- *	ACTIVE		A way of looking ahead (LaScanOps) owns the position and the mark.  When it ends,
+ *	WAY_OWNS	A way of looking ahead (LaScanOps) owns the position and the mark.  When it ends,
  *				it puts both back into the access method's state, so there is one position at any
  *				time.
  *	WRITE_LAST	Results are written to the descriptor after everything else.  Running the access
@@ -125,7 +125,7 @@ begin(LaScan *ls, ScanDirection dir, bool *found)
 	return true;
 }
 
-/* PASSIVE: the scan has turned to another heap block, or the policy has left state PASS. */
+/* AM_OWNS: the scan has turned to another heap block, or the policy has left state PASS. */
 static pg_noinline bool
 attend(LaScan *ls, ScanDirection dir)
 {
@@ -158,7 +158,7 @@ attend(LaScan *ls, ScanDirection dir)
 	return found;
 }
 
-/* PASSIVE in state PASS: two comparisons, and the next row. */
+/* AM_OWNS, in state PASS: two comparisons, and the next row. */
 static inline bool
 pass_row(LaScan *ls, ScanDirection dir, bool btree)
 {

@@ -6,7 +6,7 @@
  * in the CPU's caches, it costs a tenth or two (figures in bench/).  Which is the case cannot
  * be seen from the blocks, so it is timed:
  *
- *	IDLE ---------> PASSIVE -----------> WARM_UP --> TRIAL ------> KEPT
+ *	IDLE ---------> BASELINE -----------> WARM_UP --> TRIAL ------> KEPT
  *	 ^   threshold   ^   |    timed                    |  faster     |
  *	 |   hits        |   | visits are long             |             |
  *	 +---------------|---+<----------------------------+ not faster  |
@@ -14,9 +14,9 @@
  *	 |   doubling    +------------ SETTLE <--------------------------+
  *	 +---- a read, in any phase              checked again
  *
- * PASSIVE and TRIAL take config.trial visits each.  WARM_UP and SETTLE are not timed, as the
+ * BASELINE and TRIAL take config.trial visits each.  WARM_UP and SETTLE are not timed, as the
  * first visits with prefetch, and the first ones without it, are not typical.  A visit of many
- * rows, or of rows that need much computation, has little to gain: where PASSIVE finds visits
+ * rows, or of rows that need much computation, has little to gain: where BASELINE finds visits
  * longer than visit_us, there is no trial.  With known_unhelpful there is none in the first
  * PAUSE_FIRST visits either.
  *
@@ -78,7 +78,7 @@ la_cache_policy_attend(LaCachePolicy *p, bool may_begin)
 		return;					/* la_cache_policy_on_clock() follows */
 	if (may_begin && p->length.total >= p->again_at &&
 		la_scan_length_reaches(&p->length, p->config.threshold / 4))
-		set_phase(p, LA_CACHE_PASSIVE, 0);
+		set_phase(p, LA_CACHE_BASELINE, 0);
 	else
 		la_cache_policy_reset(p);
 }
@@ -103,18 +103,18 @@ la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 			break;
 
 		case LA_CACHE_SETTLE:
-			set_phase(p, LA_CACHE_PASSIVE, 0);
+			set_phase(p, LA_CACHE_BASELINE, 0);
 			/* FALLTHROUGH */
 
-		case LA_CACHE_PASSIVE:
+		case LA_CACHE_BASELINE:
 			if (p->phase_start_us == 0)
 			{
 				p->phase_start_us = now_us;
 				p->attend_at = p->length.total + p->config.trial;
 				break;
 			}
-			p->passive_us = now_us - p->phase_start_us;
-			if (p->passive_us > p->config.trial * p->config.visit_us)
+			p->baseline_us = now_us - p->phase_start_us;
+			if (p->baseline_us > p->config.trial * p->config.visit_us)
 				refuse(p);
 			else
 				set_phase(p, LA_CACHE_WARM_UP, WARM_UP_VISITS);
@@ -126,7 +126,7 @@ la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 			break;
 
 		case LA_CACHE_TRIAL:
-			if (now_us - p->phase_start_us < p->passive_us * p->config.faster)
+			if (now_us - p->phase_start_us < p->baseline_us * p->config.faster)
 			{
 				set_phase(p, LA_CACHE_KEPT, KEPT_VISITS);
 				p->verdict = LA_CACHE_FASTER;

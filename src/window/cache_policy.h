@@ -26,7 +26,7 @@ typedef enum LaCachePhase
 {
 	LA_CACHE_IDLE,
 	LA_CACHE_SETTLE,
-	LA_CACHE_PASSIVE,
+	LA_CACHE_BASELINE,
 	LA_CACHE_WARM_UP,
 	LA_CACHE_TRIAL,
 	LA_CACHE_KEPT
@@ -48,7 +48,7 @@ typedef struct LaCachePolicy
 	int64_t		attend_at;		/* visit at which a trial may begin (IDLE), or
 								 * the time is wanted */
 	double		phase_start_us; /* 0: not known yet */
-	double		passive_us;		/* what `trial` visits took without it */
+	double		baseline_us;	/* what `trial` visits took without it */
 	int64_t		again_at;		/* no trial before this visit */
 	int			pause;			/* visits until the one after the next */
 } LaCachePolicy;

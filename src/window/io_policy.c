@@ -55,7 +55,7 @@
  *	HISTORY		With known_slow, the first miss arms.  A first control comes after ASSUMED_FIRST
  *		issued blocks, ASSUMED_ENOUGH fast ones end ARMED, and at most ASSUMED_AHEAD visits are
  *		foreseen until a wait has been seen.
- *	FORCE		ARMED from the start, at full distance, for good.
+ *	FORCE		ARMED from the start, with FORESEE_FACTOR * max_distance visits foreseen, for good.
  *
  * src/window/io_policy.c
  */

@@ -393,7 +393,7 @@ settle(LaWindow *w)
  * run, or VISIT_UNKNOWN.
  */
 static VisitState
-run_of(LaWindow *w, uint64 id)
+extend_run(LaWindow *w, uint64 id)
 {
 	uint64		last = w->last_foreseen;
 
@@ -409,8 +409,9 @@ run_of(LaWindow *w, uint64 id)
 	return VISIT_UNKNOWN;
 }
 
+/* Note that a block is foreseen, or visited.  Was it among the recent ones? */
 static bool
-is_recent(LaWindow *w, uint64 id)
+note_block(LaWindow *w, uint64 id)
 {
 	/* blocks of different partitions often have the same numbers */
 	RecentSlot *slot = &w->recent[(id + (id >> 32) * 37) % RECENT_SLOTS];
@@ -451,9 +452,12 @@ issue(LaWindow *w, Visit *v)
 	return result;
 }
 
-/* Is the block not cached, and not to be issued either: as part of a stream, or as a control? */
+/*
+ * Leave a block that is not cached to the kernel, as part of a stream, or make it a control.
+ * Returns false if it is to be issued.
+ */
 static bool
-is_not_to_be_issued(LaWindow *w, Visit *v, bool *follows)
+withhold(LaWindow *w, Visit *v, bool *follows)
 {
 	LaIoPolicy *p = w->policy;
 	bool		stream;
@@ -488,10 +492,10 @@ foresee(LaWindow *w, const LaForeseen *f)
 	v->rel = f->rel;
 	v->recent = InvalidBuffer;
 	v->slot = -1;
-	v->state = run_of(w, id);
+	v->state = extend_run(w, id);
 	count(w, LA_BLOCKS_FORESEEN);
 
-	if (is_recent(w, id))
+	if (note_block(w, id))
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
@@ -502,7 +506,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 	{
 		/* to read it is an error, which stock raises */
 	}
-	else if (is_not_to_be_issued(w, v, &follows))
+	else if (withhold(w, v, &follows))
 	{
 		if (v->state == VISIT_STREAM)
 			count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
@@ -635,7 +639,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 	{
 		w->producer.restart(w->producer.arg);
 		w->last_foreseen = la_block_id(rel, block);
-		(void) is_recent(w, w->last_foreseen);
+		(void) note_block(w, w->last_foreseen);
 	}
 
 	if (w->aio)

@@ -82,7 +82,7 @@ exchange_indexes(ResultRelInfo *relation)
 static TupleTableSlot *
 exec_plan(PlanState *ps)
 {
-	Inserting  *s = la_interpose_container(Inserting, la_interpose_of(ps, LA_LAYER_OUTPUT));
+	Inserting  *s = la_interpose_container(Inserting, la_interpose_enter(ps, LA_LAYER_OUTPUT));
 	List	   *partitions = ps->state->es_tuple_routing_result_relations;
 
 	if (!s->all_open)
