@@ -20,7 +20,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
-  check_indexes activated backend_fds memory open_session ask reset_timeout pid_of start_waiting nothing_pinned
+  check_indexes activated backend_fds memory open_session ask is_timeout reset_timeout pid_of start_waiting nothing_pinned
   path_of damage create_walk walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
@@ -162,6 +162,15 @@ sub ask
 	$err =~ s/^CONTEXT:  waiting for \w+ on .*$//mg;
 	chomp($err);
 	return join("\n", grep { $_ ne '' } $out, $err);
+}
+
+# Is it the error of a timeout?  One that strikes when the server has just disabled it is taken
+# for a user's request (by stock, on 18, with a timeout of 1 ms: 26 of 638).
+sub is_timeout
+{
+	my ($error) = @_;
+
+	return $error =~ /^ERROR:  canceling statement due to (?:statement timeout|user request)$/;
 }
 
 # The error of a timeout that strikes when a statement has done its work, while it frees
