@@ -66,6 +66,16 @@ leaves_inner_side_early(const JoinState *join)
 		join->jointype == JOIN_ANTI;
 }
 
+/* Does the node read all of its outer side, in the call that returns its first row? */
+bool
+la_demand_reads_all(PlanState *ps)
+{
+	if (IsA(ps, AggState))
+		return ((AggState *) ps)->aggstrategy == AGG_PLAIN ||
+			((AggState *) ps)->aggstrategy == AGG_HASHED;
+	return IsA(ps, SortState) || IsA(ps, HashState);
+}
+
 /*
  * The demand on a child, given the demand on its parent.  Subplans, and children of nodes
  * that are not known here, may be left early.
@@ -81,11 +91,8 @@ demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 	{
 		case T_SortState:
 		case T_HashState:
-			to_end = outer;
-			break;
 		case T_AggState:
-			to_end = outer && (((AggState *) parent)->aggstrategy == AGG_PLAIN ||
-							   ((AggState *) parent)->aggstrategy == AGG_HASHED);
+			to_end = outer && la_demand_reads_all(parent);
 			break;
 		case T_ModifyTableState:
 			to_end = outer && ((ModifyTable *) parent->plan)->returningLists == NIL;

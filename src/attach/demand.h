@@ -37,6 +37,7 @@ typedef struct LaDemandContext
 } LaDemandContext;
 
 extern void la_demand_context(PlanState *ps, LaDemandContext *context);
+extern bool la_demand_reads_all(PlanState *ps);
 extern bool la_demand_is_all(LaDemand demand, const EState *estate);
 extern int64 la_demand_rows_wanted(const LimitState *limit);
 

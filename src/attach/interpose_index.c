@@ -187,3 +187,22 @@ la_interpose_restore(Relation index)
 	if (r != NULL)
 		put_back(r);
 }
+
+/* Call a function for each index of a table.  The table is locked, so none can be dropped. */
+void
+la_interpose_each_index(Relation table, void (*exchange) (Relation index))
+{
+	List	   *indexes = RelationGetIndexList(table);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = RelationIdGetRelation(lfirst_oid(lc));
+
+		if (!RelationIsValid(index))
+			continue;
+		exchange(index);
+		RelationClose(index);
+	}
+	list_free(indexes);
+}

@@ -13,5 +13,6 @@
 extern void la_interpose_ambuild(Relation index, ambuild_function function);
 extern void la_interpose_aminsert(Relation index, aminsert_function function);
 extern void la_interpose_restore(Relation index);
+extern void la_interpose_each_index(Relation table, void (*exchange) (Relation index));
 
 #endif							/* LA_INTERPOSE_INDEX_H */

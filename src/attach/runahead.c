@@ -48,13 +48,15 @@
  *		early; nor must a subplan.
  *
  * Everything else reads tables under the statement's snapshot, and finds the same rows a
- * moment earlier.  Predicate locks of SERIALIZABLE transactions are the callers' concern.
+ * moment earlier.  In SERIALIZABLE transactions reading takes predicate locks, so only rows
+ * that will be taken may be read (la_runahead_refuses_reading()).
  *
  * src/attach/runahead.c
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/xact.h"
 #include "nodes/nodeFuncs.h"
 
 #include "attach/interpose_node.h"
@@ -228,15 +230,6 @@ typedef struct OuterWalk
 
 static void walk_outer(PlanState *ps, OuterWalk walk);
 
-static bool
-reads_all_in_first_call(PlanState *ps)
-{
-	if (IsA(ps, AggState))
-		return ((AggState *) ps)->aggstrategy == AGG_PLAIN ||
-			((AggState *) ps)->aggstrategy == AGG_HASHED;
-	return IsA(ps, SortState) || IsA(ps, HashState);
-}
-
 static void
 walk_join(PlanState *ps, OuterWalk outer)
 {
@@ -345,7 +338,7 @@ walk_outer(PlanState *ps, OuterWalk walk)
 	la_effects_add(walk.early, e.keys.flags, e.keys.reason);
 	if (!walk.first)
 		la_effects_add(walk.early, e.start.flags, e.start.reason);
-	else if (reads_all_in_first_call(ps))
+	else if (la_demand_reads_all(ps))
 		return;
 	walk_children(ps, walk);
 }
@@ -379,6 +372,15 @@ la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 {
 	return context->limit == NULL && !context->skippable &&
 		la_demand_is_all(context->demand, estate);
+}
+
+/* May rows be read early, of which perhaps not all will be taken? */
+const char *
+la_runahead_refuses_reading(bool takes_all)
+{
+	if (!takes_all && IsolationIsSerializable())
+		return "not all rows may be read, and reading takes predicate locks";
+	return NULL;
 }
 
 /* May rows be taken early from the outer side? */

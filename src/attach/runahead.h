@@ -21,6 +21,7 @@ typedef struct LaRunAhead
 	LaDemandContext context;	/* of the join */
 } LaRunAhead;
 
+extern const char *la_runahead_refuses_reading(bool takes_all);
 extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
 extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
 												  Node *expression);

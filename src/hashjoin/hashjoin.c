@@ -112,7 +112,7 @@ attach_hashjoin(PlanState *ps, bool limited)
 	HashJoinState *node = castNode(HashJoinState, ps);
 	LaHashJoin *join;
 
-	if (!la_enable_hash_join || SIZEOF_VOID_P != 8 || ps->state->es_epq_active != NULL)
+	if (!la_enable_hash_join || SIZEOF_VOID_P != 8)
 		return false;
 	if (outerPlan(innerPlan(ps->plan))->plan_rows < TINY_INNER_ROWS &&
 		outerPlan(ps->plan)->plan_rows < TINY_OUTER_ROWS && !la_force)

@@ -67,10 +67,10 @@ refuses_rows(const LaProbeBatches *b)
 	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
 	List	   *keys = b->inserts ? ((Hash *) b->table.hash->ps.plan)->hashkeys :
 		plan->hashkeys;
-	const char *refused;
+	const char *refused = la_runahead_refuses_reading(b->takes_all);
 
-	if (!b->takes_all && IsolationIsSerializable())
-		return "not all rows may be read, and reading takes predicate locks";
+	if (refused != NULL)
+		return refused;
 	if (!b->takes_all && la_early_reads_may_fail())
 		return "not all rows may be read, and old snapshots expire";
 	refused = la_runahead_refuses_expression(&b->ahead, (Node *) keys);

@@ -90,14 +90,12 @@ exchange(Relation index)
 /*
  * The planner has looked at a table.  plan_create_index_workers() and plan_cluster_use_sort() have
  * it do so with a query that has no join tree.  For the latter no index is without pages, and
- * exchange() does nothing.  The table is locked, so none of its indexes can be dropped.
+ * exchange() does nothing.
  */
 static void
 planned(LA_RELATION_HOOK_ARGS)
 {
 	Relation	heap;
-	List	   *indexes;
-	ListCell   *lc;
 
 	if (prev_relation_hook)
 		prev_relation_hook(LA_RELATION_HOOK_PASS);
@@ -108,17 +106,7 @@ planned(LA_RELATION_HOOK_ARGS)
 	heap = RelationIdGetRelation(LA_RELATION_HOOK_OID);
 	if (!RelationIsValid(heap))
 		return;
-	indexes = RelationGetIndexList(heap);
-	foreach(lc, indexes)
-	{
-		Relation	index = RelationIdGetRelation(lfirst_oid(lc));
-
-		if (!RelationIsValid(index))
-			continue;
-		exchange(index);
-		RelationClose(index);
-	}
-	list_free(indexes);
+	la_interpose_each_index(heap, exchange);
 	RelationClose(heap);
 }
 

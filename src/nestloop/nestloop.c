@@ -154,9 +154,8 @@ on_end(LaInterposer *interposer)
 static bool
 make_prefetch(LaNestLoop *join, const char **refused)
 {
-	if (!la_nestloop_takes_all(join) && IsolationIsSerializable())
-		*refused = "not all rows may be read, and reading takes predicate locks";
-	else
+	*refused = la_runahead_refuses_reading(la_nestloop_takes_all(join));
+	if (*refused == NULL)
 		*refused = la_runahead_refuses_outer(&join->ahead);
 	if (*refused != NULL)
 		return false;
@@ -519,7 +518,6 @@ attach_nestloop(PlanState *ps, bool limited)
 		!is_candidate(innerPlanState(ps)) ||
 		!la_interpose_is_possible(ps, &nestloops) ||
 		!la_interpose_output_is_possible(outer) ||
-		estate->es_epq_active != NULL ||
 		la_early_reads_may_fail() ||
 		la_am_is_excluded(BTREE_AM_OID))
 		return false;

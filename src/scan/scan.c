@@ -18,8 +18,7 @@
  *	  not btree only if the scan cannot turn or return to a mark, is not parallel, and orders
  *	  by distances that are passed by value (rowqueue.c);
  *	- of a table whose access method is heap, under an MVCC snapshot;
- *	- not in EvalPlanQual, and not where old_snapshot_threshold (15, 16) could make an early
- *	  read fail;
+ *	- not where old_snapshot_threshold (15, 16) could make an early read fail;
  *	- that can return more than one row: a look-up by all columns of a unique index visits
  *	  one heap block;
  *	- whose function is the server's own.
@@ -109,7 +108,6 @@ static bool
 eligible(PlanState *ps, Relation heap, Relation index)
 {
 	if (!la_enable ||
-		ps->state->es_epq_active != NULL ||
 		index == NULL ||
 		index->rd_indam->amgettuple == NULL ||
 		heap->rd_tableam != GetHeapamTableAmRoutine() ||

@@ -36,7 +36,6 @@
 
 #include "access/nbtree.h"
 #include "access/nbtxlog.h"
-#include "access/tableam.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -230,8 +229,7 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relati
 {
 	if (!la_enable || !la_enable_btree_insert)
 		la_interpose_restore(index);
-	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING &&
-			 heap->rd_tableam == GetHeapamTableAmRoutine())
+	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING)
 	{
 		InsertState *state = state_of(index, heap, info);
 

@@ -24,6 +24,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
@@ -61,11 +62,18 @@ exchange(Relation index)
 		la_interpose_aminsert(index, la_btinsert);
 }
 
+static bool
+is_ordinary_heap(Relation table)
+{
+	return table->rd_rel->relkind == RELKIND_RELATION &&
+		table->rd_tableam == GetHeapamTableAmRoutine();
+}
+
 /* Returns false if the indexes have not been opened yet. */
 static bool
 exchange_indexes(ResultRelInfo *relation)
 {
-	if (relation->ri_RelationDesc->rd_rel->relkind != RELKIND_RELATION ||
+	if (!is_ordinary_heap(relation->ri_RelationDesc) ||
 		!relation->ri_RelationDesc->rd_rel->relhasindex)
 		return true;
 	if (relation->ri_IndexRelationDescs == NULL)
@@ -119,26 +127,11 @@ static void
 exchange_table(Oid table_oid)
 {
 	Relation	table = try_relation_open(table_oid, NoLock);
-	List	   *indexes;
-	ListCell   *lc;
 
 	if (table == NULL)
 		return;
-	if (table->rd_rel->relkind == RELKIND_RELATION && !IsSystemRelation(table))
-	{
-		indexes = RelationGetIndexList(table);
-		foreach(lc, indexes)
-		{
-			/* the table's lock keeps it from being dropped */
-			Relation	index = RelationIdGetRelation(lfirst_oid(lc));
-
-			if (!RelationIsValid(index))
-				continue;
-			exchange(index);
-			RelationClose(index);
-		}
-		list_free(indexes);
-	}
+	if (is_ordinary_heap(table) && !IsSystemRelation(table))
+		la_interpose_each_index(table, exchange);
 	relation_close(table, NoLock);
 }
 
