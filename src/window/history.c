@@ -46,7 +46,8 @@
 #define TABLESPACES		64
 
 #define SHARE_MAX		127		/* of an average that is a share */
-#define SHARE_WEIGHT	8
+#define COLD_WEIGHT		4		/* scans over which shares are averaged */
+#define WAITS_WEIGHT	8		/* reads, likewise */
 #define READ_WEIGHT		16
 #define READS_ENOUGH	8		/* timed in a tablespace before that is a
 								 * verdict */
@@ -58,7 +59,10 @@
 #define TO_END_ENOUGH	4		/* scans in a row that were read to their end */
 #define VISITS_MAX		(PG_UINT16_MAX / LA_SIXTEENTHS)
 
-/* Reads of an index: a slow scan sets the highest level, a fast one the lowest. */
+/*
+ * Reads of an index: a slow scan sets the highest level, a fast one the lowest, and one that seems
+ * to be fast goes down by one.
+ */
 #define LEVEL_UNKNOWN	0
 #define LEVEL_FAST		1
 #define LEVEL_KNOWN		3		/* from here on they are known to be slow */
@@ -129,9 +133,9 @@ write_entry(pg_atomic_uint64 *place, Entry e)
 }
 
 static int
-average(int share, bool belongs)
+average(int share, bool belongs, int weight)
 {
-	return share + ((belongs ? SHARE_MAX : 0) - share) / SHARE_WEIGHT;
+	return share + ((belongs ? SHARE_MAX : 0) - share) / weight;
 }
 
 /* ---- tablespaces ------------------------------------------------------------- */
@@ -171,7 +175,7 @@ la_history_note_read(Oid tablespace, double us)
 		t->quarter_us = t->quarter_us == 0 ? quarters :
 			(int) t->quarter_us + (quarters - (int) t->quarter_us) / READ_WEIGHT;
 	}
-	t->waits = t->reads == 0 ? (wait ? SHARE_MAX : 0) : average(t->waits, wait);
+	t->waits = t->reads == 0 ? (wait ? SHARE_MAX : 0) : average(t->waits, wait, WAITS_WEIGHT);
 	t->reads = Min(t->reads + 1, READS_MAX);
 	write_entry(place, e);
 }
@@ -241,8 +245,20 @@ la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 	if (reads == LA_READS_UNKNOWN && cache == LA_CACHE_UNKNOWN)
 		return;
 	e = read_index(index, &place);
-	if (reads != LA_READS_UNKNOWN)
-		e.index.level = reads == LA_READS_SLOW ? LEVEL_SLOW : LEVEL_FAST;
+	switch (reads)
+	{
+		case LA_READS_UNKNOWN:
+			break;
+		case LA_READS_SLOW:
+			e.index.level = LEVEL_SLOW;
+			break;
+		case LA_READS_FAST:
+			e.index.level = LEVEL_FAST;
+			break;
+		case LA_READS_SEEM_FAST:
+			e.index.level = Max(e.index.level - 1, LEVEL_FAST);
+			break;
+	}
 	if (cache != LA_CACHE_UNKNOWN)
 		e.index.unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
 	write_entry(place, e);
@@ -255,7 +271,7 @@ la_history_note_begin(Oid index, bool cold)
 	pg_atomic_uint64 *place;
 	Entry		e = read_index(index, &place);
 
-	e.index.cold = average(e.index.cold, cold);
+	e.index.cold = average(e.index.cold, cold, COLD_WEIGHT);
 	write_entry(place, e);
 }
 
@@ -287,20 +303,10 @@ la_history_note_demand(uint32 scan, int64 visits, bool ended_early)
 {
 	pg_atomic_uint64 *place = &history()->scans[scan % SCANS];
 	Entry		e = read_entry(place, scan);
-	int			sixteenths = (int) Min(visits, VISITS_MAX) * LA_SIXTEENTHS;
-	int			early = e.scan.early_visits;
+	int32_t		sixteenths = (int32_t) Min(visits, VISITS_MAX) * LA_SIXTEENTHS;
 
-	if (!ended_early)
-	{
-		e.scan.to_end = Min(e.scan.to_end + 1, TO_END_ENOUGH);
-		if (early > 0)
-			e.scan.early_visits = Max(early, sixteenths);
-	}
-	else
-	{
-		e.scan.to_end = 0;
-		e.scan.early_visits = early == 0 ? sixteenths : early + (sixteenths - early) / 4;
-	}
+	e.scan.early_visits = la_scan_length_early(e.scan.early_visits, sixteenths, ended_early);
+	e.scan.to_end = ended_early ? 0 : Min(e.scan.to_end + 1, TO_END_ENOUGH);
 	write_entry(place, e);
 }
 
