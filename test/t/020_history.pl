@@ -73,7 +73,7 @@ sub issued
 # ---- shared ----------------------------------------------------------------------------
 
 my $node = new_server('main', conf => "shared_buffers = 256MB\n");
-create($node, qw(t u c e));
+create($node, qw(t u c e n m));
 
 my $unknown = issued($node, rows('t', 10));
 cmp_ok($unknown, '<=', 7, 'nothing is known at first');
@@ -134,6 +134,32 @@ sub loop
 }
 my @issued = map { issued($node, loop('e')) } 1 .. 12;
 cmp_ok($issued[-1], '>=', 8, "always read to its end: known after some executions (@issued)");
+
+# ---- nested loops ---------------------------------------------------------------------------
+
+my $joins = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;';
+
+sub join_of
+{
+	my ($table, $rows) = @_;
+	my $first = $next{$table} // 0;
+
+	$next{$table} = $first + $rows + 10;
+	return sprintf('SELECT %s FROM generate_series(%d, %d) g JOIN %s ON k = g', 'count(w)', $first, $first + $rows - 1, $table);
+}
+
+cmp_ok(issued($node, join_of('n', 20) . ';', $joins), '>=', 18, 'reads of a join, known by the tablespace');
+
+sub join_cursor
+{
+	my $sql = join_of('m', 40);
+
+	$sql =~ s/count\(w\)/w/;
+	return "BEGIN; DECLARE c CURSOR FOR $sql; FETCH 20 FROM c; CLOSE c; COMMIT;";
+}
+@wasted = map { (figures($node, join_cursor(), $joins))[3] // 0 } 1 .. 4;
+cmp_ok($wasted[0], '>', 8, 'left early: reads of outer rows to come are wasted');
+cmp_ok($wasted[-1], '<=', 1, "... and hardly any when that is known (@wasted)");
 
 # a thousand times as many rows as expected
 $node->safe_psql('postgres', 'ALTER TABLE t ADD n int DEFAULT 0; CREATE INDEX t_n ON t (n, hashint4(k)); '
