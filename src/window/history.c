@@ -216,7 +216,8 @@ la_history_begins_cold(Oid index)
 
 /*
  * Was cache prefetch not faster?  To be called once for each scan.  The next UNHELPFUL_SCANS scans
- * do not begin with another trial; a session counts UNHELPFUL_STEP of its own at a time.
+ * do not begin with another trial.  To be written less often, the entry is counted down by
+ * UNHELPFUL_STEP in one of so many scans, chosen at random.
  */
 bool
 la_history_known_unhelpful(Oid index)
@@ -227,7 +228,7 @@ la_history_known_unhelpful(Oid index)
 
 	if (e.index.unhelpful == 0)
 		return false;
-	if (++calls % UNHELPFUL_STEP == 0)
+	if (murmurhash32((uint32) MyProcPid + ++calls) % UNHELPFUL_STEP == 0)
 	{
 		e.index.unhelpful -= Min(e.index.unhelpful, UNHELPFUL_STEP);
 		write_entry(place, e);
