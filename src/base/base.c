@@ -10,9 +10,11 @@
 
 #include "base/accessmethod.h"
 #include "base/base.h"
+#include "base/buildstats.h"
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/minor.h"
+#include "base/shmem.h"
 #include "base/stats.h"
 #include "base/utility.h"
 
@@ -22,7 +24,9 @@ la_base_init(void)
 	la_guc_init();
 	la_am_init();
 	la_utility_init();
+	la_shmem_init();
 	la_stats_init();
+	la_build_stats_init();
 	la_explain_init();
 	la_minor_init();
 }

@@ -5,8 +5,7 @@
  * Builds are rare and long, so each one is counted in shared memory as it ends, without
  * counts pending in the backend.  A build that fails is not counted.
  *
- * The counters are atomic variables without a lock, like those of stats.c, which also
- * requests and initializes this shared memory.
+ * The counters are atomic variables without a lock, like those of stats.c.
  *
  * src/base/buildstats.c
  */
@@ -14,11 +13,11 @@
 
 #include "funcapi.h"
 #include "port/atomics.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
 #include "base/buildstats.h"
+#include "base/shmem.h"
 
 typedef enum Counter
 {
@@ -62,24 +61,21 @@ extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build_0_2(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build);
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build_0_2);
 
-Size
-la_build_stats_shmem_size(void)
+static void
+init_shared(void *area)
 {
-	return MAXALIGN(sizeof(SharedBuildStats));
+	SharedBuildStats *stats = area;
+
+	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
+		for (int i = 0; i < NUM_COUNTERS; i++)
+			pg_atomic_init_u64(&stats->counters[o][i], 0);
 }
 
 void
-la_build_stats_shmem_init(void)
+la_build_stats_init(void)
 {
-	bool		found;
-
-	shared = ShmemInitStruct("pg_lookahead index builds",
-							 sizeof(SharedBuildStats), &found);
-	if (found)
-		return;
-	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
-		for (int i = 0; i < NUM_COUNTERS; i++)
-			pg_atomic_init_u64(&shared->counters[o][i], 0);
+	la_shmem_register("pg_lookahead index builds", sizeof(SharedBuildStats), init_shared,
+					  (void **) &shared);
 }
 
 static void

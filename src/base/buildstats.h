@@ -34,8 +34,7 @@ typedef struct LaBuildFigures
 	int64		load_time;
 } LaBuildFigures;
 
-extern Size la_build_stats_shmem_size(void);
-extern void la_build_stats_shmem_init(void);
+extern void la_build_stats_init(void);
 extern void la_build_stats_add(LaBuildOutcome outcome,
 							   const LaBuildFigures *figures);
 extern void la_build_stats_reset(void);

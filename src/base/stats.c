@@ -21,11 +21,11 @@
  * none, such as the call of the function itself, does not change the entries.  They are
  * discarded when the session is reset for another client (utility.c).
  *
- * Locking: the shared counters and reset_time are atomic variables.  AddinShmemInitLock is
- * held while they are created; after that no lock protects them.  Backends only add to
- * counters, and read each one atomically, so a row of the view is not a snapshot: its
- * counters may be of different moments.  A reset stores zeros one by one, and may miss what
- * is added at the same time.  pending[] and last_nodes[] are local to the backend.
+ * Locking: the shared counters and reset_time are atomic variables without a lock (shmem.c).
+ * Backends only add to counters, and read each one atomically, so a row of the view is not
+ * a snapshot: its counters may be of different moments.  A reset stores zeros one by one,
+ * and may miss what is added at the same time.  pending[] and last_nodes[] are local to
+ * the backend.
  *
  * A backend flushes pending[] when a node that looked ahead ends, when FLUSH_AFTER
  * other nodes have ended, when it reads or resets the view, and when it exits.  (If each
@@ -40,17 +40,15 @@
 
 #include "access/xact.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "base/buildstats.h"
+#include "base/shmem.h"
 #include "base/stats.h"
 #include "base/utility.h"
 
@@ -107,9 +105,6 @@ static int	num_last_nodes = 0;
 static bool last_has_reasons = false;
 static TimestampTz last_statement = 0;	/* its timestamp */
 
-static shmem_request_hook_type prev_shmem_request_hook = NULL;
-static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
-
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_stat_lookahead_reset(PG_FUNCTION_ARGS);
@@ -122,34 +117,14 @@ PG_FUNCTION_INFO_V1(pg_lookahead_last_statement);
 PG_FUNCTION_INFO_V1(pg_lookahead_last_statement_0_2);
 
 static void
-request_shmem(void)
+init_shared(void *area)
 {
-	if (prev_shmem_request_hook)
-		prev_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)));
-	RequestAddinShmemSpace(la_build_stats_shmem_size());
-}
+	SharedStats *stats = area;
 
-static void
-startup_shmem(void)
-{
-	bool		found;
-
-	if (prev_shmem_startup_hook)
-		prev_shmem_startup_hook();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pg_lookahead", sizeof(SharedStats), &found);
-	if (!found)
-	{
-		for (int k = 0; k < LA_NUM_KINDS; k++)
-			for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-				pg_atomic_init_u64(&shared->counters[k][i], 0);
-		pg_atomic_init_u64(&shared->reset_time,
-						   (uint64) GetCurrentTimestamp());
-	}
-	la_build_stats_shmem_init();
-	LWLockRelease(AddinShmemInitLock);
+	for (int k = 0; k < LA_NUM_KINDS; k++)
+		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+			pg_atomic_init_u64(&stats->counters[k][i], 0);
+	pg_atomic_init_u64(&stats->reset_time, (uint64) GetCurrentTimestamp());
 }
 
 static void
@@ -170,15 +145,7 @@ void
 la_stats_init(void)
 {
 	la_utility_register(la_utility_resets_session, discard_last_statement);
-
-	/* a running backend cannot request shared memory */
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-
-	prev_shmem_request_hook = shmem_request_hook;
-	shmem_request_hook = request_shmem;
-	prev_shmem_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = startup_shmem;
+	la_shmem_register("pg_lookahead", sizeof(SharedStats), init_shared, (void **) &shared);
 }
 
 static void

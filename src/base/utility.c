@@ -9,8 +9,8 @@
  * Statements nest: what is to be done after one is kept on the stack, so an error leaves
  * nothing behind here.  after() is called without the statement, which may have been freed.
  *
- * What a session keeps of one client's statements (figures of the last one, the history of
- * indexes) must not reach the next client to which a connection pooler assigns the session.
+ * What a session keeps of one client's statements (figures of the last one, a history of its
+ * own) must not reach the next client to which a connection pooler assigns the session.
  * So the rooms forget it after
  *
  *		DISCARD ALL		which poolers send, and which is meant to forget everything;

@@ -17,7 +17,7 @@
  * Behaviours
  *	RAMP: a row is fetched when a window asks for visits beyond the last row.  So the number
  *	   of queued rows follows the policy's distance, which begins at 2 and doubles, unless all
- *	   rows will be taken.
+ *	   rows will be taken, or it is known from earlier executions how many.
  *	VISIT: before a row is returned, its heap blocks are visited through the window, as an
  *	   index scan's are: read into shared buffers, timed, and released.  The join's inner scan
  *	   finds them there.

@@ -102,6 +102,16 @@ typedef struct Candidate
 
 static LaNodeKind nestloops;
 
+/* The join is rescanned, or ends: for later executions, how far was it read the first time? */
+static void
+note_demand(const LaNestLoop *join)
+{
+	const LaScanLength *length = &join->heap.policy.length;
+
+	if (join->returned > 0 && length->scans == 0 && join->may_end_early)
+		la_history_note_demand(join->identity, la_scan_length_visits(length), !join->at_end);
+}
+
 /* The join is rescanned, or the query ends. */
 static void
 on_rescan(LaInterposer *interposer)
@@ -112,6 +122,7 @@ on_rescan(LaInterposer *interposer)
 	c->returned = 0;
 	if (join == NULL)
 		return;
+	note_demand(join);
 	if (join->returned > 0)
 	{
 		la_io_policy_rescan(&join->leaf.policy, !join->at_end);
@@ -141,6 +152,7 @@ on_end(LaInterposer *interposer)
 
 	if (join == NULL)
 		return;
+	note_demand(join);
 	counters = counters_of(join);
 	la_budget_end(&join->budget);
 	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid, &counters);
@@ -285,6 +297,13 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 			config.advice_works &= other.advice_works;
 		}
 	}
+	if (join->may_end_early)
+	{
+		LaHistoryDemand demand = la_history_demand(join->identity);
+
+		config.read_to_end = demand.to_end;
+		config.early_visits = heaps && !demand.to_end ? demand.early_visits : 0;
+	}
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
 	la_io_policy_init(&reads->policy, &config);
@@ -306,6 +325,7 @@ init_policies(LaNestLoop *join)
 	};
 
 	join->budget.limit = (Size) la_scan_memory * 1024;
+	join->may_end_early = !la_nestloop_takes_all(join);
 	init_reads(&join->leaf, join, false);
 	init_reads(&join->heap, join, true);
 	la_cache_policy_init(&join->rows, &rows);
@@ -407,6 +427,9 @@ init_inner(LaNestLoop *join)
 		return false;
 	}
 	join->history_index = RelationGetRelid(join->first->index);
+	join->identity = la_history_scan_of(join->history_index,
+										(uint64) join->estate->es_plannedstmt->queryId,
+										join->node->js.ps.plan->plan_node_id);
 	if (append != NULL)
 		join->heaprelid = partitioned_table(append);
 	else

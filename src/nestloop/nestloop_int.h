@@ -87,6 +87,8 @@ typedef struct LaNestLoop
 	Oid			heaprelid;		/* InvalidOid: several, of no common parent */
 	Oid			indexrelid;		/* InvalidOid: several */
 	Oid			history_index;	/* whose history is used; see history.c */
+	uint32		identity;		/* see la_history_scan_of() */
+	bool		may_end_early;	/* not all rows will be taken for certain */
 
 	LaEligibility eligibility;
 	int64		returned;		/* outer rows since the start or a rescan */

@@ -24,11 +24,12 @@
  *	- whose function is the server's own.
  *
  * Deferred are btree scans without a filter (each call returns one row) and without a Limit
- * above them (which might end the scan at the first of many dead rows).  Most of them are small
- * scans of cached blocks, and even the installation of the shim is noticeable in a query that
- * takes five rows of each of a thousand partitions.  nbtree's position shows how many items were
- * taken.  The shim can be installed between two rows, since as long as it is passive, position,
- * mark and killed items are the access method's.
+ * above them (which might end the scan at the first of many dead rows), unless the last scans of
+ * the index have begun with waits (window/history.c).  Most deferred ones are small scans of
+ * cached blocks, and even the installation of the shim is noticeable in a query that takes five
+ * rows of each of a thousand partitions.  nbtree's position shows how many items were taken.  The
+ * shim can be installed between two rows, since as long as it is passive, position, mark and
+ * killed items are the access method's.
  *
  * src/scan/scan.c
  */
@@ -50,6 +51,7 @@
 #include "scan/scan.h"
 #include "scan/shim.h"
 #include "scan/tidsource.h"
+#include "window/history.h"
 
 /* Do the keys fix all columns of a unique index? */
 static bool
@@ -181,6 +183,7 @@ attach(PlanState *ps, bool missed)
 {
 	bool		index_only = IsA(ps, IndexOnlyScanState);
 	LaDemandContext context;
+	LaScanDemand demand;
 	LaScan	   *ls;
 
 	if ((descriptor_of(ps) != NULL && la_shim_of(descriptor_of(ps)) != NULL) ||
@@ -192,10 +195,15 @@ attach(PlanState *ps, bool missed)
 		begin_index_scan((IndexScanState *) ps);
 
 	la_demand_context(ps, &context);
+	demand.limit = context.limit;
+	demand.read_to_end = la_demand_is_all(context.demand, ps->state);
+	demand.rows = ps->plan->plan_rows;
+	demand.identity = la_history_scan_of(RelationGetRelid(index_of(ps)),
+										 (uint64) ps->state->es_plannedstmt->queryId,
+										 ps->plan->plan_node_id);
 	ls = la_shim_install(descriptor_of(ps),
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
-						 context.limit, la_demand_is_all(context.demand, ps->state),
-						 ps->state->es_query_cxt);
+						 &demand, ps->state->es_query_cxt);
 	if (missed)
 		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
@@ -245,18 +253,26 @@ deferred_execution(PlanState *ps)
 	return slot;
 }
 
+/* Is the scan to look ahead from its first row on (BEGIN in io_policy.c)? */
+static bool
+begins_cold(const PlanState *ps, Relation index)
+{
+	return ps->plan->plan_rows > 1.0 && la_history_begins_cold(RelationGetRelid(index));
+}
+
 static bool
 attach_scan(PlanState *ps, bool limited)
 {
 	Relation	index = index_of(ps);
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
-	bool		deferred = btree && !limited && !la_force && la_attach_threshold > 0 &&
-		ps->qual == NULL;
+	bool		deferred;
 
 	if (!la_enable_index_scan ||
 		(btree && !la_force && at_most_one_row(ps, index)) ||
 		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
+	deferred = btree && !limited && !la_force && la_attach_threshold > 0 &&
+		ps->qual == NULL && !begins_cold(ps, index);
 	la_interpose_replace(ps, kind_of(ps)->stock,
 						 deferred ? deferred_execution : first_execution);
 	return true;

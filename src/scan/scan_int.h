@@ -48,6 +48,15 @@ typedef struct LaScanWay
 	void	   *state;			/* private to the file of ops; NULL: not yet */
 } LaScanWay;
 
+/* What is known beforehand of how far the scan will be read. */
+typedef struct LaScanDemand
+{
+	LimitState *limit;			/* the one that counts its rows, or NULL */
+	bool		read_to_end;
+	double		rows;			/* that the planner expects, of one execution */
+	uint32		identity;		/* see la_history_scan_of() */
+} LaScanDemand;
+
 struct LaScan
 {
 	/*
@@ -62,7 +71,7 @@ struct LaScan
 	LaKind		kind;
 	Oid			heaprelid;
 	Oid			indexrelid;
-	LimitState *limit;			/* the one that counts its rows, or NULL */
+	LaScanDemand demand;
 	int			max_leaf_pages;
 
 	LaIoPolicy	policy;			/* see scan_policy.h */
@@ -130,7 +139,7 @@ la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 static inline int64
 la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	return ScanDirectionIsForward(dir) ? la_demand_rows_wanted(ls->limit) : PG_INT64_MAX;
+	return ScanDirectionIsForward(dir) ? la_demand_rows_wanted(ls->demand.limit) : PG_INT64_MAX;
 }
 
 /* Start the read of an index page, if it is not cached. */

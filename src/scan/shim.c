@@ -198,7 +198,21 @@ shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
 	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, false);
 }
 
-/* The scan starts over or ends: drop the position, and have the policy learn its length. */
+/* The first scan of the execution ends: its history is for the first scans of others. */
+static void
+note_first_scan(LaScan *ls)
+{
+	const LaIoPolicy *policy = &ls->policy;
+
+	la_history_note(ls->indexrelid, la_io_policy_verdict(policy), LA_CACHE_UNKNOWN);
+	if (policy->config.expected > 1)
+		la_history_note_begin(ls->indexrelid, la_io_policy_began_cold(policy));
+	if (!ls->demand.read_to_end)
+		la_history_note_demand(ls->demand.identity, la_scan_length_visits(&policy->length),
+							   !ls->ended);
+}
+
+/* The scan starts over or ends: drop the position, and have the policies learn its length. */
 static void
 finish_scan(LaScan *ls)
 {
@@ -209,6 +223,8 @@ finish_scan(LaScan *ls)
 	if (ls->ahead.state != NULL)
 		ls->ahead.ops->drop(ls);
 	Assert(ls->owner == NULL);
+	if (started && ls->policy.length.scans == 0)
+		note_first_scan(ls);
 	if (started)
 		la_scan_policy_rescan(&ls->policy, &ls->cache_policy, !ls->ended);
 	la_history_note(ls->indexrelid, ls->policy.verdict, ls->cache_policy.verdict);
@@ -316,14 +332,41 @@ routine_for(Relation real, MemoryContext context)
 	return routine;
 }
 
+/* How many visits does the planner expect? */
+static int
+expected_visits(const LaScanDemand *demand)
+{
+	int64		wanted = la_demand_rows_wanted(demand->limit);
+
+	return (int) Max(Min(Min(demand->rows, PG_INT16_MAX), wanted + 1.0), 1.0);
+}
+
+static void
+init_policies(LaScan *ls)
+{
+	LaIoPolicyConfig config = la_window_config(ls->scan->heapRelation, ls->demand.read_to_end,
+											   ls->indexrelid);
+	LaCachePolicyConfig cache_config = la_window_cache_config(ls->indexrelid);
+
+	config.begins_cold = la_history_begins_cold(ls->indexrelid);
+	config.expected = expected_visits(&ls->demand);
+	if (!config.read_to_end)
+	{
+		LaHistoryDemand demand = la_history_demand(ls->demand.identity);
+
+		config.read_to_end = demand.to_end;
+		config.early_visits = demand.to_end ? 0 : demand.early_visits;
+	}
+	la_io_policy_init(&ls->policy, &config);
+	la_cache_policy_init(&ls->cache_policy, &cache_config);
+}
+
 LaScan *
-la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
-				bool read_to_end, MemoryContext context)
+la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
+				MemoryContext context)
 {
 	Relation	real = scan->indexRelation;
 	LaScan	   *ls = MemoryContextAlloc(context, sizeof(LaScan));
-	LaIoPolicyConfig config;
-	LaCachePolicyConfig cache_config;
 
 	/* the copy must find the statistics entry that the real one uses */
 	(void) pgstat_should_count_relation(real);
@@ -337,7 +380,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->kind = kind;
 	ls->heaprelid = RelationGetRelid(scan->heapRelation);
 	ls->indexrelid = RelationGetRelid(real);
-	ls->limit = limit;
+	ls->demand = *demand;
 	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops : &la_rowqueue_ops;
 	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;
@@ -346,10 +389,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->last_dir = NoMovementScanDirection;
 	ls->max_leaf_pages = la_max_leaf_pages;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
-	config = la_window_config(scan->heapRelation, read_to_end, ls->indexrelid);
-	cache_config = la_window_cache_config(ls->indexrelid);
-	la_io_policy_init(&ls->policy, &config);
-	la_cache_policy_init(&ls->cache_policy, &cache_config);
+	init_policies(ls);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 	ls->counters.c[LA_SCANS_ATTACHED] = 1;

@@ -9,8 +9,8 @@
 
 #include "scan/scan_int.h"
 
-extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
-							   bool read_to_end, MemoryContext context);
+extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
+							   MemoryContext context);
 extern LaScan *la_shim_of(IndexScanDesc scan);
 extern void la_shim_disable_lookahead(LaScan *ls);
 

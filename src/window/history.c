@@ -1,65 +1,238 @@
 /*
  * history.c
- *	  What earlier scans of an index have learnt, for later ones of the session.
+ *	  What earlier scans have learnt, for later ones: in all sessions, if there is shared memory.
  *
  * A scan learns from a few reads that they are waits; one of a dozen rows would be over by then.
- * So the verdict is kept for the next scan.  It is kept by index, not by table: rows that one
- * index finds scattered, another one may find side by side, where the kernel reads ahead.
+ * So what it has learnt is kept for the next scans, in three tables:
  *
- *		index OID ---(modulo)---> one entry of SIZE: { index, slow?, unhelpful? }
+ *		of				what
+ *		a tablespace	how long a read takes, and how many reads are waits
+ *		an index		are reads waits; do scans begin with reads; is cache prefetch unhelpful
+ *		a scan of		how many visits it makes before it is left early, if it is
+ *		a statement
  *
- * Where a trial of cache prefetch was not faster, the next UNHELPFUL_SCANS scans do not begin
- * with another one.
+ * The verdict on an index counts more than that on its tablespace, as the operating system may
+ * have cached one table and not another.  It is kept by index, not by table: rows that one index
+ * finds scattered, another one may find side by side, where the kernel reads ahead.
  *
- * The last verdict counts, and two indexes that share an entry overwrite each other's.  A wrong
- * verdict costs little (EVIDENCE and HISTORY in io_policy.c), so none is invalidated.  DISCARD
- * ALL forgets them all (base/utility.c).
+ * A scan of a statement is identified by its index, its number in the plan, and the statement's
+ * identifier, which is 0 unless the server computes it (compute_query_id).  Then statements of
+ * the same shape may share an entry.
+ *
+ * Hints.  An entry is one atomic variable, and is read, changed and written back without a lock:
+ * of changes at the same time, one may be lost.  Of keys with the same place in a table, the last
+ * one has it.  Nothing is ever invalidated, since a wrong entry costs little: see EVIDENCE and
+ * HISTORY in io_policy.c.  An entry is written only if it changes, as sessions that scan the same
+ * index share the cache line.
+ *
+ * With shared_preload_libraries the tables are shared by all sessions, until the server stops.
+ * Otherwise each session has its own, which DISCARD ALL clears (base/utility.c).
  *
  * src/window/history.c
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+
+#include "base/guc.h"
+#include "base/shmem.h"
 #include "base/utility.h"
 #include "window/history.h"
 
-#define SIZE	256
-#define UNHELPFUL_SCANS 32
+#define INDEXES			1024
+#define SCANS			1024
+#define TABLESPACES		64
 
-typedef struct Entry
+#define SHARE_MAX		127		/* of an average that is a share */
+#define COLD_WEIGHT		4		/* scans over which shares are averaged */
+#define WAITS_WEIGHT	8		/* reads, likewise */
+#define READ_WEIGHT		16
+#define READS_ENOUGH	8		/* timed in a tablespace before that is a
+								 * verdict */
+#define READS_MAX		31
+
+#define UNHELPFUL_SCANS	32
+#define UNHELPFUL_STEP	8
+
+#define TO_END_ENOUGH	4		/* scans in a row that were read to their end */
+#define VISITS_MAX		(PG_UINT16_MAX / LA_SIXTEENTHS)
+
+/*
+ * Reads of an index: a slow scan sets the highest level, a fast one the lowest, and one that seems
+ * to be fast goes down by one.
+ */
+#define LEVEL_UNKNOWN	0
+#define LEVEL_FAST		1
+#define LEVEL_KNOWN		3		/* from here on they are known to be slow */
+#define LEVEL_SLOW		5
+
+typedef struct TablespaceEntry
 {
-	Oid			index;
-	bool		slow;
-	int			unhelpful;		/* scans that do not begin with a trial */
+	Oid			tablespace;
+	uint32		quarter_us:20;	/* average of reads that were waits, or 0 */
+	uint32		waits:7;		/* their share */
+	uint32		reads:5;		/* timed so far, up to READS_MAX */
+} TablespaceEntry;
+
+typedef struct IndexEntry
+{
+	uint32		key;			/* made of database and index */
+	uint8		level;			/* LEVEL_xxx */
+	uint8		cold;			/* share of scans that begin with reads */
+	uint8		unhelpful;		/* scans that do not begin with a trial */
+	uint8		unused;
+} IndexEntry;
+
+typedef struct ScanEntry
+{
+	uint32		key;
+	uint16		early_visits;	/* of those left early, 1/16ths, or 0 */
+	uint8		to_end;			/* scans in a row that were not */
+	uint8		unused;
+} ScanEntry;
+
+typedef union Entry
+{
+	uint64		bits;
+	TablespaceEntry tablespace;
+	IndexEntry	index;
+	ScanEntry	scan;
 } Entry;
 
-static Entry entries[SIZE];
+StaticAssertDecl(sizeof(Entry) == sizeof(uint64), "an entry is not one atomic variable");
 
-/* What is known of the index, or NULL. */
-static Entry *
-find(Oid index)
+typedef struct History
 {
-	Entry	   *entry = &entries[index % SIZE];
+	pg_atomic_uint64 tablespaces[TABLESPACES];
+	pg_atomic_uint64 indexes[INDEXES];
+	pg_atomic_uint64 scans[SCANS];
+} History;
 
-	return entry->index == index ? entry : NULL;
+static History own;				/* of the session */
+static History *shared = NULL;
+
+#define history()	(shared != NULL ? shared : &own)
+
+/* An empty entry has key 0, and says that nothing is known. */
+static Entry
+read_entry(pg_atomic_uint64 *place, uint32 key)
+{
+	Entry		e = {.bits = pg_atomic_read_u64(place)};
+	Entry		fresh = {.index = {.key = key}};
+
+	return e.index.key == key ? e : fresh;
 }
 
+static void
+write_entry(pg_atomic_uint64 *place, Entry e)
+{
+	if (pg_atomic_read_u64(place) != e.bits)
+		pg_atomic_write_u64(place, e.bits);
+}
+
+static int
+average(int share, bool belongs, int weight)
+{
+	return share + ((belongs ? SHARE_MAX : 0) - share) / weight;
+}
+
+/* ---- tablespaces ------------------------------------------------------------- */
+
+static Entry
+read_tablespace(Oid tablespace, pg_atomic_uint64 **place)
+{
+	/* 0 is the database's */
+	Oid			key = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+
+	*place = &history()->tablespaces[murmurhash32(key) % TABLESPACES];
+	return read_entry(*place, key);
+}
+
+/* How many microseconds does a single read take, if it is a wait?  0: not known. */
+double
+la_history_read_us(Oid tablespace)
+{
+	pg_atomic_uint64 *place;
+
+	return read_tablespace(tablespace, &place).tablespace.quarter_us / 4.0;
+}
+
+/* A read that nothing had started before has taken so long. */
+void
+la_history_note_read(Oid tablespace, double us)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_tablespace(tablespace, &place);
+	TablespaceEntry *t = &e.tablespace;
+	bool		wait = us >= la_min_read_time * 1000.0;
+
+	if (wait)
+	{
+		int			quarters = (int) Min(us * 4.0 + 1.0, 1000000.0);
+
+		t->quarter_us = t->quarter_us == 0 ? quarters :
+			(int) t->quarter_us + (quarters - (int) t->quarter_us) / READ_WEIGHT;
+	}
+	t->waits = t->reads == 0 ? (wait ? SHARE_MAX : 0) : average(t->waits, wait, WAITS_WEIGHT);
+	t->reads = Min(t->reads + 1, READS_MAX);
+	write_entry(place, e);
+}
+
+/* ---- indexes ----------------------------------------------------------------- */
+
+static Entry
+read_index(Oid index, pg_atomic_uint64 **place)
+{
+	uint32		key = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(index));
+
+	*place = &history()->indexes[key % INDEXES];
+	return read_entry(*place, key);
+}
+
+/* Are reads of the index's table waits? */
 bool
-la_history_known_slow(Oid index)
+la_history_known_slow(Oid index, Oid tablespace)
 {
-	Entry	   *entry = find(index);
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
 
-	return entry != NULL && entry->slow;
+	if (e.index.level != LEVEL_UNKNOWN)
+		return e.index.level >= LEVEL_KNOWN;
+	e = read_tablespace(tablespace, &place);
+	return e.tablespace.reads >= READS_ENOUGH && e.tablespace.waits > SHARE_MAX / 2;
 }
 
-/* Was cache prefetch not faster?  To be called once for each scan. */
+/* Are reads waits, and do scans of this index begin with them? */
+bool
+la_history_begins_cold(Oid index)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
+
+	return e.index.level >= LEVEL_KNOWN && e.index.cold > SHARE_MAX / 2;
+}
+
+/*
+ * Was cache prefetch not faster?  To be called once for each scan.  The next UNHELPFUL_SCANS scans
+ * do not begin with another trial.  To be written less often, the entry is counted down by
+ * UNHELPFUL_STEP in one of so many scans, chosen at random.
+ */
 bool
 la_history_known_unhelpful(Oid index)
 {
-	Entry	   *entry = find(index);
+	static uint32 calls = 0;
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
 
-	if (entry == NULL || entry->unhelpful == 0)
+	if (e.index.unhelpful == 0)
 		return false;
-	entry->unhelpful--;
+	if (murmurhash32((uint32) MyProcPid + ++calls) % UNHELPFUL_STEP == 0)
+	{
+		e.index.unhelpful -= Min(e.index.unhelpful, UNHELPFUL_STEP);
+		write_entry(place, e);
+	}
 	return true;
 }
 
@@ -67,27 +240,102 @@ la_history_known_unhelpful(Oid index)
 void
 la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 {
-	Entry	   *entry = &entries[index % SIZE];
-	Entry		fresh = {.index = index};
+	pg_atomic_uint64 *place;
+	Entry		e;
 
 	if (reads == LA_READS_UNKNOWN && cache == LA_CACHE_UNKNOWN)
 		return;
-	if (entry->index != index)
-		*entry = fresh;
-	if (reads != LA_READS_UNKNOWN)
-		entry->slow = reads == LA_READS_SLOW;
+	e = read_index(index, &place);
+	switch (reads)
+	{
+		case LA_READS_UNKNOWN:
+			break;
+		case LA_READS_SLOW:
+			e.index.level = LEVEL_SLOW;
+			break;
+		case LA_READS_FAST:
+			e.index.level = LEVEL_FAST;
+			break;
+		case LA_READS_SEEM_FAST:
+			e.index.level = Max(e.index.level - 1, LEVEL_FAST);
+			break;
+	}
 	if (cache != LA_CACHE_UNKNOWN)
-		entry->unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
+		e.index.unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
+	write_entry(place, e);
+}
+
+/* cold: a scan began with reads that look-ahead from its first visit on would have hidden. */
+void
+la_history_note_begin(Oid index, bool cold)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
+
+	e.index.cold = average(e.index.cold, cold, COLD_WEIGHT);
+	write_entry(place, e);
+}
+
+/* ---- scans of statements ------------------------------------------------------- */
+
+/* What identifies a scan; query is 0 if that is not known. */
+uint32
+la_history_scan_of(Oid index, uint64 query, int node)
+{
+	uint32		key = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(index));
+
+	key = hash_combine(key, murmurhash32((uint32) query));
+	key = hash_combine(key, murmurhash32((uint32) (query >> 32)));
+	return hash_combine(key, murmurhash32((uint32) node));
+}
+
+LaHistoryDemand
+la_history_demand(uint32 scan)
+{
+	Entry		e = read_entry(&history()->scans[scan % SCANS], scan);
+	LaHistoryDemand demand = {e.scan.early_visits, e.scan.to_end >= TO_END_ENOUGH};
+
+	return demand;
+}
+
+/* The first scan of an execution has ended. */
+void
+la_history_note_demand(uint32 scan, int64 visits, bool ended_early)
+{
+	pg_atomic_uint64 *place = &history()->scans[scan % SCANS];
+	Entry		e = read_entry(place, scan);
+	int32_t		sixteenths = (int32_t) Min(visits, VISITS_MAX) * LA_SIXTEENTHS;
+
+	e.scan.early_visits = la_scan_length_early(e.scan.early_visits, sixteenths, ended_early);
+	e.scan.to_end = ended_early ? 0 : Min(e.scan.to_end + 1, TO_END_ENOUGH);
+	write_entry(place, e);
+}
+
+/* ---- the tables ---------------------------------------------------------------- */
+
+static void
+init_history(void *area)
+{
+	History    *h = area;
+
+	for (int i = 0; i < TABLESPACES; i++)
+		pg_atomic_init_u64(&h->tablespaces[i], 0);
+	for (int i = 0; i < INDEXES; i++)
+		pg_atomic_init_u64(&h->indexes[i], 0);
+	for (int i = 0; i < SCANS; i++)
+		pg_atomic_init_u64(&h->scans[i], 0);
 }
 
 static void
 forget(void)
 {
-	memset(entries, 0, sizeof(entries));
+	init_history(&own);
 }
 
 void
 la_history_init(void)
 {
+	init_history(&own);
+	la_shmem_register("pg_lookahead history", sizeof(History), init_history, (void **) &shared);
 	la_utility_register(la_utility_resets_session, forget);
 }

@@ -29,8 +29,9 @@
  *	RAMP		The number of foreseen visits doubles with each issued block that is consumed,
  *		up to max_distance, and where hits keep fewer blocks than that in flight, up to
  *		FORESEE_FACTOR times max_distance.  So a scan that is ended soon wastes few reads.  One
- *		that is read to its end starts at max_distance.  Hits do not shrink it: on mixed data a
- *		distance that decays with each hit stays near 1.
+ *		that is read to its end, or whose end is known from earlier ones, starts at
+ *		EXPECTED_DOUBT times what the planner expects, at most max_distance.  Hits do not shrink
+ *		the number: on mixed data a distance that decays with each hit stays near 1.
  *	QUIET		A wait costs as much as hundreds of cached visits, so only IO_QUIET visits
  *		without a block to issue end ARMED.
  *	CONTROLS	The read of an issued block is fast whether or not it would have been a wait.
@@ -52,9 +53,12 @@
  *		would prevent.  So where most blocks that are not cached have a cached predecessor, such
  *		blocks are left to the kernel.  As each stream starts with a wait or two, half of
  *		STREAM_TRIAL reads may be waits.
- *	HISTORY		With known_slow, the first miss arms.  A first control comes after ASSUMED_FIRST
- *		issued blocks, ASSUMED_ENOUGH fast ones end ARMED, and at most ASSUMED_AHEAD visits are
- *		foreseen until a wait has been seen.
+ *	HISTORY		With known_slow, the first miss arms.  Until a wait has been seen, at most
+ *		ASSUMED_AHEAD visits are foreseen, each read that was not issued is a control, and
+ *		ASSUMED_ENOUGH fast ones end ARMED.
+ *	BEGIN		With begins_cold as well, a scan is ARMED from its first visit on, if the planner
+ *		expects EXPECTED_WORTH visits: then a dozen blocks are read at the same time.
+ *		BEGIN_QUIET cached ones end that.
  *	FORCE		ARMED from the start, with FORESEE_FACTOR * max_distance visits foreseen, for good.
  *
  * src/window/io_policy.c
@@ -75,9 +79,12 @@
 #define CONTROL_FIRST		16
 #define CONTROL_LAST		1024
 #define CONTROLS_ENOUGH		8
-#define ASSUMED_FIRST		4
 #define ASSUMED_ENOUGH		2
 #define ASSUMED_AHEAD		16
+#define BEGIN_VISITS		8	/* the first ones, as far as reads go */
+#define BEGIN_QUIET			16
+#define EXPECTED_WORTH		2
+#define EXPECTED_DOUBT		16	/* estimates are often too low */
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
 #define NEAR_SLOW			4	/* so many of them may be waits */
@@ -123,15 +130,27 @@ arm(LaIoPolicy *p, bool for_reads, bool assumed, int ahead)
 	p->hit_run = 0;
 	p->fast_controls = 0;
 	p->control_interval = CONTROL_FIRST;
-	p->until_control = assumed ? ASSUMED_FIRST : CONTROL_FIRST;
+	p->until_control = CONTROL_FIRST;
 	p->ahead = p->config.force ? FORESEE_FACTOR * p->config.max_distance : ahead;
+}
+
+/* RAMP: how many visits to foresee first.  LENGTH may want fewer. */
+static int
+first_ahead(const LaIoPolicy *p)
+{
+	const LaIoPolicyConfig *config = &p->config;
+
+	if (!config->read_to_end && p->early_visits == 0)
+		return START_AHEAD;
+	if (config->expected == 0 || config->expected > config->max_distance)
+		return config->max_distance;
+	return la_min(config->expected * EXPECTED_DOUBT, config->max_distance);
 }
 
 static void
 arm_for_reads(LaIoPolicy *p, bool assumed)
 {
-	arm(p, true, assumed,
-		p->config.read_to_end ? p->config.max_distance : START_AHEAD);
+	arm(p, true, assumed, first_ahead(p));
 }
 
 void
@@ -142,8 +161,12 @@ la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config)
 	p->holdoff_length = HOLDOFF_FIRST;
 	p->near.leave = p->stream.leave = true;
 	p->near.pause = p->stream.pause = TRIAL_PAUSE_FIRST;
+	p->early_visits = config->early_visits;
 	if (config->force)
 		arm_for_reads(p, false);
+	else if (config->known_slow && config->begins_cold && config->advice_works &&
+			 config->expected >= EXPECTED_WORTH)
+		arm_for_reads(p, true);
 }
 
 /* Never look ahead. */
@@ -160,11 +183,7 @@ la_io_policy_rescan(LaIoPolicy *p, bool ended_early)
 {
 	int32_t		visits = la_scan_length_end(&p->length);
 
-	if (ended_early)
-		p->early_visits = p->early_visits == 0 ? visits :
-			p->early_visits + (visits - p->early_visits) / 4;
-	else if (p->early_visits > 0)
-		p->early_visits = la_max(p->early_visits, visits);
+	p->early_visits = la_scan_length_early(p->early_visits, visits, ended_early);
 
 	/* LENGTH */
 	if (p->state == LA_ARMED && !p->config.force &&
@@ -176,6 +195,8 @@ la_io_policy_rescan(LaIoPolicy *p, bool ended_early)
 void
 la_io_policy_on_miss(LaIoPolicy *p)
 {
+	if (p->first_read == 0)
+		p->first_read = p->length.total;
 	if (p->length.total < p->holdoff_until || !p->config.advice_works ||
 		!la_scan_length_reaches(&p->length, 2))
 		return;
@@ -201,11 +222,11 @@ la_io_policy_stop(LaIoPolicy *p)
 		pass(p);
 }
 
-/* QUIET: nothing was issued for this visit, nor waited for. */
+/* QUIET, BEGIN: nothing was issued for this visit, nor waited for. */
 static void
 on_quiet_visit(LaIoPolicy *p)
 {
-	if (p->for_reads && ++p->hit_run > IO_QUIET)
+	if (p->for_reads && ++p->hit_run > (p->first_read == 0 ? BEGIN_QUIET : IO_QUIET))
 		pass(p);
 }
 
@@ -288,8 +309,7 @@ confirm_slow(LaIoPolicy *p)
 {
 	p->verdict = LA_READS_SLOW;
 	p->assumed = false;
-	if (p->config.read_to_end)
-		p->ahead = la_max(p->ahead, p->config.max_distance);
+	p->ahead = la_max(p->ahead, first_ahead(p));
 	p->fast_controls = 0;
 	p->control_interval = la_min(p->control_interval * 2, CONTROL_LAST);
 	p->until_control = p->control_interval;
@@ -344,6 +364,8 @@ on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 			on_control_visit(p, slow);
 			break;
 		case LA_VISIT_MISS:
+			if (p->assumed)
+				on_control_visit(p, slow);
 			p->hit_run = 0;
 			break;
 		case LA_VISIT_NEAR_MISS:
@@ -402,6 +424,8 @@ la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us)
 	bool		slow = us >= p->config.min_read_us;
 
 	p->length.total++;
+	if (result != LA_VISIT_HIT && p->first_read == 0)
+		p->first_read = p->length.total;
 	if (p->state == LA_ARMED)
 		on_armed_visit(p, result, slow);
 	else if (p->state == LA_OBSERVE)
@@ -460,4 +484,20 @@ la_io_policy_visits_ahead(const LaIoPolicy *p)
 			ahead = left;
 	}
 	return (int) ahead;
+}
+
+/* BEGIN: would the first scan have gained from look-ahead from its first visit on? */
+bool
+la_io_policy_began_cold(const LaIoPolicy *p)
+{
+	return p->first_read > 0 && p->first_read <= BEGIN_VISITS && p->length.total >= EXPECTED_WORTH;
+}
+
+/* What has been learnt of reads.  HISTORY: that one was fast is little, but more than nothing. */
+LaIoVerdict
+la_io_policy_verdict(const LaIoPolicy *p)
+{
+	if (p->verdict == LA_READS_UNKNOWN && p->assumed && p->fast_controls > 0)
+		return LA_READS_SEEM_FAST;
+	return p->verdict;
 }

@@ -21,6 +21,10 @@ typedef struct LaIoPolicyConfig
 	bool		advice_works;	/* reads can be started */
 	bool		read_to_end;	/* the scan will not be left early */
 	bool		known_slow;		/* reads were waits in an earlier scan */
+	bool		begins_cold;	/* ... and among the first visits */
+	int			expected;		/* visits that the planner expects, or 0 */
+	int32_t		early_visits;	/* of earlier scans that were ended early,
+								 * 1/16ths, or 0 */
 	bool		costly_to_observe;	/* to observe a visit is to make it twice */
 	bool		kernel_reads_near;	/* advice would spoil its read-ahead */
 	bool		force;			/* look ahead at once and for good */
@@ -38,7 +42,8 @@ typedef enum LaIoVerdict
 {
 	LA_READS_UNKNOWN,
 	LA_READS_SLOW,				/* they are waits */
-	LA_READS_FAST				/* the operating system has the blocks */
+	LA_READS_FAST,				/* the operating system has the blocks */
+	LA_READS_SEEM_FAST			/* the same, of too few reads */
 } LaIoVerdict;
 
 /* What became of one visit to a block. */
@@ -70,6 +75,7 @@ typedef struct LaIoPolicy
 	LaIoState	state;
 	LaIoVerdict verdict;
 	LaScanLength length;
+	int64_t		first_read;		/* first visit that had to read, or 0 */
 	int32_t		early_visits;	/* of scans ended early, 1/16ths, or 0 */
 
 	/* PASS and OBSERVE */
@@ -113,6 +119,8 @@ extern bool la_io_policy_leave_near(LaIoPolicy *p);
 extern void la_io_policy_on_uncached(LaIoPolicy *p, bool follows);
 extern bool la_io_policy_leave_stream(LaIoPolicy *p);
 extern int	la_io_policy_visits_ahead(const LaIoPolicy *p);
+extern bool la_io_policy_began_cold(const LaIoPolicy *p);
+extern LaIoVerdict la_io_policy_verdict(const LaIoPolicy *p);
 
 /* A visit in state PASS; missed: a buffer has been read since the previous one. */
 static inline void

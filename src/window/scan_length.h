@@ -55,4 +55,18 @@ la_scan_length_end(LaScanLength *length)
 	return sixteenths;
 }
 
+/*
+ * The average visits of scans that are ended early, 0 if there were none, after one more scan; all
+ * in sixteenths.  It falls faster than it rises, since looking too far ahead wastes reads.
+ */
+static inline int32_t
+la_scan_length_early(int32_t early, int32_t visits, bool ended_early)
+{
+	if (!ended_early)
+		return early > 0 ? la_max(early, visits) : 0;
+	if (early == 0)
+		return visits;
+	return early + (visits - early) / (visits < early ? 2 : 4);
+}
+
 #endif							/* LA_SCAN_LENGTH_H */

@@ -226,7 +226,7 @@ la_window_config(Relation rel, bool read_to_end, Oid known_by)
 		.touch_distance = la_cache_prefetch_distance,
 		.advice_works = distance > 0 && (!la_direct_io() || uses_aio(rel)),
 		.read_to_end = read_to_end,
-		.known_slow = la_history_known_slow(known_by),
+		.known_slow = la_history_known_slow(known_by, rel->rd_rel->reltablespace),
 		.force = la_force
 	};
 
@@ -252,6 +252,14 @@ la_window_cache_config(Oid known_by)
 	return config;
 }
 
+/* A block was read alone: neither issued before, nor close to one that was read. */
+static void
+note_read(Relation rel, double us)
+{
+	if (!RelationUsesLocalBuffers(rel))
+		la_history_note_read(rel->rd_rel->reltablespace, us);
+}
+
 /*
  * State OBSERVE: read a block into *current, and return the result and the time for the policy.
  * last: the block observed before, if any.
@@ -266,10 +274,10 @@ la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 	*us = r.us;
 	if (!r.missed)
 		return LA_VISIT_HIT;
-	if (last == InvalidBlockNumber)
-		return LA_VISIT_MISS;
-	return block == last + 1 ? LA_VISIT_NEXT_MISS :
-		is_near(block, last) ? LA_VISIT_NEAR_MISS : LA_VISIT_MISS;
+	if (last != InvalidBlockNumber && is_near(block, last))
+		return block == last + 1 ? LA_VISIT_NEXT_MISS : LA_VISIT_NEAR_MISS;
+	note_read(rel, r.us);
+	return LA_VISIT_MISS;
 }
 
 /* Bytes without asynchronous reads. */
@@ -597,7 +605,11 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}
 	else if (r.missed && timed)
+	{
 		result = miss_results[v->state];
+		if (v->state == VISIT_UNKNOWN || v->state == VISIT_CONTROL)
+			note_read(w->rels[v->rel], r.us);
+	}
 	else if (v->state == VISIT_CONTROL)
 		la_io_policy_on_lost_control(w->policy);
 

@@ -18,7 +18,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # one row or two on a block, in an order that has nothing to do with the key
-my $node = new_server('main', conf => "shared_buffers = 256MB\n");
+# without shared memory: each session begins knowing nothing (with it: 020_history)
+my $node = new_server('main', preload => 0, extensions => ['pg_lookahead'],
+	conf => "shared_buffers = 256MB\nsession_preload_libraries = 'pg_lookahead'\n");
 $node->safe_psql(
 	'postgres', q(
 	CREATE TABLE t (k int, v int, w text) WITH (fillfactor = 10);

@@ -317,6 +317,135 @@ test_knowledge(void)
 	check("known slow reads alone arm nothing", s.issued == 0);
 }
 
+/* A scan of an index whose scans are known to begin with waits, and to be read to their end. */
+static LaIoPolicyConfig
+cold_config(int expected)
+{
+	LaIoPolicyConfig c = io_defaults;
+
+	c.known_slow = true;
+	c.begins_cold = true;
+	c.read_to_end = true;
+	c.expected = expected;
+	return c;
+}
+
+static void
+test_begin(void)
+{
+	Sim			s;
+	LaIoPolicyConfig c = cold_config(10);
+
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'd', 10);
+	check("ten cold rows: one wait", s.armed_at == 0 && s.waits == 1 && s.issued == 9);
+	check("... which begin cold", la_io_policy_began_cold(&s.io));
+	check("... and confirm it", la_io_policy_verdict(&s.io) == LA_READS_SLOW);
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'd', 30);
+	check("thirty cold rows: one wait", s.waits == 1 && s.issued == 29);
+
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'h', 50);
+	check("cached rows end it soon", s.io.state == LA_PASS && s.armed_visits <= 17);
+	check("... and do not begin cold", !la_io_policy_began_cold(&s.io));
+	check("... nor say anything of reads",
+		  la_io_policy_verdict(&s.io) == LA_READS_UNKNOWN);
+	visits(&s, 'd', 20);
+	check("... and later misses arm again", s.io.state == LA_ARMED);
+
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'o', 1000);
+	check("what is known can be wrong: few reads are issued in vain",
+		  s.issued_in_vain > 0 && s.issued_in_vain <= 36 &&
+		  s.io.verdict == LA_READS_FAST);
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'o', 5);
+	check("a short scan suspects it",
+		  la_io_policy_verdict(&s.io) == LA_READS_SEEM_FAST);
+
+	c = cold_config(1);
+	start(&s, &c, &cache_defaults);
+	check("one expected row is not worth it", s.io.state == LA_PASS);
+	c = cold_config(10);
+	c.known_slow = false;
+	start(&s, &c, &cache_defaults);
+	check("reads have to be known as waits", s.io.state == LA_PASS);
+	c = cold_config(10);
+	c.advice_works = false;
+	start(&s, &c, &cache_defaults);
+	check("... and to be possible", s.io.state == LA_PASS);
+
+	start(&s, &io_defaults, &cache_defaults);
+	visits(&s, 'd', 1);
+	check("one read alone gains nothing", !la_io_policy_began_cold(&s.io));
+	visits(&s, 'h', 1);
+	check("two visits do", la_io_policy_began_cold(&s.io));
+	start(&s, &io_defaults, &cache_defaults);
+	visits(&s, 'h', 20);
+	visits(&s, 'd', 20);
+	check("reads behind cached rows are no beginning", !la_io_policy_began_cold(&s.io));
+}
+
+/* The planner, and earlier executions, are wrong by a factor of 1,000. */
+static void
+test_estimates(void)
+{
+	Sim			s;
+	LaIoPolicyConfig c = cold_config(10000);
+
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'd', 10);
+	check("too many rows expected: nothing is foreseen beyond the end",
+		  s.waits == 1 && s.wasted == 0);
+
+	c = cold_config(2);
+	start(&s, &c, &cache_defaults);
+	visits(&s, 'd', 2000);
+	check("too few rows expected: the distance grows",
+		  s.max_in_flight == 64 && s.waits < 20);
+
+	/* the demand is unknown, and the scan is left at once */
+	c = cold_config(10000);
+	c.read_to_end = false;
+	start(&s, &c, &cache_defaults);
+	visit(&s, 'd', 10000);
+	rescan(&s, true);
+	check("left at the first row: two reads wasted", s.wasted <= 2);
+	start(&s, &c, &cache_defaults);
+	for (int i = 0; i < 3; i++)
+		visit(&s, 'd', 10000);
+	rescan(&s, true);
+	check("left at the third row: no more than the ramp", s.wasted <= 8);
+
+	/* the demand is known */
+	c.early_visits = 10 * LA_SIXTEENTHS;
+	start(&s, &c, &cache_defaults);
+	for (int i = 0; i < 10; i++)
+		visit(&s, 'd', 10000);
+	check("left at the tenth row, as before: one wait", s.waits == 1);
+	rescan(&s, true);
+	check("... and none wasted", s.wasted == 0);
+	c.early_visits = 1000 * LA_SIXTEENTHS;
+	start(&s, &c, &cache_defaults);
+	visit(&s, 'd', 10000);
+	rescan(&s, true);
+	check("left earlier than known: no more than is foreseen until a wait",
+		  s.wasted <= 16);
+	for (int i = 0; i < 100; i++)
+	{
+		visit(&s, 'd', 10000);
+		rescan(&s, true);
+	}
+	check("... and little more in later scans", s.wasted <= 500);
+	c.early_visits = 1 * LA_SIXTEENTHS;
+	start(&s, &c, &cache_defaults);
+	for (int i = 0; i < 1000; i++)
+		visit(&s, 'd', 10000);
+	check("left later than known: a slower ramp",
+		  s.max_in_flight == 64 && s.waits < 20);
+}
+
 /* n reads that follow cached blocks, each of them slow or not. */
 static void
 stream_reads(LaIoPolicy *p, int n, bool slow)
@@ -381,6 +510,8 @@ main(void)
 	test_rescans();
 	test_settings();
 	test_knowledge();
+	test_begin();
+	test_estimates();
 	test_streams();
 	return report();
 }
