@@ -24,7 +24,14 @@ bench_fragments
                nearly clustered: far_N and near_N are the row's number, but N % of the rows have
                changed places, in far_N with any other such row, in near_N with one of the same
                1000 rows (some ten pages).
+bench_fuzz     nearly clustered as in the tests of core's index prefetching: one fifth of a page is
+               used, every value occurs FUZZ_EACH times, and fuzz_N is the row's place after it
+               has been moved by N / 2 rows at most, divided by FUZZ_EACH.
 bench_parity   Geoghegan's example: 250 rows on four pages.
+bench_grown    two random permutations a and b, each with an index that was there before the
+               rows were: neighbouring leaf pages lie anywhere in the index.
+bench_documents
+               documents with GIN indexes, see documents.py.
 bench_mixed    a primary key in heap order, and two random permutations a and b.
 bench_driver   the outer side of nested loops: id, and three random permutations k, k2, k3 of every
                20th key of bench_points.
@@ -60,6 +67,7 @@ from typing import TYPE_CHECKING, Mapping, Sequence
 
 import psycopg
 
+from .documents import SCRIPTS as DOCUMENT_SCRIPTS
 from .paid import SCRIPTS as PAID_SCRIPTS
 from .server import Server, ServerError
 
@@ -194,6 +202,32 @@ def _fragments() -> str:
     )
 
 
+FUZZ = (32, 2048)  # rows
+FUZZ_EACH = 4
+
+
+def _fuzz() -> str:
+    """The script of bench_fuzz."""
+    columns = (
+        f"(row_number() over (order by seq + {rows} * ((hashint4extended(seq, {rows}) & 1048575) / 1048576.0 - 0.5)) - 1)::int"
+        f" / {FUZZ_EACH} as fuzz_{rows}"
+        for rows in FUZZ
+    )
+    return (
+        "create table bench_fuzz with (fillfactor = 20) as\n"
+        f"select {', '.join(columns)}, md5(seq::text) as payload from generate_series(0, {{rows}} - 1) seq order by seq\n"
+    )
+
+
+GROWN = """
+create table bench_grown (a integer, b integer);
+create index bench_grown_a on bench_grown (a);
+create index bench_grown_b on bench_grown (b);
+insert into bench_grown
+select i, (row_number() over (order by hashint4extended(i, 63)) - 1)::int
+from generate_series(0, {rows} - 1) i order by hashint4extended(i, 62)
+"""
+
 PARITY = """
 create table bench_parity (randkey integer, filler text);
 select setseed(0.42);
@@ -256,11 +290,13 @@ SCRIPTS: Mapping[str, str] = {
     "bench_tenth": VISIBLE,
     "bench_hidden": VISIBLE,
     "bench_fragments": _fragments(),
+    "bench_fuzz": _fuzz(),
+    "bench_grown": GROWN,
     "bench_parity": PARITY,
     "bench_mixed": MIXED,
     "bench_hash_keys": HASH_KEYS,
     "bench_hash_wide": HASH_WIDE,
-} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS
+} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS | DOCUMENT_SCRIPTS
 
 
 def side(rows: int) -> int:

@@ -2,7 +2,8 @@
 
 States
   cold        restart, page cache dropped; then EXPLAIN, so that catalogs and the
-              connection's caches are there and only table and index are cold
+              connection's caches are there and only table and index are cold (or what
+              the workload does not want in memory)
   cached      table and index loaded by pg_prewarm into shared_buffers that hold both;
               several connections one after another, in each of them one execution before
               the timed ones; a sample with reads is taken again.  What changes something
@@ -29,7 +30,7 @@ from .relations import blocks_read, prewarm, storage, total_size
 from .residency import Resident
 from .server import Server, ServerError
 from .variants import ENABLE, LIBRARY, Variant
-from .workloads import CACHED, COLD, OS_CACHED, Cell, Changing, Throughput, Workload
+from .workloads import CACHED, COLD, OS_CACHED, Cell, Changing, Fresh, Throughput, Workload
 
 SMALL_BUFFERS = "128MB"
 COLD_BUFFERS = "128MB"
@@ -41,6 +42,7 @@ BLOCK = 8192
 CACHED_ROWS = 20_000
 CACHED_EXECUTIONS = 200
 CACHED_CONNECTIONS = 4
+ENDS_SECONDS = 10  # for a session to end
 
 # settings that name this machine's paths, and what says nothing about speed
 _UNTOLD = (
@@ -130,6 +132,9 @@ class Bench:
         if cell.state == COLD:
             self._warm.clear()
             self.server.restart_cold(settings)
+            if kept := workload.in_memory(cell):
+                with closing(self.server.connect()) as connection:
+                    prewarm(connection, kept)
         elif cell.state == CACHED:
             if self.server.running_with != settings:
                 self._warm.clear()
@@ -181,6 +186,8 @@ class Bench:
             self._enter(workload, cell, variant, cached_buffers)
             if isinstance(workload, Changing):
                 result = self._change(workload, cell, variant, rep)
+            elif fresh := workload.fresh(cell):
+                result = self._run_fresh(workload, cell, variant, rep, fresh)
             else:
                 result = self._run(workload, cell, variant, rep)
             if cell.state != CACHED or not result.reads:
@@ -225,11 +232,50 @@ class Bench:
             grown = _growth(counted, workload.counters(connection, cell))
             return Result(ms, executions, rows, checksum, reads, plan, settings, grown)
 
+    def _run_fresh(self, workload: Workload, cell: Cell, variant: Variant, rep: int, fresh: Fresh) -> Result:
+        """A sample of which each statement has a session of its own; only the statements are timed."""
+        ms, rows, reads = 0.0, 0, 0
+        checksums: list[list[int]] = []
+        plan = ""
+        settings: dict[str, str] = {}
+        for number, statement in enumerate(workload.statements(cell, rep)):
+            if number and fresh.restart:
+                self._enter(workload, cell, variant, 0)
+            if fresh.earlier and (fresh.restart or not number):
+                self._earlier(workload, cell, variant, fresh.earlier)
+            # the session that is measured looks at no counters before its statement
+            with closing(self.server.connect(self._off(variant))) as other:
+                before = blocks_read(other, workload.tables(cell))
+                with closing(self._connect(workload, cell, variant)) as connection:
+                    explained = "\n".join(row[0] for row in connection.execute(f"explain {statement}"))
+                    spent, (found, checksum) = self._timed(workload, connection, [statement], 1)
+                    connection.execute("select pg_stat_force_next_flush()")
+                    reads += blocks_read(other, workload.tables(cell)) - before
+                    if not number:
+                        plan, settings = explained, changed_settings(connection)
+            ms += spent
+            rows += found
+            checksums.append([int(part) for part in checksum.split(":")])
+        # as one session would have added them up
+        sums = ":".join(str(sum(parts)) for parts in zip(*checksums))
+        return Result(ms, len(checksums), rows, sums, reads, plan, settings)
+
+    def _earlier(self, workload: Workload, cell: Cell, variant: Variant, statements: Sequence[str]) -> None:
+        """Execute something in a session, and wait until the session has ended."""
+        with closing(self._connect(workload, cell, variant)) as connection:
+            process = connection.info.backend_pid
+            workload.execute(connection, statements)
+        with closing(self.server.connect(self._off(variant))) as connection:
+            until = time.monotonic() + ENDS_SECONDS
+            while connection.execute("select 1 from pg_stat_activity where pid = %s", (process,)).fetchone():
+                if time.monotonic() > until:
+                    raise ServerError("a session does not end")
+                time.sleep(0.01)
+
     def _change(self, workload: Changing, cell: Cell, variant: Variant, rep: int) -> Result:
         """A sample of what changes something."""
         statements = workload.statements(cell, rep)
-        # without the library there is no such setting
-        off = {ENABLE: "off"} if self._preloaded(variant) else {}
+        off = self._off(variant)
         with closing(self.server.connect(off)) as connection:
             if workload.tried and cell.key not in self._warm:
                 workload.prepare(connection, cell)
@@ -247,6 +293,10 @@ class Bench:
     @staticmethod
     def _preloaded(variant: Variant) -> bool:
         return LIBRARY in variant.server.get("shared_preload_libraries", "")
+
+    def _off(self, variant: Variant) -> dict[str, str]:
+        """Session settings without look-ahead; where the library is not loaded there is no such setting."""
+        return {ENABLE: "off"} if self._preloaded(variant) else {}
 
     def _at_once(
         self, workload: Changing, cell: Cell, session: Mapping[str, str], statements: Sequence[str]

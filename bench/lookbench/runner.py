@@ -30,6 +30,7 @@ import psycopg
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from .claims import NAMES, patterns_of
 from .machine import ROOT, ceiling, describe, memory_megabytes, source_state
 from .measure import Bench, Result
 from .records import Records, Sample
@@ -68,6 +69,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a selection, less than 10 minutes")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="cells whose name workload/data/shape/size/state matches, e.g. 'limit/*/cold'; repeatable")
+    parser.add_argument("--select", metavar="CLAIM", action="append", default=[], choices=sorted(NAMES),
+                        help=f"the cells of a claim, repeatable: {', '.join(NAMES)} (lookbench/claims.py)")
     parser.add_argument("--reps", type=int, help="repetitions (default 5, quick 3)")
     parser.add_argument("--rows", type=int, help="rows of the points table (default 20 million, quick 2 million)")
     parser.add_argument("--limit-rows", type=int, help="rows, and pages, of the LIMIT table (default 200,000, quick 50,000)")
@@ -125,17 +128,20 @@ def make_workloads(options: argparse.Namespace) -> list[Workload]:
         seconds=options.seconds,
         paid_rows=options.paid_rows,
         full=options.full,
+        grown_rows=200_000 if options.quick else 2_000_000 if small else 4_000_000,
+        document_rows=20_000 if options.quick else 300_000,
     )
     return [kind(scope) for kind in WORKLOADS]
 
 
 def plan_steps(options: argparse.Namespace, workloads: list[Workload], variants: list[Variant]) -> list[Step]:
     """All cells that are wanted, state by state and table by table."""
+    patterns = [*options.only, *(pattern for name in options.select for pattern in patterns_of(name))]
     steps = []
     for state in STATES if options.storage == LOCAL else (COLD,):
         for workload in workloads:
             for cell in workload.cells():
-                wanted = not options.only or any(fnmatch.fnmatch(cell.key, p) for p in options.only)
+                wanted = not patterns or any(fnmatch.fnmatch(cell.key, p) for p in patterns)
                 if cell.state == state and wanted:
                     chosen = suitable(variants, workload, cell)
                     if chosen:
@@ -157,6 +163,8 @@ def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Va
     settings = workload.server(cell)
     variants = [v for v in variants if all(settings.get(k, value) == value for k, value in v.server.items())]
     variants = [v for v in variants if not v.is_bitmap or v in bitmaps]
+    if workload.bitmap_scans:
+        return [v.bitmap() for v in variants]
     return [v.index_only() for v in variants] if workload.index_only else variants
 
 
@@ -223,8 +231,10 @@ class Runner:
 
     def check_space(self, steps: list[Step]) -> None:
         """Before anything is made: does it fit?  What is there already is not needed again."""
-        workloads = {step.workload.table: step.workload for step in steps}.values()
-        needed = sum(w.table_rows * w.bytes_per_row for w in workloads)
+        by_table: dict[str, int] = {}
+        for workload in {id(step.workload): step.workload for step in steps}.values():
+            by_table[workload.table] = max(by_table.get(workload.table, 0), workload.table_rows * workload.bytes_per_row)
+        needed = sum(by_table.values())
         have = sum(f.stat().st_size for f in (self.server.data / "base").rglob("*") if f.is_file())
         free = shutil.disk_usage(self.server.data).free - SPACE_LEFT
         if needed - have <= free:
@@ -348,8 +358,9 @@ class Runner:
         exact = isinstance(step.workload, Changing) and step.workload.exact
         name = f"{step.cell.key} {variant.name}"
         seen = self.seen.setdefault(step.cell.key, self._seen_before(step.cell))
-        if variant.node and variant.node not in result.plan:
-            self._problem(f"{name}: the plan has no {variant.node}")
+        for wanted in (variant.node, *step.workload.in_plan(step.cell)):
+            if wanted and wanted not in result.plan:
+                self._problem(f"{name}: the plan has no {wanted}")
         if not variant.is_bitmap and rep == 0:
             seen.plans[variant.name] = result.plan
             other = next(iter(seen.plans))

@@ -6,7 +6,8 @@ quartiles in percent of the median.  Ratios above 1 mean that look-ahead is fast
 Blocks per second are the blocks that were not in shared_buffers, by the time of the
 whole query; the ceiling is fio's at its best queue depth, measured in the same run.
 
-Written with rich for a terminal, as Markdown with --markdown.
+Written with rich for a terminal, as Markdown with --markdown.  With --claims there is one line for
+each bound of claims.py instead, with the cell that comes off worst.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from .claims import BEST, BITMAP, CLAIMS, STOCK, Claim
 from .records import Sample, read_samples, samples_file
 from .workloads import COLD, WORKLOADS, Cell
 
 COLUMNS = ("data", "query", "size", "stock, ms", "bitmap, ms", "look-ahead, ms",
            "stock / look-ahead", "bitmap / look-ahead", "blocks/s", "of the ceiling")
 TEXT_COLUMNS = 2
+CLAIM_COLUMNS = ("claim", "against", "at least", "cells", "below", "worst", "spread", "its cell")
+CLAIM_TEXT_COLUMNS = ("claim", "against", "its cell")
 NONE = "-"
 WIDTH = 125  # of the tables where the terminal does not say or is narrower
 
@@ -76,6 +80,10 @@ class Results:
         reads = [n for run in self.runs.values() for n in run["ceiling_reads_per_second"].values()]
         return max(reads) if reads else None
 
+    @property
+    def major(self) -> int | None:
+        return int(self.runs[max(self.runs)]["server"].split(".")[0]) if self.runs else None
+
     def title(self) -> str:
         if not self.runs:
             return str(self.csv)
@@ -111,6 +119,26 @@ class Results:
             f"{rate:,.0f}" if rate else NONE,
             f"{rate / self.ceiling:.0%}" if rate and self.ceiling else NONE,
         ]
+
+    def claim_rows(self, claim: Claim) -> Iterable[list[str]]:
+        """A row for each bound of a claim that this server must keep, as far as it has been measured."""
+        if self.major not in (None, *claim.majors):
+            return
+        for against, least in claim.least.items():
+            ratios = []
+            for cell in (cell for cell in self.cells if claim.covers(cell.key)):
+                stock, bitmap, ahead = self.cells[cell].get("stock"), self.bitmap(cell), self.cells[cell].get(self.variant)
+                others = {STOCK: [stock], BITMAP: [bitmap], BEST: [stock, bitmap]}[against]
+                medians = [other.median for other in others if other]
+                if ahead and medians:
+                    ratios.append((min(medians) / ahead.median, ahead.spread, cell.key))
+            head = [f"{claim.name}: {claim.text}", against, f"{least:.2f}", f"{len(ratios)}"]
+            if not ratios:
+                yield [*head, NONE, NONE, NONE, NONE]
+                continue
+            ratio, spread, key = min(ratios)
+            below = sum(round(found, 2) < least for found, _, _ in ratios)
+            yield [*head, f"{below}", f"{ratio:.2f}", f"±{spread:.0%}", key]
 
     def groups(self) -> Iterable[tuple[str, list[Cell]]]:
         """Cells by workload and state, in the order of the workloads."""
@@ -159,6 +187,25 @@ def print_terminal(results: Results, console: Console) -> None:
         console.print(table)
 
 
+def print_claims(results: Results, console: Console, markdown: bool) -> None:
+    rows = [row for claim in CLAIMS for row in results.claim_rows(claim)]
+    numbers = [column not in CLAIM_TEXT_COLUMNS for column in CLAIM_COLUMNS]
+    if markdown:
+        print(f"## {results.title()}\n")
+        print("| " + " | ".join(CLAIM_COLUMNS) + " |")
+        print("|" + "".join("---:|" if number else "---|" for number in numbers))
+        for row in rows:
+            print("| " + " | ".join(row) + " |")
+        return
+    console.rule(results.title())
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, number in zip(CLAIM_COLUMNS, numbers):
+        table.add_column(column, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row, style="red" if row[4] not in ("0", NONE) else None)
+    console.print(table)
+
+
 def _coloured(ratio: str) -> str:
     """Green where look-ahead is clearly faster, red where it is clearly slower."""
     if ratio == NONE or 0.95 <= float(ratio) <= 1.05:
@@ -170,6 +217,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench/summarize", description="Ratios of what bench/run has measured.")
     parser.add_argument("csv", type=Path, nargs="+", help="samples.csv, or the directory that holds it")
     parser.add_argument("--markdown", action="store_true", help="Markdown instead of tables for the terminal")
+    parser.add_argument("--claims", action="store_true", help="a line for each claim of lookbench/claims.py, with its worst cell")
     parser.add_argument("--variant", default="lookahead", help="the look-ahead variant (default lookahead)")
     options = parser.parse_args()
     console = Console(highlight=False, width=max(WIDTH, Console().width))
@@ -179,7 +227,9 @@ def main() -> int:
             console.print(f"error: there is no {csv}")
             return 1
         results = Results(csv, options.variant)
-        if options.markdown:
+        if options.claims:
+            print_claims(results, console, options.markdown)
+        elif options.markdown:
             print_markdown(results)
         else:
             print_terminal(results, console)

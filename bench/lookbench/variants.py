@@ -39,7 +39,8 @@ class Variant:
 
     @property
     def is_bitmap(self) -> bool:
-        return self.node == BITMAP_SCAN
+        """A candidate for the bitmap scan at its best."""
+        return self.name.startswith("bitmap-")
 
     @property
     def is_stock(self) -> bool:
@@ -60,6 +61,13 @@ class Variant:
         if self.is_bitmap:
             return self
         return replace(self, node=INDEX_ONLY_SCAN, session=dict(self.session) | {"enable_indexonlyscan": "on"})
+
+    def bitmap(self) -> Variant:
+        """The same with bitmap scans instead of index scans; how they read is as the server has it."""
+        if self.is_bitmap:
+            return self
+        session = {k: v for k, v in self.session.items() if k not in _ONLY_INDEX}
+        return replace(self, node=BITMAP_SCAN, session=session | _ONLY_BITMAP)
 
 
 def _preload(library: bool) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The workloads, in the order in which they are measured."""
 
 from .append import Append
-from .base import CACHED, COLD, OS_CACHED, Cell, Index, Scope, Throughput, Workload
+from .base import CACHED, COLD, OS_CACHED, Cell, Fresh, Index, Scope, Throughput, Workload
+from .bitmap import Bitmap, BitmapGin
 from .btreeinsert import Insert
 from .changing import Changing, Outcome
 from .contents import Contents
@@ -17,13 +18,14 @@ from .matching import Matching
 from .methods import Methods
 from .mixed import Mixed
 from .nestloop import NestLoop, Rivals
+from .short import Short
 from .toast import Toast
 from .tpch import TpcH
 from .vector import Vector
 
 WORKLOADS: tuple[type[Workload], ...] = (
-    Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Mixed, Lookup, Contents,
-    Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, IndexBuild, Insert, TpcH,
+    Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Short, Mixed, Lookup,
+    Contents, Bitmap, BitmapGin, Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, IndexBuild, Insert, TpcH,
 )
 
-__all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Changing", "Index", "Outcome", "Scope", "Throughput", "WORKLOADS", "Workload"]
+__all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Changing", "Fresh", "Index", "Outcome", "Scope", "Throughput", "WORKLOADS", "Workload"]

@@ -10,8 +10,9 @@ the scan, so that every row is fetched and hardly anything is sent:
 A workload that measures throughput overrides `throughput` instead.  One whose plans are the
 planner's own choice (whole queries) sets `free_plans`: then there are no bitmap variants, and
 stock and look-ahead must have the same plan, whichever it is.  One whose plans are index-only
-scans sets `index_only`.  What else a sample should tell goes through `counters`.  Workloads whose
-statements change something are in `changing.py`.
+scans sets `index_only`, one that compares bitmap scans with themselves `bitmap_scans`.  One whose
+statements each need a new session overrides `fresh`.  What else a sample should tell goes through
+`counters`.  Workloads whose statements change something are in `changing.py`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Scope:
     seconds: int  # of one pgbench run
     paid_rows: int  # of bench_paid
     full: bool  # every combination, where a workload has a selection otherwise
+    grown_rows: int  # of bench_grown
+    document_rows: int  # of bench_documents
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,14 @@ class Throughput:
     times: int = 1  # as long as other pgbench runs
 
 
+@dataclass(frozen=True)
+class Fresh:
+    """Each statement of a sample is executed in a session that has executed nothing before."""
+
+    earlier: Sequence[str] = ()  # what another session, which is gone by then, has executed in this server
+    restart: bool = False  # the server is started cold for each of them
+
+
 class Workload(ABC):
     name: str
     source: str  # where the workload comes from
@@ -88,6 +99,7 @@ class Workload(ABC):
     free_plans = False  # the planner chooses
     all_bitmaps = False  # all candidates for the best bitmap scan take part, not only the first
     index_only = False  # plans are index-only scans where others have index scans
+    bitmap_scans = False  # plans are bitmap scans at the server's own settings where others have index scans
     size_is = "rows"  # what the size of its cells counts
     switches: Mapping[str, str] = {}  # what look-ahead variants set besides pg_lookahead.enable
     lacking: Sequence[str] = ()  # which of them the library does not know; then there is no look-ahead
@@ -126,6 +138,10 @@ class Workload(ABC):
         """What cached and os-cached cells have in memory."""
         return (*self.tables(cell), self.index_name(cell))
 
+    def in_memory(self, cell: Cell) -> Sequence[str]:
+        """What lies in shared_buffers even if the cell is cold."""
+        return ()
+
     def obstacle(self, server: Server, uring: bool) -> str | None:
         """Why it cannot be measured on that server; uring: whether io_uring works."""
         missing = [name for name in self.extensions if not server.has_extension(name)]
@@ -146,6 +162,14 @@ class Workload(ABC):
     def has_bitmap(self, cell: Cell) -> bool:
         """Whether a bitmap scan is a sensible competitor."""
         return True
+
+    def in_plan(self, cell: Cell) -> Sequence[str]:
+        """What the plans of all variants must name, besides the scan that the variant is about."""
+        return ()
+
+    def fresh(self, cell: Cell) -> Fresh | None:
+        """For cells whose statements are each executed in a session of its own."""
+        return None
 
     def execute(self, connection: psycopg.Connection, statements: Sequence[str]) -> tuple[int, str]:
         """Run them all; the number of rows, and a checksum that tells whether they are the same."""

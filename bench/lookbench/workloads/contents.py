@@ -54,6 +54,7 @@ class Contents(Workload):
     source = "dev/demo: Debian's Contents indices"
     table = "files"
     bytes_per_row = 150
+    all_bitmaps = True
 
     _index = INDEXES["debian"]
     _statements: dict[str, list[str]] = {}
