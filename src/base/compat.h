@@ -39,10 +39,12 @@
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
 #if PG_VERSION_NUM >= 160000
 #define la_rel_locator(rel)		((rel)->rd_locator)
+#define la_rel_file_number(rel)	((rel)->rd_locator.relNumber)
 #define la_init_buffer_tag(tag, rel, block) \
 	InitBufferTag(&(tag), &(rel)->rd_locator, MAIN_FORKNUM, block)
 #else
 #define la_rel_locator(rel)		((rel)->rd_node)
+#define la_rel_file_number(rel)	((rel)->rd_node.relNode)
 #define la_init_buffer_tag(tag, rel, block) \
 	INIT_BUFFERTAG(tag, (rel)->rd_node, MAIN_FORKNUM, block)
 #endif

@@ -38,6 +38,7 @@
 #include "storage/bufpage.h"
 
 #include "base/compat.h"
+#include "window/bufferhint.h"
 #include "window/issue.h"
 
 #define CACHE_LINE 64
@@ -66,6 +67,9 @@ la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent)
 	*recent = InvalidBuffer;
 	if (RelationUsesLocalBuffers(rel))
 		return false;
+	*recent = la_bufferhint_find(rel, block);
+	if (BufferIsValid(*recent))
+		return true;
 
 	la_init_buffer_tag(tag, rel, block);
 	hash = BufTableHashCode(&tag);
@@ -76,17 +80,27 @@ la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent)
 	if (id < 0)
 		return false;
 	*recent = id + 1;
+	la_bufferhint_note(rel, block, *recent);
 	return true;
 }
 
 LaIssueResult
 la_issue_block(Relation rel, BlockNumber block, Buffer *recent)
 {
-	PrefetchBufferResult result = PrefetchBuffer(rel, MAIN_FORKNUM, block);
+	bool		local = RelationUsesLocalBuffers(rel);
+	PrefetchBufferResult result;
 
-	*recent = result.recent_buffer;
-	if (BufferIsValid(result.recent_buffer))
+	*recent = local ? InvalidBuffer : la_bufferhint_find(rel, block);
+	if (BufferIsValid(*recent))
 		return LA_ISSUE_CACHED;
+	result = PrefetchBuffer(rel, MAIN_FORKNUM, block);
+	*recent = result.recent_buffer;
+	if (BufferIsValid(*recent))
+	{
+		if (!local)
+			la_bufferhint_note(rel, block, *recent);
+		return LA_ISSUE_CACHED;
+	}
 	return result.initiated_io ? LA_ISSUE_STARTED : LA_ISSUE_NOTHING;
 }
 
@@ -262,9 +276,12 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 {
 	Buffer		previous = *current;
 	LaReadResult result = {false, 0.0};
+	bool		local = RelationUsesLocalBuffers(rel);
 
 	if (BufferIsValid(previous) && BufferGetBlockNumber(previous) == block)
 		return result;
+	if (!BufferIsValid(recent) && !local)
+		recent = la_bufferhint_find(rel, block);
 
 	if (pin_recent(rel, block, recent, counted))
 		la_issue_replace_current(rel, recent, current);
@@ -277,6 +294,8 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 		result.missed = la_issue_blocks_read() != before;
 		if (timed && result.missed)
 			result.us = la_issue_clock_us() - start;
+		if (!local)
+			la_bufferhint_note(rel, block, *current);
 		if (*current != previous)
 			prune(rel, *current);
 	}

@@ -488,6 +488,13 @@ withhold(LaWindow *w, Visit *v, bool *follows)
 	return true;
 }
 
+/* Is the block of a visit in shared buffers? */
+static bool
+is_cached(LaWindow *w, Visit *v)
+{
+	return la_issue_is_cached(w->rels[v->rel], v->block, &v->recent);
+}
+
 static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
@@ -507,6 +514,11 @@ foresee(LaWindow *w, const LaForeseen *f)
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
+	}
+	else if (v->state != VISIT_UNKNOWN && is_cached(w, v))
+	{
+		v->state = VISIT_CACHED;
+		count(w, LA_BLOCKS_CACHED);
 	}
 	else if (v->state != VISIT_UNKNOWN)
 		count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
