@@ -84,6 +84,18 @@
 #define la_limit_additional_pins(pins, local)	((void) 0)
 #endif
 
+/* 17 prefetches ranges of blocks. */
+#if PG_VERSION_NUM >= 170000
+#define la_smgr_prefetch(smgr, first, nblocks) \
+	smgrprefetch(smgr, MAIN_FORKNUM, first, nblocks)
+#else
+#define la_smgr_prefetch(smgr, first, nblocks) \
+	do { \
+		for (BlockNumber i_ = 0; i_ < (nblocks); i_++) \
+			(void) smgrprefetch(smgr, MAIN_FORKNUM, (first) + i_); \
+	} while (0)
+#endif
+
 /*
  * 16 added debug_io_direct (commit d4e71df6d757).  posix_fadvise() has no effect on
  * files opened with O_DIRECT.

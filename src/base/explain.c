@@ -55,6 +55,7 @@ static const struct
 	{LA_BLOCKS_ON_TIME, "on-time", "Look-Ahead Blocks On Time"},
 	{LA_BLOCKS_LATE, "late", "Look-Ahead Blocks Late"},
 	{LA_BLOCKS_WASTED, "wasted", "Look-Ahead Blocks Wasted"},
+	{LA_BLOCKS_EVICTED, "evicted", "Look-Ahead Blocks Evicted"},
 	{LA_BLOCKS_CACHED, "cached", "Look-Ahead Blocks Cached"},
 	{LA_BLOCKS_SKIPPED_RECENT, "recent", "Look-Ahead Blocks Skipped Recent"},
 	{LA_BLOCKS_SKIPPED_SEQUENTIAL, "sequential", "Look-Ahead Blocks Skipped Sequential"},

@@ -46,7 +46,9 @@ typedef enum LaCounter
 	LA_NUM_SHARED_COUNTERS,
 
 	/* of single nodes only, for EXPLAIN and the last statement */
-	LA_DISTANCE_SUM = LA_NUM_SHARED_COUNTERS,	/* over visits while armed */
+	LA_BLOCKS_EVICTED = LA_NUM_SHARED_COUNTERS, /* late, long after they were
+												 * issued */
+	LA_DISTANCE_SUM,			/* over visits while armed */
 	LA_DISTANCE_SAMPLES,
 	LA_DISTANCE_MAX,
 	LA_DISTANCE_CAPACITY,

@@ -71,6 +71,7 @@
 #include "nestloop/nestloop.h"
 #include "nestloop/nestloop_int.h"
 #include "nestloop/prune.h"
+#include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"
 
@@ -273,7 +274,7 @@ next_row(LaNestLoop *join)
 static LaIoPolicyConfig
 config_for(const LaNestLoop *join, Relation rel)
 {
-	return la_window_config(rel, la_nestloop_takes_all(join), join->history_index);
+	return la_config_reads(rel, la_nestloop_takes_all(join), join->history_index);
 }
 
 static void

@@ -52,6 +52,7 @@
 #include "scan/leafbatch.h"
 #include "scan/rowqueue.h"
 #include "scan/shim.h"
+#include "window/config.h"
 #include "window/history.h"
 #include "window/window.h"
 
@@ -344,9 +345,9 @@ expected_visits(const LaScanDemand *demand)
 static void
 init_policies(LaScan *ls)
 {
-	LaIoPolicyConfig config = la_window_config(ls->scan->heapRelation, ls->demand.read_to_end,
-											   ls->indexrelid);
-	LaCachePolicyConfig cache_config = la_window_cache_config(ls->indexrelid);
+	LaIoPolicyConfig config = la_config_reads(ls->scan->heapRelation, ls->demand.read_to_end,
+											  ls->indexrelid);
+	LaCachePolicyConfig cache_config = la_config_cache(ls->indexrelid);
 
 	config.begins_cold = la_history_begins_cold(ls->indexrelid);
 	config.expected = expected_visits(&ls->demand);

@@ -7,6 +7,7 @@
 #ifndef LA_AIO_H
 #define LA_AIO_H
 
+#include "storage/fd.h"
 #include "utils/rel.h"
 
 #include "base/budget.h"
@@ -36,5 +37,12 @@ extern void la_aio_cancel(LaAio *aio, int slot);
 #define la_aio_finish(aio, slot, rel, current) ((LaReadResult) {false, 0.0})
 #define la_aio_cancel(aio, slot)		((void) 0)
 #endif
+
+/* Are reads of the relation started here?  Advice has no effect on files opened with O_DIRECT. */
+static inline bool
+la_aio_is_needed(Relation rel)
+{
+	return la_direct_io() && la_aio_works(rel);
+}
 
 #endif							/* LA_AIO_H */

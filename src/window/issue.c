@@ -36,6 +36,7 @@
 #include "portability/instr_time.h"
 #include "storage/buf_internals.h"
 #include "storage/bufpage.h"
+#include "storage/smgr.h"
 
 #include "base/compat.h"
 #include "window/bufferhint.h"
@@ -102,6 +103,13 @@ la_issue_block(Relation rel, BlockNumber block, Buffer *recent)
 		return LA_ISSUE_CACHED;
 	}
 	return result.initiated_io ? LA_ISSUE_STARTED : LA_ISSUE_NOTHING;
+}
+
+/* Start the reads of neighbouring blocks of a relation that is not temporary. */
+void
+la_issue_range(Relation rel, BlockNumber first, BlockNumber nblocks)
+{
+	la_smgr_prefetch(RelationGetSmgr(rel), first, nblocks);
 }
 
 /*

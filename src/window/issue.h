@@ -40,6 +40,7 @@ extern bool la_issue_exists(Relation rel, BlockNumber block,
 extern bool la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent);
 extern LaIssueResult la_issue_block(Relation rel, BlockNumber block,
 									Buffer *recent);
+extern void la_issue_range(Relation rel, BlockNumber first, BlockNumber nblocks);
 extern void la_issue_touch_page(Buffer recent, OffsetNumber offset);
 extern void la_issue_touch_items(Buffer recent);
 extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);

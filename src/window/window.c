@@ -18,17 +18,19 @@
  *		producer starts over behind this visit.
  *	SETTLE	Under direct I/O, reads that are done release their pins (aio.c).
  *	TOP UP	The ring is filled with as many visits as the policy wants, and at most max_distance
- *		blocks in flight.  This precedes the scan's own read, so that others run meanwhile.
+ *		blocks in flight.  This precedes the scan's own read, so that others run meanwhile.  Where
+ *		many blocks are neighbours, lots of visits are issued in the order of the table instead
+ *		(lot.c).
  *	TOUCH	Cached pages a few visits ahead are prefetched into the CPU's caches, in two steps:
  *		the row is found by its line pointer.
  *	READ	The block is read into the scan's buffer.  The policy gets the result and the time.
  *
  * A foreseen block is not issued if it is
  *	recent	foreseen within the last RECENT_VISITS visits: in flight, or cached by now;
- *	sequential	the next one after SEQUENTIAL_RUN visits from block to next block, or after
- *		NEAR_RUN visits to blocks near the previous one.  The kernel recognizes the former, and
- *		often the latter, and reads ahead with larger requests than ours.  NEAR in io_policy.c
- *		finds out whether it does;
+ *	sequential	not cached, and the next one after SEQUENTIAL_RUN visits from block to next block,
+ *		or after NEAR_RUN visits to blocks near the previous one.  The kernel recognizes the
+ *		former, and often the latter, and reads ahead with larger requests than ours.  NEAR in
+ *		io_policy.c finds out whether it does;
  *	stream	one of many blocks whose predecessor is cached (STREAMS in io_policy.c).
  *
  * Partitions of a nested loop's inner side share a window, in which a block is identified by
@@ -43,47 +45,20 @@
 
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
-#include "storage/fd.h"
-#include "utils/inval.h"
-#include "utils/spccache.h"
-#include "utils/syscache.h"
 
-#include "base/compat.h"
-#include "base/guc.h"
-#include "window/aio.h"
 #include "window/history.h"
-#include "window/issue.h"
+#include "window/lot.h"
 #include "window/scan_policy.h"
 #include "window/window.h"
+#include "window/window_int.h"
 
-#define MICROSECONDS_PER_MILLISECOND 1000.0
-
-/* Trials of cache prefetch in index scans: see cache_policy.c */
-#define TRIAL_VISITS	64
-#define FASTER			0.88	/* noise must not decide */
-#define LONG_VISIT_US	4.0		/* ten times what waiting for memory takes */
-
-#define NEAR_BLOCKS		16		/* so close that the kernel's read-ahead for
+#define NEAR_BLOCKS		64		/* so close that the kernel's read-ahead for
 								 * one may read the other */
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
 #define MAX_UNDECIDED	16		/* a trial's result is known when its blocks
 								 * are visited */
-#define RECENT_SLOTS	256		/* a power of 2 */
-#define RECENT_VISITS	256
 #define RING_FACTOR		4		/* ring slots per block of max_distance */
-
-typedef enum VisitState
-{
-	VISIT_UNKNOWN,				/* not foreseen */
-	VISIT_CACHED,
-	VISIT_ISSUED,
-	VISIT_CONTROL,				/* not cached, not issued, to be timed */
-	VISIT_RECENT,
-	VISIT_SEQUENTIAL,			/* left to the kernel's read-ahead */
-	VISIT_NEAR,					/* the same, as long as that works */
-	VISIT_STREAM				/* the same, as part of a stream */
-} VisitState;
 
 /* Results of visits in these states that had to read the block. */
 static const LaVisitResult miss_results[] = {
@@ -94,51 +69,7 @@ static const LaVisitResult miss_results[] = {
 	[VISIT_STREAM] = LA_VISIT_STREAM_MISS
 };
 
-typedef struct Visit
-{
-	BlockNumber block;
-	Buffer		recent;			/* where it was, or InvalidBuffer */
-	OffsetNumber offset;
-	uint16		rel;			/* index into rels */
-	uint8		state;			/* a VisitState */
-	bool		on_trial;		/* counted in undecided */
-	int16		slot;			/* of an asynchronous read in flight, or -1 */
-} Visit;
-
-typedef struct RecentSlot
-{
-	uint64		id;				/* see la_block_id() */
-	uint64		visit;
-} RecentSlot;
-
-struct LaWindow
-{
-	Relation   *rels;			/* behind the ring */
-	BlockNumber *sizes;			/* of each, see la_issue_exists() */
-	LaProducer	producer;
-	LaIoPolicy *policy;
-	LaCachePolicy *cache_policy;	/* or NULL */
-	LaCounters *counters;
-
-	uint64		head;			/* next visit to be consumed */
-	uint64		tail;			/* next visit to be foreseen */
-	uint64		page_touched;	/* visits before this had their first touch */
-	int			in_flight;		/* issued, not consumed, not settled */
-	int			nsettled;		/* issued, known to be done, not consumed */
-	uint64		last_foreseen;	/* block id */
-	int			run;			/* visits from block to next block */
-	int			near_run;		/* visits to a block near the previous one */
-	int			undecided;		/* foreseen and left to the kernel on trial */
-
-	LaAio	   *aio;			/* under direct I/O, else NULL */
-	uint64		settled;		/* visits before this hold no buffer */
-
-	RecentSlot	recent[RECENT_SLOTS];
-	uint64		mask;
-	Visit		ring[FLEXIBLE_ARRAY_MEMBER];
-};
-
-#define count(window, counter) ((window)->counters->c[counter]++)
+#define count(window, counter)	la_window_count(window, counter)
 
 static bool
 is_near(uint64 a, uint64 b)
@@ -159,97 +90,6 @@ static int
 aio_slots(const LaIoPolicy *policy)
 {
 	return policy->config.max_distance + 1;
-}
-
-/* Advice has no effect on files opened with O_DIRECT. */
-static bool
-uses_aio(Relation rel)
-{
-	return la_direct_io() && la_aio_works(rel);
-}
-
-/*
- * effective_io_concurrency of the tablespace that was looked up last.  Most scans of a session
- * want the same one, and the server's look-up takes two hash tables.
- */
-static struct
-{
-	bool		valid;
-	Oid			tablespace;
-	int			session;		/* the session's setting then */
-	int			concurrency;
-}			last_tablespace;
-
-static void
-forget_tablespace(Datum arg, int cacheid, uint32 hashvalue)
-{
-	last_tablespace.valid = false;
-}
-
-static int
-concurrency_of(Oid tablespace)
-{
-	static bool listening = false;
-
-	if (last_tablespace.valid && last_tablespace.tablespace == tablespace &&
-		last_tablespace.session == effective_io_concurrency)
-		return last_tablespace.concurrency;
-	if (!listening)
-	{
-		CacheRegisterSyscacheCallback(TABLESPACEOID, forget_tablespace, (Datum) 0);
-		listening = true;
-	}
-	/* the look-up may fail, or call forget_tablespace() */
-	last_tablespace.session = -1;
-	last_tablespace.valid = true;
-	last_tablespace.concurrency = get_tablespace_io_concurrency(tablespace);
-	last_tablespace.tablespace = tablespace;
-	last_tablespace.session = effective_io_concurrency;
-	return last_tablespace.concurrency;
-}
-
-/*
- * The configuration of a policy for reads of this relation.  known_by: the index for which
- * history.c may know whether they are waits.
- */
-LaIoPolicyConfig
-la_window_config(Relation rel, bool read_to_end, Oid known_by)
-{
-	/* more than a tablespace's own setting allows is not kept in flight */
-	int			concurrency = concurrency_of(rel->rd_rel->reltablespace);
-	int			distance = concurrency == effective_io_concurrency ?
-		la_max_distance : Min(la_max_distance, concurrency);
-	LaIoPolicyConfig config = {
-		.max_distance = Max(distance, 1),
-		.miss_threshold = la_miss_threshold,
-		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
-		.touch_distance = la_cache_prefetch_distance,
-		.advice_works = distance > 0 && (!la_direct_io() || uses_aio(rel)),
-		.read_to_end = read_to_end,
-		.known_slow = la_history_known_slow(known_by, rel->rd_rel->reltablespace),
-		.force = la_force
-	};
-
-	return config;
-}
-
-/*
- * The configuration of cache prefetch for an index scan.  To be called once for each scan of
- * known_by: see history.c.
- */
-LaCachePolicyConfig
-la_window_cache_config(Oid known_by)
-{
-	LaCachePolicyConfig config = {
-		.threshold = la_cache_prefetch_threshold,
-		.distance = la_cache_prefetch_distance,
-		.trial = TRIAL_VISITS,
-		.faster = FASTER,
-		.visit_us = LONG_VISIT_US,
-		.known_unhelpful = la_history_known_unhelpful(known_by)
-	};
-
-	return config;
 }
 
 /* A block was read alone: neither issued before, nor close to one that was read. */
@@ -284,16 +124,16 @@ la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 static Size
 own_size(int nrels, const LaIoPolicy *policy)
 {
-	return offsetof(LaWindow, ring) + slots_of(policy) * sizeof(Visit) +
+	return sizeof(LaWindow) + slots_of(policy) * sizeof(Visit) +
 		nrels * (sizeof(Relation) + sizeof(BlockNumber));
 }
 
-/* Bytes that a window takes. */
+/* Bytes that a window takes at first. */
 Size
 la_window_size(Relation *rels, int nrels, const LaIoPolicy *policy)
 {
 	return own_size(nrels, policy) +
-		(uses_aio(rels[0]) ? la_aio_size(aio_slots(policy)) : 0);
+		(la_aio_is_needed(rels[0]) ? la_aio_size(aio_slots(policy)) : 0);
 }
 
 /*
@@ -307,10 +147,9 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 {
 	LaWindow   *w;
 
-	/* the ring need not be zeroed: visits are written before they are read */
-	w = palloc(own_size(nrels, policy));
+	w = palloc(sizeof(LaWindow) + nrels * (sizeof(Relation) + sizeof(BlockNumber)));
 	memset(w, 0, offsetof(LaWindow, recent));
-	w->rels = (Relation *) &w->ring[slots_of(policy)];
+	w->rels = (Relation *) (w + 1);
 	w->sizes = (BlockNumber *) &w->rels[nrels];
 	for (int i = 0; i < nrels; i++)
 	{
@@ -321,11 +160,15 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	w->policy = policy;
 	w->cache_policy = cache_policy;
 	w->counters = counters;
+	w->budget = budget;
+	/* visits are written before they are read */
+	w->ring = palloc(slots_of(policy) * sizeof(Visit));
 	w->mask = slots_of(policy) - 1;
+	la_lot_init(w);
 	w->last_foreseen = LA_NO_BLOCK;
 	for (int i = 0; i < RECENT_SLOTS; i++)
 		w->recent[i].id = LA_NO_BLOCK;
-	if (uses_aio(rels[0]))
+	if (la_aio_is_needed(rels[0]))
 		w->aio = la_aio_create(aio_slots(policy), budget);
 	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
 	return w;
@@ -351,6 +194,7 @@ la_window_clear(LaWindow *w)
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = LA_NO_BLOCK;
 	w->run = w->near_run = w->undecided = 0;
+	la_lot_clear(w);
 }
 
 void
@@ -359,6 +203,8 @@ la_window_free(LaWindow *w)
 	Assert(w->head == w->tail);
 	if (w->aio)
 		pfree(w->aio);
+	la_lot_free(w);
+	pfree(w->ring);
 	pfree(w);
 }
 
@@ -415,19 +261,6 @@ extend_run(LaWindow *w, uint64 id)
 	if (w->near_run >= NEAR_RUN && la_io_policy_leave_near(w->policy))
 		return VISIT_NEAR;
 	return VISIT_UNKNOWN;
-}
-
-/* Note that a block is foreseen, or visited.  Was it among the recent ones? */
-static bool
-note_block(LaWindow *w, uint64 id)
-{
-	/* blocks of different partitions often have the same numbers */
-	RecentSlot *slot = &w->recent[(id + (id >> 32) * 37) % RECENT_SLOTS];
-	bool		found = slot->id == id && w->tail - slot->visit < RECENT_VISITS;
-
-	slot->id = id;
-	slot->visit = w->tail;
-	return found;
 }
 
 /* Is the block's predecessor cached?  Then the kernel may take the read for part of a stream. */
@@ -488,34 +321,21 @@ withhold(LaWindow *w, Visit *v, bool *follows)
 	return true;
 }
 
-/* Is the block of a visit in shared buffers? */
-static bool
-is_cached(LaWindow *w, Visit *v)
-{
-	return la_issue_is_cached(w->rels[v->rel], v->block, &v->recent);
-}
-
 static void
 foresee(LaWindow *w, const LaForeseen *f)
 {
-	Visit	   *v = &w->ring[w->tail & w->mask];
 	uint64		id = la_block_id(f->rel, f->block);
 	bool		follows = false;
+	Visit	   *v = la_window_append(w, f);
 
-	v->block = f->block;
-	v->offset = f->offset;
-	v->rel = f->rel;
-	v->recent = InvalidBuffer;
-	v->slot = -1;
 	v->state = extend_run(w, id);
-	count(w, LA_BLOCKS_FORESEEN);
 
-	if (note_block(w, id))
+	if (la_window_note_block(w, id, RECENT_VISITS))
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
 	}
-	else if (v->state != VISIT_UNKNOWN && is_cached(w, v))
+	else if (v->state != VISIT_UNKNOWN && la_window_is_cached(w, v))
 	{
 		v->state = VISIT_CACHED;
 		count(w, LA_BLOCKS_CACHED);
@@ -543,6 +363,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 				v->state = VISIT_ISSUED;
 				w->in_flight++;
 				la_io_policy_on_issue(w->policy);
+				la_lot_policy_on_issue(&w->lot.policy);
 				la_io_policy_on_uncached(w->policy, follows);
 				count(w, LA_BLOCKS_ISSUED);
 				break;
@@ -554,7 +375,6 @@ foresee(LaWindow *w, const LaForeseen *f)
 		(v->state == VISIT_STREAM && !w->policy->stream.proven);
 	if (v->on_trial)
 		w->undecided++;
-	w->tail++;
 }
 
 static void
@@ -564,6 +384,8 @@ top_up(LaWindow *w)
 	uint64		wanted = la_io_policy_visits_ahead(w->policy);
 	int			max_distance = w->policy->config.max_distance;
 
+	if (la_lot_top_up(w))
+		return;
 	Assert(wanted <= w->mask);
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
 		   w->undecided < MAX_UNDECIDED &&
@@ -610,7 +432,9 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 					  current);
 	LaVisitResult result = LA_VISIT_HIT;
 
-	if (v->state == VISIT_ISSUED)
+	if (v->state == VISIT_LOT)
+		la_lot_on_read(w, &r);
+	if (v->state == VISIT_ISSUED || v->state == VISIT_LOT)
 	{
 		result = LA_VISIT_ISSUED;
 		count(w, r.us >= w->policy->config.min_read_us ?
@@ -654,7 +478,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 		w->head++;
 		if (v.state == VISIT_ISSUED && w->aio != NULL && v.slot < 0)
 			w->nsettled--;
-		else if (v.state == VISIT_ISSUED)
+		else if (v.state == VISIT_ISSUED || v.state == VISIT_LOT)
 			w->in_flight--;
 		else if (v.on_trial)
 			w->undecided--;
@@ -663,7 +487,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 	{
 		w->producer.restart(w->producer.arg);
 		w->last_foreseen = la_block_id(rel, block);
-		(void) note_block(w, w->last_foreseen);
+		(void) la_window_note_block(w, w->last_foreseen, RECENT_VISITS);
 	}
 
 	if (w->aio)

@@ -1,0 +1,311 @@
+/*
+ * lot.c
+ *	  Foreseen visits whose blocks are issued in the order of the table.
+ *
+ *		ring	 head          first                 tail
+ *		  ... | 17 | 4 | 90 |  | 203 | 7 | 8 | 203 | 9 |
+ *			  being visited	   a lot, as collected
+ *
+ *		entries	 7 | 8 | 9 | 203 | 203			sorted; issued from left to right, by
+ *				 ^ next								two requests: 7 to 9, and 203
+ *
+ * A lot is collected as soon as the visits of the previous one begin.  While these are made, its
+ * blocks are issued, a few at each visit, so that all of them are when its first visit comes:
+ * neither the storage nor the scan waits for the other.  When and how large is decided in
+ * lot_policy.c.
+ *
+ * Invariants:
+ *	- There is at most one lot with entries that were not issued.  No visit of it is made, and none
+ *	  is foreseen behind it.
+ *	- All blocks of a request exist, since its first and its last one do.
+ *
+ * Not under direct I/O, whose reads hold a buffer each; not for temporary tables, whose blocks are
+ * looked up by PrefetchBuffer only; and not in nested loops, whose outer rows are few.
+ *
+ * src/window/lot.c
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "window/history.h"
+#include "window/lot.h"
+#include "window/window_int.h"
+
+#define MOST_VISITS_FACTOR 256	/* visits of a lot per block of max_distance */
+#define MEMORY_SHARE	2		/* one of so many bytes that the scan may take */
+#define VISITS_PER_BLOCK 16		/* more are not collected for each entry */
+#define REQUEST_BLOCKS	128		/* of one request */
+#define LONG_AGO_US		250000.0	/* more than a read takes in a long queue */
+
+#define count(window, counter)	la_window_count(window, counter)
+
+/* Of visits to the same block, the first one comes first. */
+static inline int
+compare_entries(const LotEntry *a, const LotEntry *b)
+{
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return a->visit < b->visit ? -1 : a->visit > b->visit;
+}
+
+#define ST_SORT sort_entries
+#define ST_ELEMENT_TYPE LotEntry
+#define ST_COMPARE(a, b) compare_entries(a, b)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Memory is for two lots in the ring, and for the entries of one. */
+void
+la_lot_init(LaWindow *w)
+{
+	Size		bytes_per_visit = 2 * sizeof(Visit) + sizeof(LotEntry);
+	int			most = (int) Min(w->budget->limit / MEMORY_SHARE / bytes_per_visit,
+								 MOST_VISITS_FACTOR * w->policy->config.max_distance);
+
+	la_lot_policy_init(&w->lot.policy, most,
+					   la_history_read_us(w->rels[0]->rd_rel->reltablespace));
+	w->lot.capacity = most;
+	w->lot.range_last = LA_NO_BLOCK;
+}
+
+/* The window is cleared. */
+void
+la_lot_clear(LaWindow *w)
+{
+	LaLot	   *lot = &w->lot;
+
+	lot->first = w->tail;
+	lot->n = lot->next = 0;
+	lot->range_last = LA_NO_BLOCK;
+}
+
+/* Free what was allocated for lots. */
+void
+la_lot_free(LaWindow *w)
+{
+	if (w->lot.entries)
+		pfree(w->lot.entries);
+	la_budget_return(w->budget, w->bytes);
+}
+
+/* Have room for so many visits in the ring, and for the entries of a lot. */
+static bool
+has_room(LaWindow *w, uint64 nvisits)
+{
+	uint64		nslots = Max(pg_nextpower2_64(nvisits + 1), w->mask + 1);
+	bool		grow = nslots > w->mask + 1;
+	Size		bytes = (w->lot.entries ? 0 : w->lot.capacity * sizeof(LotEntry)) +
+		(grow ? nslots * sizeof(Visit) : 0);
+	MemoryContext context = GetMemoryChunkContext(w);
+
+	if (bytes == 0)
+		return true;
+	if (!la_budget_has(w->budget, bytes))
+		return false;
+	la_budget_take(w->budget, bytes);
+	w->bytes += bytes;
+	if (w->lot.entries == NULL)
+		w->lot.entries = MemoryContextAlloc(context, w->lot.capacity * sizeof(LotEntry));
+	if (grow)
+	{
+		Visit	   *ring = MemoryContextAlloc(context, nslots * sizeof(Visit));
+
+		for (uint64 n = w->head; n < w->tail; n++)
+			ring[n & (nslots - 1)] = w->ring[n & w->mask];
+		pfree(w->ring);
+		w->ring = ring;
+		w->mask = nslots - 1;
+	}
+	return true;
+}
+
+/*
+ * Collect a lot of so many blocks, as far as the producer has visits.  Blocks that are visited
+ * again soon are not entered again.
+ */
+static void
+collect(LaWindow *w, int nblocks)
+{
+	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
+	LaLotResult none = {0};
+	LaLot	   *lot = &w->lot;
+	int			most = Min(nblocks * VISITS_PER_BLOCK, lot->capacity);
+	int			nvisits = 0;
+
+	Assert(nblocks <= lot->capacity);
+	if (!has_room(w, w->tail - w->head + most))
+		return;
+	lot->n = lot->next = 0;
+	lot->first = w->tail;
+	lot->previous_issued_us = lot->issued_us;
+	while (lot->n < nblocks && nvisits < most &&
+		   w->producer.next_visit(w->producer.arg, &f))
+	{
+		uint64		id = la_block_id(f.rel, f.block);
+		Visit	   *v = la_window_append(w, &f);
+
+		nvisits++;
+		if (la_window_note_block(w, id, Max(nvisits, RECENT_VISITS)))
+		{
+			v->state = VISIT_RECENT;
+			count(w, LA_BLOCKS_SKIPPED_RECENT);
+			continue;
+		}
+		lot->entries[lot->n].id = id;
+		lot->entries[lot->n++].visit = w->tail - 1;
+		w->last_foreseen = id;
+	}
+	sort_entries(lot->entries, lot->n);
+	lot->result = none;
+	lot->result.visits = nvisits;
+	lot->result.limited = lot->n < nblocks && nvisits < most;
+	lot->last_uncached = LA_NO_BLOCK;
+}
+
+/* Start the reads of the blocks from range_first to range_last. */
+static void
+issue_range(LaWindow *w)
+{
+	LaLot	   *lot = &w->lot;
+
+	if (lot->range_last == LA_NO_BLOCK)
+		return;
+	la_issue_range(w->rels[lot->range_first >> 32], (BlockNumber) lot->range_first,
+				   (BlockNumber) (lot->range_last - lot->range_first + 1));
+	lot->range_last = LA_NO_BLOCK;
+}
+
+/* Add a block to the range, or begin another one. */
+static void
+issue_as_range(LaWindow *w, uint64 id)
+{
+	LaLot	   *lot = &w->lot;
+
+	if (lot->range_last == LA_NO_BLOCK || id > lot->range_last + 1 + lot->policy.gap ||
+		id - lot->range_first >= REQUEST_BLOCKS)
+	{
+		issue_range(w);
+		lot->range_first = id;
+	}
+	lot->range_last = id;
+}
+
+/* A block of the lot that is not cached: issue it, unless it is to be a control. */
+static void
+issue_of_lot(LaWindow *w, Visit *v, uint64 id)
+{
+	LaLot	   *lot = &w->lot;
+
+	lot->result.uncached++;
+	if (lot->last_uncached != LA_NO_BLOCK &&
+		id - lot->last_uncached <= (uint64) lot->policy.near_gap)
+		lot->result.close++;
+	lot->last_uncached = id;
+	if (la_io_policy_control_due(w->policy))
+	{
+		la_io_policy_on_control(w->policy);
+		v->state = VISIT_CONTROL;
+		return;
+	}
+	issue_as_range(w, id);
+	v->state = VISIT_LOT;
+	w->in_flight++;
+	la_io_policy_on_issue(w->policy);
+	count(w, LA_BLOCKS_ISSUED);
+}
+
+/* Look up the block of the lot's next entry, and issue it if it is not cached. */
+static void
+issue_entry(LaWindow *w)
+{
+	LaLot	   *lot = &w->lot;
+	LotEntry   *entry = &lot->entries[lot->next++];
+	Visit	   *v = &w->ring[entry->visit & w->mask];
+
+	if (entry > lot->entries && entry[-1].id == entry->id)
+	{
+		v->state = VISIT_RECENT;
+		count(w, LA_BLOCKS_SKIPPED_RECENT);
+	}
+	else if (!la_issue_exists(w->rels[v->rel], v->block, &w->sizes[v->rel]))
+	{
+		/* to read it is an error, which stock raises */
+	}
+	else if (la_window_is_cached(w, v))
+	{
+		v->state = VISIT_CACHED;
+		count(w, LA_BLOCKS_CACHED);
+	}
+	else
+		issue_of_lot(w, v, entry->id);
+}
+
+/*
+ * How many entries to issue at this visit: as many as are left, divided by the visits that are left
+ * until the lot's first one.
+ */
+static int
+share(const LaWindow *w)
+{
+	int			left = w->lot.n - w->lot.next;
+	int64		visits = (int64) (w->lot.first - w->head);
+
+	return visits <= 1 ? left : (int) ((left + visits - 1) / visits);
+}
+
+/*
+ * Issue a share of the lot, or collect another one, if it is time to.  Returns false if blocks are
+ * to be issued in the order of need.
+ */
+bool
+la_lot_top_up(LaWindow *w)
+{
+	LaLot	   *lot = &w->lot;
+	int			size;
+
+	if (lot->next < lot->n)
+	{
+		for (int n = share(w); n > 0; n--)
+		{
+			CHECK_FOR_INTERRUPTS();
+			issue_entry(w);
+		}
+		if (lot->next == lot->n)
+		{
+			issue_range(w);
+			lot->issued_us = la_issue_clock_us();
+			la_lot_policy_on_lot(&lot->policy, w->policy, &lot->result);
+		}
+		return true;
+	}
+	if (w->head < lot->first)
+		return true;
+	if (w->aio != NULL || !w->policy->config.advice_works ||
+		RelationUsesLocalBuffers(w->rels[0]))
+		return false;
+	size = la_lot_policy_size(&lot->policy, w->policy);
+	if (size == 0)
+		return false;
+	collect(w, size);
+	return lot->next < lot->n;
+}
+
+/*
+ * A block that was issued as part of the previous lot is read.  EVICTED in lot_policy.c: if it was
+ * issued long ago, and is waited for, then it has been read in vain.
+ */
+void
+la_lot_on_read(LaWindow *w, const LaReadResult *r)
+{
+	bool		evicted = r->us >= w->policy->config.min_read_us &&
+		la_issue_clock_us() - w->lot.previous_issued_us > LONG_AGO_US;
+
+	la_lot_policy_on_visit(&w->lot.policy, evicted);
+	if (evicted)
+		count(w, LA_BLOCKS_EVICTED);
+}

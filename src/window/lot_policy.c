@@ -1,0 +1,141 @@
+/*
+ * lot_policy.c
+ *	  Are blocks issued in the order of the table rather than in that of the scan?
+ *
+ * A lot is a number of foreseen visits whose blocks are issued in the order of the table: a
+ * block that several of them visit once, neighbours by one request.  (Geoghegan calls it a "mini
+ * bitmap index scan".)  The rows are still returned in the order of the index, and while those
+ * of one lot are, the next lot is issued, so neither the storage nor the scan waits for the other
+ * (lot.h).
+ *
+ *			need order ----- a lot of FIRST_SIZE ----> merges enough? --yes--> twice as large,
+ *				^						^						|			up to the limit
+ *				|						+---- pause, doubling <-no-----------------+
+ *				+---------------------------------------------+
+ *
+ * Behaviours:
+ *	PROBE		Whether blocks of the scan are neighbours shows when a lot has been sorted.  That of
+ *				the first lot says little about larger ones: of rows in random order a larger lot
+ *				has more that are neighbours.  So pairs are counted that are as close as neighbours
+ *				will be in a lot of the largest size.  Where fewer than one in WORTHWHILE is, blocks
+ *				are issued in the order of need, and the next probe comes later each time.  Where
+ *				there are more than MANY_VISITS to each block that is not cached, time goes by in
+ *				these visits, and the kernel's read-ahead does for the reads (NEAR in io_policy.c).
+ *				Blocks that are left to it are no reason for a probe: PROBE_AFTER have to be issued
+ *				in the order of need.
+ *	RAMP		There is no lot until the io policy has ramped up.  Lots double, and if it is not
+ *				known that the scan will be read to its end, a lot has no more than a quarter of
+ *				the visits that the scan has made.  So a scan that is ended early has wasted at
+ *				most half as many reads as it has used.  A LIMIT bounds the visits that there are.
+ *				So do the leaf pages that may be kept: a lot that they cut short has taken the room
+ *				of the next one, too, so the limit becomes half of it.
+ *	MODEST		Where the administrator has set max_distance, for all or for the tablespace, below
+ *				LEAST_DISTANCE, the storage is not to be filled with requests: no lots.
+ *	GAP			A request costs the storage about as much as reading some more blocks with it: it
+ *				is the larger share the slower a single read is.  One gap block for each
+ *				GAP_US of it, as far as that is known.
+ *	EVICTED		If blocks have to be read again when their rows come, the window is larger than
+ *				the memory that is left for it.  Where one in EVICTED_SHARE is, lots become half as
+ *				large.
+ *
+ * src/window/lot_policy.c
+ */
+#include <string.h>
+
+#include "window/lot_policy.h"
+
+#define FIRST_SIZE		128
+#define LEAST_DISTANCE	16
+#define PROBE_AFTER		32
+#define WORTHWHILE		8
+#define MANY_VISITS		16
+#define DEMAND_SHARE	4
+#define GAP_US			100.0
+#define GAP_LAST		16
+#define EVICTED_SHARE	8
+#define PAUSE_FIRST		4096
+#define PAUSE_LAST		(1 << 20)
+
+/* limit: blocks of a lot at most.  read_us: how long a read takes, or 0 if not known. */
+void
+la_lot_policy_init(LaLotPolicy *p, int limit, double read_us)
+{
+	memset(p, 0, sizeof(*p));
+	p->limit = limit;
+	p->size = la_min(FIRST_SIZE, limit);
+	p->gap = (int) la_min(read_us / GAP_US, GAP_LAST);
+	p->near_gap = (1 + p->gap) * limit / la_max(p->size, 1);
+	p->pause = PAUSE_FIRST;
+	p->until_probe = PROBE_AFTER;
+}
+
+/* A block was issued in the order of need. */
+void
+la_lot_policy_on_issue(LaLotPolicy *p)
+{
+	if (p->until_probe > 0)
+		p->until_probe--;
+}
+
+/* How many blocks shall the next lot have?  0: issue blocks in the order of need. */
+int
+la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
+{
+	int64_t		size = p->size;
+
+	if (io->state != LA_ARMED || !io->for_reads || io->assumed ||
+		p->until_probe > 0 || io->config.costly_to_observe ||
+		io->config.max_distance < LEAST_DISTANCE ||
+		io->length.total < p->again_at ||
+		io->ahead < io->config.max_distance)
+		return 0;
+
+	/* RAMP; the visit that is being made is not yet counted */
+	if (!io->config.read_to_end && !io->config.force)
+		size = la_min(size, la_scan_length_visits(&io->length) / DEMAND_SHARE);
+	if (io->early_visits > 0)
+		size = la_min(size, la_io_policy_visits_ahead(io));
+	return size < FIRST_SIZE && size < p->limit ? 0 : (int) size;
+}
+
+/* EVICTED: the visits of a lot have come to their end. */
+static void
+check_evicted(LaLotPolicy *p)
+{
+	if (p->nevicted > FIRST_SIZE / EVICTED_SHARE && p->nevicted > p->nissued / EVICTED_SHARE)
+		p->limit = la_min(p->limit, la_max(p->nissued / 2, 1));
+	p->nissued = p->nevicted = 0;
+}
+
+/* All blocks of a lot were issued. */
+void
+la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r)
+{
+	check_evicted(p);
+	if (r->limited)
+		p->limit = la_min(p->limit, la_max(r->visits / 2, 1));
+	p->size = la_min(p->size * 2, p->limit);
+
+	/* PROBE; a lot of cached blocks says nothing */
+	if (io->config.force || r->uncached < FIRST_SIZE / 4)
+		return;
+	p->near_gap = (1 + p->gap) * la_max(p->limit / la_max(r->visits, 1), 1);
+	if (r->close * WORTHWHILE >= r->uncached && r->uncached * MANY_VISITS >= r->visits)
+	{
+		p->pause = PAUSE_FIRST;
+		return;
+	}
+	p->size = la_min(FIRST_SIZE, p->limit);
+	p->until_probe = PROBE_AFTER;
+	p->again_at = io->length.total + p->pause;
+	p->pause = la_min(p->pause * 2, PAUSE_LAST);
+}
+
+/* A visit to a block that was issued as part of a lot; evicted: it had to be read again. */
+void
+la_lot_policy_on_visit(LaLotPolicy *p, bool evicted)
+{
+	p->nissued++;
+	if (evicted)
+		p->nevicted++;
+}
