@@ -43,14 +43,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/relscan.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "btree/downlinks.h"
@@ -95,24 +91,6 @@ la_downlinks_size(void)
 	return sizeof(LaDownlinks) + 2 * ALLOCSET_SMALL_INITSIZE;
 }
 
-/*
- * Is it a function in C?  Others may have effects, or raise errors of their own, when they are
- * called for entries that nbtree would not have compared.
- */
-static bool
-is_compiled(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid			language = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-		ReleaseSysCache(tuple);
-	}
-	return language == INTERNALlanguageId || language == ClanguageId;
-}
-
 /* The scan is one of the index; it need not have begun yet. */
 LaDownlinks *
 la_downlinks_create(Relation index, IndexScanDesc scan, MemoryContext context)
@@ -131,7 +109,7 @@ la_downlinks_create(Relation index, IndexScanDesc scan, MemoryContext context)
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
 		if (!la_searchkey_add_column(&d->place, InvalidOid, index->rd_indcollation[i]) ||
-			!is_compiled(d->place.columns[i].function.fn_oid))
+			!la_searchkey_is_compiled(&d->place, i))
 			d->unusable = true;
 	}
 	la_downlinks_restart(d);
@@ -202,7 +180,7 @@ add_to_range(LaDownlinks *d, ScanKey key)
 	if (key == NULL || (key->sk_flags & SK_ROW_HEADER) != 0 ||
 		!la_searchkey_add_column(range, key->sk_subtype, d->index->rd_indcollation[column]))
 		return false;
-	if (!is_compiled(range->columns[column].function.fn_oid))
+	if (!la_searchkey_is_compiled(range, column))
 	{
 		range->ncolumns--;
 		return false;

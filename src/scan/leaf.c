@@ -163,8 +163,8 @@ read_leaf(LeafRing *ring)
 
 	if (ring->read_to_end)
 		return false;
-	if (ring->arraykeys && ls->policy.state == LA_ARMED && ls->policy.for_reads)
-		la_arraykeys_advance(ring->arraykeys, ring->dir, wanted);
+	if (ring->arraykeys)
+		la_leafahead_advance_arrays(ls, ring->arraykeys, ring->dir, wanted);
 	ls->scan->kill_prior_tuple = false;
 	if (!la_leafahead_gettuple(ls, ring->dir,
 							   wanted - Max(ring->nforeseen - ring->nconsumed, 0)))

@@ -25,6 +25,8 @@
  *	FIRST	The page that a scan begins on is found by a descent, which is no step.  A scan that is
  *			armed already looks ahead from there.
  *	LEAP	The scan has gone elsewhere, and what was foreseen is forgotten.
+ *	ARRAYS	The values of an IN list may lie on pages far from each other, to which nbtree descends
+ *			one after the other.  arraykeys.c finds those of the next values.
  *	RUN		A page that continues a run of RUN_ENOUGH blocks is left to the kernel's read-ahead.
  *			(As in window.c, the first ones are issued.)
  *	PARALLEL	The pages foreseen are read by all workers.  Each issues its own few, and those
@@ -48,6 +50,8 @@
 #define PARALLEL_PAGES		16
 #define UNKNOWN_ENOUGH		4	/* pages in a row from which nothing was
 								 * foreseen */
+#define FIRST_PAGES			2	/* foreseen below a LIMIT while rows per page
+								 * are not known */
 #define ROWS_WEIGHT			8	/* pages over which rows are averaged */
 #define SLOTS_FACTOR		4	/* pages foreseen per page in flight */
 
@@ -68,6 +72,8 @@ typedef struct ForeseenPage
 struct LaLeafAhead
 {
 	LaDownlinks *downlinks;
+	LaArrayKeys *arraykeys;		/* NULL: nothing to look ahead in, or not yet */
+	bool		arraykeys_tried;
 	ScanDirection dir;
 	BlockNumber last;			/* foreseen last */
 	int			run;			/* of blocks next to each other, up to it */
@@ -119,6 +125,32 @@ create(LaScan *ls)
 	return la;
 }
 
+/* Returns false, with a hold-off, if there is no memory. */
+static bool
+exists_or_create(LaScan *ls)
+{
+	if (ls->leaf_ahead == NULL)
+		ls->leaf_ahead = create(ls);
+	if (ls->leaf_ahead == NULL)
+		la_io_policy_hold_off(&ls->leaf_policy.io);
+	return ls->leaf_ahead != NULL;
+}
+
+/* ARRAYS: the next scan may have other ones. */
+static void
+forget_arrays(LaScan *ls)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+
+	ls->issued_for_arrays = 0;
+	if (la == NULL)
+		return;
+	if (la->arraykeys)
+		la_arraykeys_free(ls, la->arraykeys);
+	la->arraykeys = NULL;
+	la->arraykeys_tried = false;
+}
+
 void
 la_leafahead_free(LaScan *ls)
 {
@@ -126,6 +158,7 @@ la_leafahead_free(LaScan *ls)
 
 	if (la == NULL)
 		return;
+	forget_arrays(ls);
 	la_downlinks_free(la->downlinks);
 	la_budget_return(&ls->budget, la->bytes);
 	pfree(la);
@@ -224,9 +257,14 @@ top_up(LaScan *ls, int64 rows_wanted)
 	int			rows = pos->lastItem - pos->firstItem + 1;
 	uint32		most;
 
-	la->rows_per_page = la->rows_per_page == 0 ? rows :
-		la->rows_per_page + (rows - la->rows_per_page) / ROWS_WEIGHT;
-	most = la_leaf_policy_pages_ahead(&ls->leaf_policy, rows_wanted, la->rows_per_page);
+	/* the scan may have begun in the middle of its first page */
+	if (la_scan_length_visits(&ls->leaf_policy.io.length) > 0)
+		la->rows_per_page = la->rows_per_page == 0 ? rows :
+			la->rows_per_page + (rows - la->rows_per_page) / ROWS_WEIGHT;
+	most = la_leaf_policy_pages_ahead(&ls->leaf_policy, rows_wanted,
+									  Max(la->rows_per_page, 1));
+	if (la->rows_per_page == 0 && ls->limit != NULL)
+		most = Min(most, FIRST_PAGES);
 
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_PAGES);
@@ -261,17 +299,13 @@ la_leafahead_issue(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 	int			rest = ScanDirectionIsForward(dir) ?
 		so->currPos.lastItem - so->currPos.itemIndex :
 		so->currPos.itemIndex - so->currPos.firstItem;
-	LaLeafAhead *la = ls->leaf_ahead;
+	LaLeafAhead *la;
 
 	if (!more_pages(so, dir) || la_bt_descent_is_next(so) || rows_wanted <= rest)
 		return;
-	if (la == NULL)
-		la = ls->leaf_ahead = create(ls);
-	if (la == NULL)
-	{
-		la_io_policy_hold_off(&ls->leaf_policy.io);
+	if (!exists_or_create(ls))
 		return;
-	}
+	la = ls->leaf_ahead;
 	if (la->dir != dir)
 		forget(ls);
 	la->dir = dir;
@@ -286,6 +320,46 @@ la_leafahead_issue(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 		forget(ls);
 		la_io_policy_hold_off(&ls->leaf_policy.io);
 	}
+}
+
+/*
+ * ARRAYS: nbtree is about to be asked for another page.  Start the reads of the pages that the next
+ * elements will need.
+ */
+void
+la_leafahead_advance_arrays(LaScan *ls, LaArrayKeys *arraykeys, ScanDirection dir,
+							int64 rows_wanted)
+{
+	int64	   *issued = &ls->counters.c[LA_LEAF_PAGES_ISSUED];
+	int64		before = *issued;
+	int			distance = 0;
+
+	if (ls->policy.state == LA_ARMED && ls->policy.for_reads)
+		distance = Min(ls->policy.ahead, ls->policy.config.max_distance);
+	if (la_leaf_policy_is_armed(&ls->leaf_policy))
+		distance = Max(distance, Min(la_leaf_policy_pages_ahead(&ls->leaf_policy, rows_wanted, 1),
+									 ls->leaf_policy.io.config.max_distance));
+	if (distance == 0)
+		return;
+	la_arraykeys_advance(arraykeys, dir, Min(distance, rows_wanted));
+	ls->issued_for_arrays += *issued - before;
+}
+
+/* ARRAYS: the same where no ring of batches does it. */
+static void
+advance_own_arrays(LaScan *ls, ScanDirection dir, int64 rows_wanted)
+{
+	LaLeafAhead *la;
+
+	if (ls->owner != NULL || !la_leaf_policy_is_armed(&ls->leaf_policy) ||
+		la_bt_opaque(ls)->numArrayKeys <= 0 || !exists_or_create(ls))
+		return;
+	la = ls->leaf_ahead;
+	if (!la->arraykeys_tried)
+		la->arraykeys = la_arraykeys_create(ls);
+	la->arraykeys_tried = true;
+	if (la->arraykeys)
+		la_leafahead_advance_arrays(ls, la->arraykeys, dir, rows_wanted);
 }
 
 /* Count how far it looks ahead, where the window of heap blocks does not. */
@@ -320,7 +394,7 @@ la_leafahead_may_step(LaScan *ls, ScanDirection dir)
 	if (ScanDirectionIsForward(dir) ? pos->itemIndex < pos->lastItem :
 		pos->itemIndex > pos->firstItem)
 		return false;
-	return more_pages(so, dir) || la_bt_descent_is_next(so);
+	return more_pages(so, dir) || la_bt_descent_is_next(so) || so->numArrayKeys > 0;
 }
 
 /* nbtree has made a step to its current page, and has read so many blocks for it. */
@@ -338,6 +412,11 @@ report_step(LaScan *ls, BlockNumber previous, int64 reads, double us)
 		state = find_foreseen(ls, page);
 	if (state == PAGE_ISSUED)
 		result = LA_VISIT_ISSUED;
+	else if (state == PAGE_CACHED && reads > 0 && ls->issued_for_arrays > 0)
+	{
+		ls->issued_for_arrays--;
+		result = LA_VISIT_ISSUED;
+	}
 	else if (state == PAGE_CONTROL && reads == 0)
 		la_io_policy_on_lost_control(&policy->io);
 	else if (state == PAGE_CONTROL)
@@ -360,10 +439,16 @@ la_leafahead_gettuple(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 	BlockNumber previous = BTScanPosIsValid(so->currPos) ? so->currPos.currPage :
 		InvalidBlockNumber;
 	bool		was_armed = la_leaf_policy_is_armed(policy);
-	int64		before = la_issue_blocks_read();
-	double		start = la_issue_clock_us();
-	bool		found = la_scan_am_gettuple(ls, dir);
+	int64		reads_before = la_issue_blocks_read();
+	int64		before;
+	double		start;
+	bool		found;
 
+	if (previous != InvalidBlockNumber)
+		advance_own_arrays(ls, dir, rows_wanted);
+	before = la_issue_blocks_read();
+	start = la_issue_clock_us();
+	found = la_scan_am_gettuple(ls, dir);
 	if (!found)
 	{
 		forget(ls);
@@ -386,7 +471,7 @@ la_leafahead_gettuple(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 			forget(ls);
 	}
 	/* these reads are none of heap blocks */
-	ls->seen_reads += la_issue_blocks_read() - before;
+	ls->seen_reads += la_issue_blocks_read() - reads_before;
 	return found;
 }
 
@@ -395,6 +480,7 @@ void
 la_leafahead_rescan(LaScan *ls, bool ended_early)
 {
 	forget(ls);
+	forget_arrays(ls);
 	ls->issued_leaf = InvalidBlockNumber;
 	la_io_policy_rescan(&ls->leaf_policy.io, ended_early);
 }

@@ -64,6 +64,7 @@ struct LaScan
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LimitState *limit;			/* the one that counts its rows, or NULL */
+	ScanDirection order;		/* of the index in which the plan returns them */
 	int			max_leaf_pages;
 
 	LaIoPolicy	policy;			/* see scan_policy.h */
@@ -80,6 +81,7 @@ struct LaScan
 	LaLeafPolicy leaf_policy;
 	struct LaLeafAhead *leaf_ahead; /* NULL: not yet */
 	BlockNumber issued_leaf;	/* by leaf.c, while that policy is not armed */
+	int64		issued_for_arrays;	/* leaf pages not visited yet */
 
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
@@ -132,11 +134,14 @@ la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 	return found;
 }
 
-/* How many rows the Limit above may still take after the current one. */
+/*
+ * How many rows the Limit above may still take after the current one.  It does not count those that
+ * a cursor takes backward.
+ */
 static inline int64
 la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	return ScanDirectionIsForward(dir) ? la_demand_rows_wanted(ls->limit) : PG_INT64_MAX;
+	return dir == ls->order ? la_demand_rows_wanted(ls->limit) : PG_INT64_MAX;
 }
 
 /* Start the read of an index page, if it is not cached. */

@@ -363,6 +363,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->heaprelid = RelationGetRelid(scan->heapRelation);
 	ls->indexrelid = RelationGetRelid(real);
 	ls->limit = limit;
+	ls->order = ForwardScanDirection;
 	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops : &la_rowqueue_ops;
 	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;

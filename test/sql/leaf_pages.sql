@@ -131,6 +131,7 @@ begin
     return nextval('calls');
 end $$;
 select * from pg_temp.rows('select pg_temp.calls(''select sum(a) from n where a > 100'')');
+select * from pg_temp.rows('select pg_temp.calls(''select sum(a) from n where a = any (array(select i * 17 from generate_series(1, 290) i))'')');
 
 -- an index that others see; of a file that was just copied no page is cached
 set allow_in_place_tablespaces = on;
@@ -157,6 +158,8 @@ language sql as $$ select * from pg_temp.leaf(format('uncached_rows(%L)', q)) $$
 select * from pg_temp.uncached('select a, b from p where a > 100 order by a');
 select * from pg_temp.uncached('select a, b from p where a > 100 order by a desc');
 select * from pg_temp.uncached('select a, b from p where a = any (array(select 500 + n from generate_series(1, 5000) n)) order by a');
+select * from pg_temp.uncached('select a, b from p where a = any (array(select 97 * n from generate_series(1, 200) n)) order by a');
+select * from pg_temp.uncached('select a, b from p where a = any (array(select 97 * n from generate_series(1, 200) n)) order by a desc limit 50');
 select * from pg_temp.uncached('select a, b from p where a > 500 order by a offset 3000 limit 300');
 begin isolation level serializable;
 select * from pg_temp.uncached('select a, b from p where a > 100 order by a limit 1000');
@@ -180,7 +183,8 @@ begin
 end $$;
 set pg_lookahead.force = on;
 select pg_temp.issued_by('select count(b) from p where a between 5000 and 5200') between 5 and 25 as few,
-    pg_temp.issued_by('select sum(b) from (select b from p where a > 8000 order by a limit 200) s') between 5 and 25 as limited;
+    pg_temp.issued_by('select sum(b) from (select b from p where a > 8000 order by a limit 200) s') between 5 and 25 as limited,
+    pg_temp.issued_by('select sum(b) from (select b from p where a < 8000 order by a desc limit 200) s') between 5 and 25 as backward;
 reset pg_lookahead.force;
 
 set client_min_messages = warning;
