@@ -4,7 +4,7 @@
  *
  * Where the values of "column = ANY (array)" lie scattered, each of them costs a descent to a leaf
  * page that no other page links to.  But the array names the values to come.  So before the access
- * method is run ahead to the next leaf page, the inner pages are searched for elements further on,
+ * method is asked for the next leaf page, the inner pages are searched for elements further on,
  * and the reads of their leaf pages are started.
  *
  *		elements   17  23  |42|  99  105  230  ...

@@ -44,6 +44,8 @@
  *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
  *				that stock would not have read by then: look-ahead ends at the current page.
  *	LIMIT		No more items are foreseen than rows can still be wanted.
+ *	NEXT		As soon as a page is read, the read of the next one is started.  Where that is not
+ *				early enough, leafahead.c starts those of the pages after it.
  *	PARALLEL	A page read ahead is one that other workers do not get, so a worker keeps at most
  *				PARALLEL_BATCHES.
  *
