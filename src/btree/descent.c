@@ -154,6 +154,18 @@ la_descent_columns(const LaDescent *d)
 	return d->key.ncolumns;
 }
 
+/* Are all columns compared by functions in C? */
+bool
+la_descent_is_compiled(const LaDescent *d)
+{
+	for (int i = 0; i < d->key.ncolumns; i++)
+	{
+		if (!la_searchkey_is_compiled(&d->key, i))
+			return false;
+	}
+	return true;
+}
+
 Oid
 la_descent_comparison(const LaDescent *d, int column, Oid *type)
 {

@@ -43,6 +43,7 @@ extern Size la_descent_size(void);
 extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
 extern int	la_descent_columns(const LaDescent *d);
+extern bool la_descent_is_compiled(const LaDescent *d);
 extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern void la_descent_issue(LaDescent *d, BlockNumber block);

@@ -25,9 +25,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/uuid.h"
 
 #include "base/compat.h"
@@ -153,6 +157,25 @@ la_searchkey_is_costly(const LaSearchKey *k)
 	LaCompareKind kind = k->columns[k->ncolumns - 1].kind;
 
 	return kind == LA_COMPARE_FUNCTION || kind == LA_COMPARE_BYTES;
+}
+
+/*
+ * Is a column compared by a function in C?  Others may have effects, or raise errors of their own,
+ * when they are called for entries that nbtree would not have compared.
+ */
+bool
+la_searchkey_is_compiled(const LaSearchKey *k, int column)
+{
+	Oid			function = k->columns[column].function.fn_oid;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			language = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+		ReleaseSysCache(tuple);
+	}
+	return language == INTERNALlanguageId || language == ClanguageId;
 }
 
 /* The function that compares a column, and the type of the index's values. */

@@ -4,7 +4,7 @@
  *
  * Where the values of "column = ANY (array)" lie scattered, each of them costs a descent to a leaf
  * page that no other page links to.  But the array names the values to come.  So before the access
- * method is run ahead to the next leaf page, the inner pages are searched for elements further on,
+ * method is asked for the next leaf page, the inner pages are searched for elements further on,
  * and the reads of their leaf pages are started.
  *
  *		elements   17  23  |42|  99  105  230  ...
@@ -119,7 +119,7 @@ la_arraykeys_create(LaScan *ls)
 	}
 	MemoryContextSwitchTo(old);
 
-	if (ak->narrays == 0)
+	if (ak->narrays == 0 || !la_descent_is_compiled(ak->descent))
 	{
 		la_arraykeys_free(ls, ak);
 		return NULL;
@@ -185,16 +185,16 @@ search(LaArrayKeys *ak, bool may_wait)
 	return result != LA_DESCENT_PENDING;
 }
 
-/* The access method is about to be run ahead: search for what comes after that. */
+/*
+ * The access method is about to be asked for another page: search for what comes after that, up to
+ * so many combinations.
+ */
 void
-la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 rows_wanted)
+la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 distance)
 {
-	LaIoPolicy *policy = &ak->ls->policy;
 	int64		here = current_combination(ak, dir);
-	int64		distance = Min(policy->ahead, policy->config.max_distance);
 	int64		end;
 
-	distance = Min(distance, rows_wanted);
 	end = Min(here + 1 + distance, ak->total);
 	if (ak->next <= here)
 		ak->next = here + 1;

@@ -13,6 +13,6 @@ typedef struct LaArrayKeys LaArrayKeys;
 
 extern LaArrayKeys *la_arraykeys_create(LaScan *ls);
 extern void la_arraykeys_free(LaScan *ls, LaArrayKeys *ak);
-extern void la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 rows_wanted);
+extern void la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 distance);
 
 #endif							/* LA_ARRAYKEYS_H */

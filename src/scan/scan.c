@@ -145,6 +145,14 @@ descriptor_of(PlanState *ps)
 		((IndexOnlyScanState *) ps)->ioss_ScanDesc;
 }
 
+/* The direction in which the plan reads the index. */
+static ScanDirection
+order_of(PlanState *ps)
+{
+	return IsA(ps, IndexScanState) ? ((IndexScan *) ps->plan)->indexorderdir :
+		((IndexOnlyScan *) ps->plan)->indexorderdir;
+}
+
 /* Create the descriptor as ExecIndexScan() would in the same call. */
 static void
 begin_index_scan(IndexScanState *node)
@@ -204,6 +212,7 @@ attach(PlanState *ps, bool missed)
 	ls = la_shim_install(descriptor_of(ps),
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
+	ls->order = order_of(ps);
 	if (missed)
 		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
@@ -230,12 +239,9 @@ static bool
 has_taken_rows(PlanState *ps)
 {
 	IndexScanDesc scan = descriptor_of(ps);
-	ScanDirection order = IsA(ps, IndexScanState) ?
-		((IndexScan *) ps->plan)->indexorderdir :
-		((IndexOnlyScan *) ps->plan)->indexorderdir;
 
 	return scan != NULL &&
-		la_leafbatch_has_taken(scan, ps->state->es_direction * order, la_attach_threshold);
+		la_leafbatch_has_taken(scan, ps->state->es_direction * order_of(ps), la_attach_threshold);
 }
 
 static TupleTableSlot *

@@ -18,6 +18,7 @@
 #include "base/budget.h"
 #include "base/stats.h"
 #include "window/issue.h"
+#include "window/leaf_policy.h"
 #include "window/scan_policy.h"
 
 typedef struct LaScan LaScan;
@@ -72,6 +73,7 @@ struct LaScan
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LaScanDemand demand;
+	ScanDirection order;		/* of the index in which the plan returns them */
 	int			max_leaf_pages;
 
 	LaIoPolicy	policy;			/* see scan_policy.h */
@@ -83,6 +85,12 @@ struct LaScan
 	LaScanWay	ahead;			/* owner when armed: leaf.c, rowqueue.c */
 	LaScanWay	source;			/* owner from a rescan on: tidsource.c */
 	LaScanWay	watch;			/* called in place of amgettuple: graph.c */
+
+	/* nbtree: leafahead.c */
+	LaLeafPolicy leaf_policy;
+	struct LaLeafAhead *leaf_ahead; /* NULL: not yet */
+	BlockNumber issued_leaf;	/* by leaf.c, while that policy is not armed */
+	int64		issued_for_arrays;	/* leaf pages not visited yet */
 
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
@@ -135,11 +143,14 @@ la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 	return found;
 }
 
-/* How many rows the Limit above may still take after the current one. */
+/*
+ * How many rows the Limit above may still take after the current one.  It does not count those that
+ * a cursor takes backward.
+ */
 static inline int64
 la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
-	return ScanDirectionIsForward(dir) ? la_demand_rows_wanted(ls->demand.limit) : PG_INT64_MAX;
+	return dir == ls->order ? la_demand_rows_wanted(ls->demand.limit) : PG_INT64_MAX;
 }
 
 /* Start the read of an index page, if it is not cached. */
