@@ -350,6 +350,18 @@
 #define LA_INPUT_TEST_FUNCTIONS
 #endif
 
+/*
+ * 18 reads the blocks of a bitmap through a stream, which has no limit of its own (commit
+ * 2b73a8cd33b7).  la_bitmap_prefetch_limit() is NULL there.
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_bitmap_prefetch_limit(node)	((int *) NULL)
+#define la_bitmap_heap_blocks(node)	((void) (node), 0)
+#else
+#define la_bitmap_prefetch_limit(node)	(&(node)->prefetch_maximum)
+#define la_bitmap_heap_blocks(node)	((node)->exact_pages + (node)->lossy_pages)
+#endif
+
 /* ---- hash joins ------------------------------------------------------------ */
 
 /*

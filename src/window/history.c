@@ -6,7 +6,9 @@
  * So the verdict is kept for the next scan.  It is kept by index, not by table: rows that one
  * index finds scattered, another one may find side by side, where the kernel reads ahead.
  *
- *		index OID ---(modulo)---> one entry of SIZE: { index, slow?, unhelpful? }
+ *		index OID ---(modulo)---> one entry of SIZE: { index, slow?, fast?, cached?, unhelpful? }
+ *
+ * Where a bitmap scan has read no page of the index, the next one expects the same.
  *
  * Where a trial of cache prefetch was not faster, the next UNHELPFUL_SCANS scans do not begin
  * with another one.
@@ -29,6 +31,8 @@ typedef struct Entry
 {
 	Oid			index;
 	bool		slow;
+	bool		fast;
+	bool		cached;
 	int			unhelpful;		/* scans that do not begin with a trial */
 } Entry;
 
@@ -49,6 +53,23 @@ la_history_known_slow(Oid index)
 	Entry	   *entry = find(index);
 
 	return entry != NULL && entry->slow;
+}
+
+bool
+la_history_known_fast(Oid index)
+{
+	Entry	   *entry = find(index);
+
+	return entry != NULL && entry->fast;
+}
+
+/* Has the last bitmap scan read no page of the index? */
+bool
+la_history_known_cached(Oid index)
+{
+	Entry	   *entry = find(index);
+
+	return entry != NULL && entry->cached;
 }
 
 /* Was cache prefetch not faster?  To be called once for each scan. */
@@ -75,9 +96,24 @@ la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 	if (entry->index != index)
 		*entry = fresh;
 	if (reads != LA_READS_UNKNOWN)
+	{
 		entry->slow = reads == LA_READS_SLOW;
+		entry->fast = reads == LA_READS_FAST;
+	}
 	if (cache != LA_CACHE_UNKNOWN)
 		entry->unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
+}
+
+/* Keep whether a bitmap scan that ends has read no page of the index. */
+void
+la_history_note_cached(Oid index, bool cached)
+{
+	Entry	   *entry = &entries[index % SIZE];
+	Entry		fresh = {.index = index};
+
+	if (entry->index != index)
+		*entry = fresh;
+	entry->cached = cached;
 }
 
 static void
