@@ -108,6 +108,12 @@ la_postings_first_child(Page page)
 		PostingItemGetBlockNumber(GinDataPageGetPostingItem(page, FirstOffsetNumber));
 }
 
+static BlockNumber
+child_block(const Tree *t, int child)
+{
+	return PostingItemGetBlockNumber(&t->children[child]);
+}
+
 /* The child that holds the address; the last one holds all that are greater. */
 static int
 find_child(const Tree *t, ItemPointer tid)
@@ -190,7 +196,7 @@ load(LaPostings *p, Tree *t, ItemPointer tid)
 			block = right;
 			continue;
 		}
-		child = PostingItemGetBlockNumber(&t->children[find_child(t, tid)]);
+		child = child_block(t, find_child(t, tid));
 		if (t->height == 0 && is_leaf(p, child))
 			t->height = level;
 		if (level == t->height)
@@ -250,7 +256,7 @@ next_in_order(LaPostings *p, Tree *t)
 		t->current -= nchildren;
 		t->next = 0;
 	}
-	return PostingItemGetBlockNumber(&t->children[t->next++]);
+	return child_block(t, t->next++);
 }
 
 /* The first row after this one that an entry has read already, or NULL. */
@@ -329,7 +335,7 @@ next_by_rows(LaPostings *p, Tree *t)
 			continue;
 		t->next = child + 1;
 		t->ahead[t->nahead++] = *row;
-		return PostingItemGetBlockNumber(&t->children[child]);
+		return child_block(t, child);
 	}
 	return InvalidBlockNumber;
 }
