@@ -200,20 +200,30 @@
 /*
  * 17 evaluates "= ANY" in one scan (commit 5bf748b86bc6): the position on a page includes
  * the direction in which the page was read, and array keys are restored by starting them
- * again.  Before 17, each array element is a scan of its own, and the state to restore is
- * the indexes of the elements.
+ * again.  Before 17, each array element is a scan of its own, whose keys have that element
+ * only, and the state to restore is the indexes of the elements.
  */
 #if PG_VERSION_NUM >= 170000
 #define LA_BT_ARRAYS_IN_SCAN 1
 #define la_bt_array_keys(scan, so)	((so)->keyData)
 #define la_bt_narray_keys(scan, so) ((so)->numberOfKeys)
+#define la_bt_key_is_array(key)		(((key)->sk_flags & SK_SEARCHARRAY) != 0)
 #define la_bt_descent_is_next(so)	((so)->needPrimScan)
 #define la_bt_was_read_in(so, dir)	((so)->currPos.dir == (dir))
 #else
 #define la_bt_array_keys(scan, so)	((so)->arrayKeyData)
 #define la_bt_narray_keys(scan, so) ((scan)->numberOfKeys)
+#define la_bt_key_is_array(key)		false
 #define la_bt_descent_is_next(so)	false
 #define la_bt_was_read_in(so, dir)	true
+#endif
+
+/* 18 skips over columns without "=" (commit 92fe23d93aa3): their values up to a bound. */
+#if PG_VERSION_NUM >= 180000
+#define la_bt_skip_array_end(array, forward) \
+	((forward) ? (array)->high_compare : (array)->low_compare)
+#else
+#define la_bt_skip_array_end(array, forward)	NULL
 #endif
 
 /* 19 sets a fake LSN with each change of an index page that is not logged. */

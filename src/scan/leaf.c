@@ -58,6 +58,7 @@
 #include "scan/arraykeys.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"
+#include "scan/leafahead.h"
 #include "scan/leafbatch.h"
 #include "window/window.h"
 
@@ -149,6 +150,7 @@ issue_next_leaf(LeafRing *ring)
 		(next == so->currPos.currPage + 1 && !ls->policy.config.force))
 		return;
 	la_scan_issue_index_page(ls, next);
+	ls->issued_leaf = next;
 }
 
 /* Have nbtree read the next leaf page.  Returns false if there is none. */
@@ -156,21 +158,23 @@ static bool
 read_leaf(LeafRing *ring)
 {
 	LaScan	   *ls = ring->ls;
+	int64		wanted = la_scan_rows_wanted(ls, ring->dir);
 	LaLeafBatch *b;
 
 	if (ring->read_to_end)
 		return false;
 	if (ring->arraykeys && ls->policy.state == LA_ARMED && ls->policy.for_reads)
-		la_arraykeys_advance(ring->arraykeys, ring->dir, la_scan_rows_wanted(ls, ring->dir));
+		la_arraykeys_advance(ring->arraykeys, ring->dir, wanted);
 	ls->scan->kill_prior_tuple = false;
-	if (!la_scan_am_gettuple(ls, ring->dir))
+	if (!la_leafahead_gettuple(ls, ring->dir,
+							   wanted - Max(ring->nforeseen - ring->nconsumed, 0)))
 	{
 		ring->read_to_end = true;
 		return false;
 	}
 	b = push_current_page(ring);
-	if (ls->policy.state == LA_ARMED &&
-		la_scan_rows_wanted(ls, ring->dir) > b->pos->lastItem - b->pos->firstItem)
+	if (ls->policy.state == LA_ARMED && !la_leaf_policy_is_armed(&ls->leaf_policy) &&
+		wanted > b->pos->lastItem - b->pos->firstItem)
 		issue_next_leaf(ring);
 	return true;
 }
@@ -370,12 +374,14 @@ leaf_begin(LaScan *ls, ScanDirection dir)
 		la_arraykeys_free(ls, ring->arraykeys);
 	ring->arraykeys = la_arraykeys_create(ls);
 
+	if (la_leaf_policy_is_armed(&ls->leaf_policy))
+		la_leafahead_issue(ls, dir, la_scan_rows_wanted(ls, dir));
 	b = push_current_page(ring);
 	for (int i = 0; i < so->numKilled; i++)
 		la_leafbatch_kill(&ring->pool, b, so->killedItems[i]);
 	so->numKilled = 0;
 	take_mark(ring);
-	if (!IsolationIsSerializable() &&
+	if (!IsolationIsSerializable() && !la_leaf_policy_is_armed(&ls->leaf_policy) &&
 		la_scan_rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
 										b->pos->lastItem - ring->item :
 										ring->item - b->pos->firstItem))

@@ -18,6 +18,7 @@
 #include "base/budget.h"
 #include "base/stats.h"
 #include "window/issue.h"
+#include "window/leaf_policy.h"
 #include "window/scan_policy.h"
 
 typedef struct LaScan LaScan;
@@ -74,6 +75,11 @@ struct LaScan
 	LaScanWay	ahead;			/* owner when armed: leaf.c, rowqueue.c */
 	LaScanWay	source;			/* owner from a rescan on: tidsource.c */
 	LaScanWay	watch;			/* called in place of amgettuple: graph.c */
+
+	/* nbtree: leafahead.c */
+	LaLeafPolicy leaf_policy;
+	struct LaLeafAhead *leaf_ahead; /* NULL: not yet */
+	BlockNumber issued_leaf;	/* by leaf.c, while that policy is not armed */
 
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */

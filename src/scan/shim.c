@@ -49,6 +49,7 @@
 #include "scan/graph.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"
+#include "scan/leafahead.h"
 #include "scan/leafbatch.h"
 #include "scan/rowqueue.h"
 #include "scan/shim.h"
@@ -78,6 +79,15 @@ am_gettuple(LaScan *ls, ScanDirection dir)
 	return la_scan_am_gettuple(ls, dir);
 }
 
+/* The next row of nbtree, which may be on another page. */
+static pg_noinline bool
+nbtree_gettuple(LaScan *ls, ScanDirection dir)
+{
+	if (!la_leafahead_may_step(ls, dir))
+		return la_scan_am_gettuple(ls, dir);
+	return la_leafahead_gettuple(ls, dir, la_scan_rows_wanted(ls, dir));
+}
+
 /*
  * The next row of a passive btree scan.  If it is on nbtree's current leaf page, the step that
  * _bt_next would take is taken here, so that a passive scan costs hardly more than stock.
@@ -90,13 +100,13 @@ next_btree_row(LaScan *ls, ScanDirection dir)
 	BTScanPosItem *item;
 
 	if (scan->kill_prior_tuple || !BTScanPosIsValid(so->currPos))
-		return am_gettuple(ls, dir);
+		return nbtree_gettuple(ls, dir);
 	if (ScanDirectionIsForward(dir) && so->currPos.itemIndex < so->currPos.lastItem)
 		item = &so->currPos.items[++so->currPos.itemIndex];
 	else if (ScanDirectionIsBackward(dir) && so->currPos.itemIndex > so->currPos.firstItem)
 		item = &so->currPos.items[--so->currPos.itemIndex];
 	else
-		return am_gettuple(ls, dir);
+		return nbtree_gettuple(ls, dir);
 
 	ls->last_dir = dir;
 	scan->xs_recheck = false;
@@ -198,6 +208,16 @@ shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
 	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, false);
 }
 
+/* What the scan has learnt of reads: of heap blocks, or else that leaf pages are waits. */
+static LaIoVerdict
+verdict_on_reads(const LaScan *ls)
+{
+	if (ls->policy.verdict == LA_READS_UNKNOWN &&
+		ls->leaf_policy.io.verdict == LA_READS_SLOW)
+		return LA_READS_SLOW;
+	return ls->policy.verdict;
+}
+
 /* The scan starts over or ends: drop the position, and have the policy learn its length. */
 static void
 finish_scan(LaScan *ls)
@@ -210,8 +230,11 @@ finish_scan(LaScan *ls)
 		ls->ahead.ops->drop(ls);
 	Assert(ls->owner == NULL);
 	if (started)
+	{
 		la_scan_policy_rescan(&ls->policy, &ls->cache_policy, !ls->ended);
-	la_history_note(ls->indexrelid, ls->policy.verdict, ls->cache_policy.verdict);
+		la_leafahead_rescan(ls, !ls->ended);
+	}
+	la_history_note(ls->indexrelid, verdict_on_reads(ls), ls->cache_policy.verdict);
 	ls->ended = false;
 	ls->moved_page = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
@@ -269,6 +292,7 @@ shim_endscan(IndexScanDesc scan)
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	finish_scan(ls);
+	la_leafahead_free(ls);
 	la_issue_release_map(&ls->vmbuf, &ls->budget);
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amendscan(scan);
@@ -290,6 +314,7 @@ la_shim_disable_lookahead(LaScan *ls)
 {
 	la_io_policy_disable(&ls->policy);
 	la_cache_policy_disable(&ls->cache_policy);
+	la_leaf_policy_disable(&ls->leaf_policy);
 }
 
 /* The shim's routine for an access method. */
@@ -341,7 +366,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops : &la_rowqueue_ops;
 	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;
-	ls->index_size = InvalidBlockNumber;
+	ls->index_size = ls->issued_leaf = InvalidBlockNumber;
 	ls->observed_block = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
 	ls->max_leaf_pages = la_max_leaf_pages;
@@ -350,6 +375,8 @@ la_shim_install(IndexScanDesc scan, LaKind kind, LimitState *limit,
 	cache_config = la_window_cache_config(ls->indexrelid);
 	la_io_policy_init(&ls->policy, &config);
 	la_cache_policy_init(&ls->cache_policy, &cache_config);
+	if (ls->ahead.ops == &la_leaf_ops)
+		la_leafahead_init(ls, &config);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 	ls->counters.c[LA_SCANS_ATTACHED] = 1;

@@ -97,8 +97,8 @@ pass(LaIoPolicy *p)
 }
 
 /* PASS with a hold-off. */
-static void
-hold_off(LaIoPolicy *p)
+void
+la_io_policy_hold_off(LaIoPolicy *p)
 {
 	pass(p);
 	p->holdoff_until = p->length.total + p->holdoff_length;
@@ -108,7 +108,7 @@ hold_off(LaIoPolicy *p)
 static void
 hold_off_fast_reads(LaIoPolicy *p)
 {
-	hold_off(p);
+	la_io_policy_hold_off(p);
 	p->verdict = LA_READS_FAST;
 	p->config.known_slow = false;
 }
@@ -369,7 +369,7 @@ on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 	{
 		p->hits++;
 		if (p->config.costly_to_observe && p->hits >= HITS_ENOUGH_COSTLY)
-			hold_off(p);
+			la_io_policy_hold_off(p);
 		else if (p->hits >= HITS_ENOUGH)
 			pass(p);
 		return;
@@ -392,7 +392,7 @@ on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 	else if (p->fast >= FAST_ENOUGH)
 		hold_off_fast_reads(p);
 	else if (p->near_waits >= NEAR_ENOUGH)
-		hold_off(p);
+		la_io_policy_hold_off(p);
 }
 
 /* A visit in state OBSERVE or ARMED; us is how long the read took, 0 for a hit. */

@@ -104,6 +104,7 @@ extern void la_io_policy_on_miss(LaIoPolicy *p);
 extern void la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us);
 extern void la_io_policy_assist(LaIoPolicy *p, int distance);
 extern void la_io_policy_stop(LaIoPolicy *p);
+extern void la_io_policy_hold_off(LaIoPolicy *p);
 extern bool la_io_policy_control_due(const LaIoPolicy *p);
 extern void la_io_policy_on_control(LaIoPolicy *p);
 extern void la_io_policy_on_lost_control(LaIoPolicy *p);

@@ -1,0 +1,400 @@
+/*
+ * leafahead.c
+ *	  Reads of the leaf pages to come, started ahead of nbtree.
+ *
+ * nbtree reads a leaf page when the scan comes to it, and waits.  Where the heap blocks are cached,
+ * or where no heap block is visited (index-only scans of all-visible tables), these are the only
+ * waits of a scan.  So each step of nbtree from one leaf page to another is timed here.  When the
+ * policy (window/leaf_policy.c) arms, the block numbers of the pages to come are taken from the
+ * pages' parents (btree/downlinks.c), and their reads are started:
+ *
+ *		head							 tail
+ *		+--------+---------+--------+--------+
+ *		| issued | control | issued | cached |		foreseen pages, as nbtree will read them
+ *		+--------+---------+--------+--------+
+ *		  ^ the next step							<- la_downlinks_next()
+ *
+ * nbtree itself runs no further ahead for it, and no page is pinned or copied.  So this is done
+ * whether the position is nbtree's (AM_OWNS in shim.c) or the access method is run ahead (leaf.c),
+ * and under SERIALIZABLE as well.
+ *
+ * Behaviours:
+ *	STEP	A call of amgettuple that may leave the current page.  Only these come here, so that
+ *			a row on the same page costs nothing.  Several pages may be read in one step, of which
+ *			the last one has a row; the time of one is then the mean of those that were read.
+ *	FIRST	The page that a scan begins on is found by a descent, which is no step.  A scan that is
+ *			armed already looks ahead from there.
+ *	LEAP	The scan has gone elsewhere, and what was foreseen is forgotten.
+ *	RUN		A page that continues a run of RUN_ENOUGH blocks is left to the kernel's read-ahead.
+ *			(As in window.c, the first ones are issued.)
+ *	PARALLEL	The pages foreseen are read by all workers.  Each issues its own few, and those
+ *			that another one has issued or read are found cached.
+ *
+ * src/scan/leafahead.c
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+#include "storage/fd.h"
+
+#include "base/compat.h"
+#include "btree/downlinks.h"
+#include "scan/leafahead.h"
+#include "scan/leafbatch.h"
+#include "window/history.h"
+#include "window/window.h"
+
+#define RUN_ENOUGH			3
+#define PARALLEL_PAGES		16
+#define UNKNOWN_ENOUGH		4	/* pages in a row from which nothing was
+								 * foreseen */
+#define ROWS_WEIGHT			8	/* pages over which rows are averaged */
+#define SLOTS_FACTOR		4	/* pages foreseen per page in flight */
+
+typedef enum PageState
+{
+	PAGE_CACHED,				/* or nothing is known of it */
+	PAGE_ISSUED,
+	PAGE_CONTROL,				/* not cached, not issued, to be timed */
+	PAGE_LEFT					/* to the kernel's read-ahead */
+} PageState;
+
+typedef struct ForeseenPage
+{
+	BlockNumber block;
+	PageState	state;
+} ForeseenPage;
+
+struct LaLeafAhead
+{
+	LaDownlinks *downlinks;
+	ScanDirection dir;
+	BlockNumber last;			/* foreseen last */
+	int			run;			/* of blocks next to each other, up to it */
+	int			unknown;		/* pages in a row from which nothing was
+								 * foreseen */
+	int			rows_per_page;	/* a running average */
+	int			in_flight;		/* issued, not visited */
+	Size		bytes;			/* taken from the scan's budget */
+	uint32		head;
+	uint32		tail;
+	uint32		mask;
+	ForeseenPage pages[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/* of_heap: the configuration for reads of heap blocks, in this tablespace or in another one. */
+void
+la_leafahead_init(LaScan *ls, const LaIoPolicyConfig *of_heap)
+{
+	Relation	heap = ls->scan->heapRelation;
+	LaIoPolicyConfig config = ls->real->rd_rel->reltablespace == heap->rd_rel->reltablespace ?
+		*of_heap : la_window_config(ls->real, of_heap->read_to_end, ls->indexrelid);
+
+	/* asynchronous reads would pin pages */
+	if (la_direct_io())
+		config.advice_works = false;
+	la_leaf_policy_init(&ls->leaf_policy, &config);
+}
+
+/* ---- the pages foreseen ---------------------------------------------------- */
+
+static LaLeafAhead *
+create(LaScan *ls)
+{
+	const LaIoPolicyConfig *config = &ls->leaf_policy.io.config;
+	uint32		slots = pg_nextpower2_32(SLOTS_FACTOR * config->max_distance);
+	Size		own = offsetof(LaLeafAhead, pages) + slots * sizeof(ForeseenPage);
+	LaLeafAhead *la;
+
+	if (!la_budget_has(&ls->budget, own + la_downlinks_size()))
+		return NULL;
+	la = MemoryContextAllocZero(ls->context, own);
+	la->downlinks = la_downlinks_create(ls->real, ls->scan, ls->context);
+	la->bytes = own + la_downlinks_size();
+	la_budget_take(&ls->budget, la->bytes);
+	la->mask = slots - 1;
+	la->last = InvalidBlockNumber;
+	if (la_bt_opaque(ls)->numArrayKeys > 0)
+		la_leaf_policy_be_careful(&ls->leaf_policy);
+	return la;
+}
+
+void
+la_leafahead_free(LaScan *ls)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+
+	if (la == NULL)
+		return;
+	la_downlinks_free(la->downlinks);
+	la_budget_return(&ls->budget, la->bytes);
+	pfree(la);
+	ls->leaf_ahead = NULL;
+}
+
+/* Remove the page that was foreseen first. */
+static PageState
+pop(LaScan *ls)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+	PageState	state = la->pages[la->head++ & la->mask].state;
+
+	if (state == PAGE_ISSUED)
+		la->in_flight--;
+	return state;
+}
+
+/* Forget all of them, and where the scan is. */
+static void
+forget(LaScan *ls)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+
+	if (la == NULL)
+		return;
+	while (la->head != la->tail)
+	{
+		if (pop(ls) == PAGE_CONTROL)
+			la_io_policy_on_lost_control(&ls->leaf_policy.io);
+	}
+	la->last = InvalidBlockNumber;
+	la->run = 0;
+	la_downlinks_restart(la->downlinks);
+}
+
+/* The scan has come to a page: what was known of it?  Pages that it has passed are removed. */
+static PageState
+find_foreseen(LaScan *ls, BlockNumber page)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+	uint32		n = la->head;
+
+	while (n != la->tail && la->pages[n & la->mask].block != page)
+		n++;
+	if (n == la->tail)
+	{
+		/* LEAP */
+		la_leaf_policy_on_leap(&ls->leaf_policy, la->in_flight);
+		forget(ls);
+		return PAGE_CACHED;
+	}
+	while (la->head != n)
+	{
+		if (pop(ls) == PAGE_CONTROL)
+			la_io_policy_on_lost_control(&ls->leaf_policy.io);
+	}
+	return pop(ls);
+}
+
+/* Look up a page that was delivered, and start its read if it is not cached. */
+static PageState
+foresee(LaScan *ls, BlockNumber block)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+	LaIoPolicy *policy = &ls->leaf_policy.io;
+	Buffer		recent;
+
+	la->run = block == la->last + 1 && la->last != InvalidBlockNumber ? la->run + 1 : 0;
+	la->last = block;
+	if (la->run >= RUN_ENOUGH && !policy->config.force)
+		return PAGE_LEFT;
+	if (!la_issue_exists(ls->real, block, &ls->index_size))
+		return PAGE_CACHED;
+	if (la_io_policy_control_due(policy))
+	{
+		if (la_issue_is_cached(ls->real, block, &recent))
+			return PAGE_CACHED;
+		la_io_policy_on_control(policy);
+		return PAGE_CONTROL;
+	}
+	if (la_issue_block(ls->real, block, &recent) != LA_ISSUE_STARTED)
+		return PAGE_CACHED;
+	la_io_policy_on_issue(policy);
+	ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+	la->in_flight++;
+	return PAGE_ISSUED;
+}
+
+/* Foresee as many pages as the policy wants. */
+static void
+top_up(LaScan *ls, int64 rows_wanted)
+{
+	LaLeafAhead *la = ls->leaf_ahead;
+	BTScanPos	pos = &la_bt_opaque(ls)->currPos;
+	int			rows = pos->lastItem - pos->firstItem + 1;
+	uint32		most;
+
+	la->rows_per_page = la->rows_per_page == 0 ? rows :
+		la->rows_per_page + (rows - la->rows_per_page) / ROWS_WEIGHT;
+	most = la_leaf_policy_pages_ahead(&ls->leaf_policy, rows_wanted, la->rows_per_page);
+
+	if (ls->scan->parallel_scan != NULL)
+		most = Min(most, PARALLEL_PAGES);
+	most = Min(most, la->mask + 1);
+	while (la->tail - la->head < most &&
+		   la->in_flight < ls->leaf_policy.io.config.max_distance)
+	{
+		ForeseenPage *page = &la->pages[la->tail & la->mask];
+
+		page->block = la_downlinks_next(la->downlinks);
+		if (page->block == InvalidBlockNumber)
+			return;
+		page->state = foresee(ls, page->block);
+		la->tail++;
+	}
+}
+
+static bool
+more_pages(BTScanOpaque so, ScanDirection dir)
+{
+	return ScanDirectionIsForward(dir) ? so->currPos.moreRight : so->currPos.moreLeft;
+}
+
+/*
+ * The policy is armed, and nbtree has just read a page: start the reads of those to come.
+ * rows_wanted: rows that can still be wanted behind the one that nbtree is at.
+ */
+void
+la_leafahead_issue(LaScan *ls, ScanDirection dir, int64 rows_wanted)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+	int			rest = ScanDirectionIsForward(dir) ?
+		so->currPos.lastItem - so->currPos.itemIndex :
+		so->currPos.itemIndex - so->currPos.firstItem;
+	LaLeafAhead *la = ls->leaf_ahead;
+
+	if (!more_pages(so, dir) || la_bt_descent_is_next(so) || rows_wanted <= rest)
+		return;
+	if (la == NULL)
+		la = ls->leaf_ahead = create(ls);
+	if (la == NULL)
+	{
+		la_io_policy_hold_off(&ls->leaf_policy.io);
+		return;
+	}
+	if (la->dir != dir)
+		forget(ls);
+	la->dir = dir;
+	if (la_downlinks_seek(la->downlinks, so->currPos.currPage, dir))
+	{
+		la->unknown = 0;
+		top_up(ls, rows_wanted - rest);
+	}
+	else if (++la->unknown >= UNKNOWN_ENOUGH)
+	{
+		la->unknown = 0;
+		forget(ls);
+		la_io_policy_hold_off(&ls->leaf_policy.io);
+	}
+}
+
+/* Count how far it looks ahead, where the window of heap blocks does not. */
+static void
+count_distance(LaScan *ls)
+{
+	int64	   *c = ls->counters.c;
+	int			distance = ls->leaf_ahead ? ls->leaf_ahead->in_flight : 0;
+
+	if (ls->owner != NULL)
+		return;
+	c[LA_DISTANCE_SUM] += distance;
+	c[LA_DISTANCE_SAMPLES]++;
+	c[LA_DISTANCE_MAX] = Max(c[LA_DISTANCE_MAX], distance);
+	if (c[LA_DISTANCE_CAPACITY] == 0)
+		c[LA_DISTANCE_CAPACITY] = ls->leaf_policy.io.config.max_distance;
+}
+
+/* ---- steps ----------------------------------------------------------------- */
+
+/* Is the next call of amgettuple one that belongs here (STEP, FIRST)? */
+bool
+la_leafahead_may_step(LaScan *ls, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+	BTScanPos	pos = &so->currPos;
+
+	if (!la_leaf_policy_is_enabled(&ls->leaf_policy))
+		return false;
+	if (!BTScanPosIsValid(*pos))
+		return la_leaf_policy_is_armed(&ls->leaf_policy);
+	if (ScanDirectionIsForward(dir) ? pos->itemIndex < pos->lastItem :
+		pos->itemIndex > pos->firstItem)
+		return false;
+	return more_pages(so, dir) || la_bt_descent_is_next(so);
+}
+
+/* nbtree has made a step to its current page, and has read so many blocks for it. */
+static void
+report_step(LaScan *ls, BlockNumber previous, int64 reads, double us)
+{
+	BlockNumber page = la_bt_opaque(ls)->currPos.currPage;
+	LaLeafPolicy *policy = &ls->leaf_policy;
+	PageState	state = PAGE_CACHED;
+	LaVisitResult result = reads == 0 ? LA_VISIT_HIT :
+		page == previous + 1 ? LA_VISIT_NEXT_MISS : LA_VISIT_MISS;
+
+	us = reads == 0 ? 0.0 : us / reads;
+	if (ls->leaf_ahead != NULL && ls->leaf_ahead->head != ls->leaf_ahead->tail)
+		state = find_foreseen(ls, page);
+	if (state == PAGE_ISSUED)
+		result = LA_VISIT_ISSUED;
+	else if (state == PAGE_CONTROL && reads == 0)
+		la_io_policy_on_lost_control(&policy->io);
+	else if (state == PAGE_CONTROL)
+		result = LA_VISIT_CONTROL;
+	else if (state == PAGE_LEFT && reads > 0)
+		result = LA_VISIT_NEXT_MISS;
+	else if (page == ls->issued_leaf && us < policy->io.config.min_read_us)
+		result = LA_VISIT_HIT;
+	la_leaf_policy_on_step(policy, result, us);
+}
+
+/*
+ * STEP, FIRST: the next row of nbtree.  rows_wanted: rows that can be wanted behind this one.
+ */
+bool
+la_leafahead_gettuple(LaScan *ls, ScanDirection dir, int64 rows_wanted)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+	LaLeafPolicy *policy = &ls->leaf_policy;
+	BlockNumber previous = BTScanPosIsValid(so->currPos) ? so->currPos.currPage :
+		InvalidBlockNumber;
+	bool		was_armed = la_leaf_policy_is_armed(policy);
+	int64		before = la_issue_blocks_read();
+	double		start = la_issue_clock_us();
+	bool		found = la_scan_am_gettuple(ls, dir);
+
+	if (!found)
+	{
+		forget(ls);
+		if (policy->io.length.scans == 0)
+			la_leafahead_free(ls);
+	}
+	else if (so->currPos.currPage != previous)
+	{
+		if (previous != InvalidBlockNumber)
+			report_step(ls, previous, la_issue_blocks_read() - before,
+						la_issue_clock_us() - start);
+		if (la_leaf_policy_is_armed(policy))
+		{
+			if (!was_armed && ls->owner == NULL)
+				ls->counters.c[LA_SCANS_ACTIVATED]++;
+			la_leafahead_issue(ls, dir, rows_wanted);
+			count_distance(ls);
+		}
+		else
+			forget(ls);
+	}
+	/* these reads are none of heap blocks */
+	ls->seen_reads += la_issue_blocks_read() - before;
+	return found;
+}
+
+/* The scan starts over, or ends. */
+void
+la_leafahead_rescan(LaScan *ls, bool ended_early)
+{
+	forget(ls);
+	ls->issued_leaf = InvalidBlockNumber;
+	la_io_policy_rescan(&ls->leaf_policy.io, ended_early);
+}
