@@ -210,12 +210,28 @@
 #define la_bt_key_is_array(key)		(((key)->sk_flags & SK_SEARCHARRAY) != 0)
 #define la_bt_descent_is_next(so)	((so)->needPrimScan)
 #define la_bt_was_read_in(so, dir)	((so)->currPos.dir == (dir))
+#define la_bt_arrays_are_scans(so)	false
 #else
 #define la_bt_array_keys(scan, so)	((so)->arrayKeyData)
 #define la_bt_narray_keys(scan, so) ((scan)->numberOfKeys)
 #define la_bt_key_is_array(key)		false
 #define la_bt_descent_is_next(so)	false
 #define la_bt_was_read_in(so, dir)	true
+#define la_bt_arrays_are_scans(so)	((so)->numArrayKeys != 0)
+#endif
+
+/*
+ * Within its loop a scan may have to descend again, for later values of an array.  19 does not ask
+ * for the direction.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_bt_begin_next_scan(scan, so) \
+	((so)->numArrayKeys != 0 && _bt_start_prim_scan(scan))
+#elif PG_VERSION_NUM >= 170000
+#define la_bt_begin_next_scan(scan, so) \
+	((so)->numArrayKeys != 0 && _bt_start_prim_scan(scan, ForwardScanDirection))
+#else
+#define la_bt_begin_next_scan(scan, so)	false
 #endif
 
 /* 18 skips over columns without "=" (commit 92fe23d93aa3): their values up to a bound. */

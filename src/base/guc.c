@@ -86,7 +86,7 @@ static const BoolSetting bool_settings[] = {
 	NULL},
 	{"pg_lookahead.enable_bitmap_scan", &la_enable_bitmap_scan, true, PGC_USERSET, 0,
 		"Enables look-ahead in bitmap scans.",
-	"Applies to heap blocks before PostgreSQL 18, and to the pages of GIN indexes."},
+	"Applies to pages of GIN and btree indexes, and before PostgreSQL 18 to heap blocks."},
 	{"pg_lookahead.enable_nestloop", &la_enable_nestloop, true, PGC_USERSET, 0,
 		"Enables look-ahead over the outer rows of nested loops.",
 	"Applies to nested loops whose inner side is a btree index scan."},

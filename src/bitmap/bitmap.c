@@ -26,9 +26,8 @@
  *		From 18 on, the node's stream reads 16 blocks ahead by default.  The stream takes its limit
  *		from the settings when it is created, there is none in the node, and so it is left alone.
  *
- * Index pages: eligible are scans of GIN indexes (gin.c) of tables whose access method is heap,
- * under an MVCC snapshot.  Not eligible are
- *		- btree: nbtree's loop over leaf pages has no place at which to look ahead;
+ * Index pages: eligible are scans of GIN (gin.c) and btree indexes (range.c) of tables whose access
+ * method is heap, under an MVCC snapshot.  Not eligible are
  *		- hash: one bucket, whose overflow pages are known one by one;
  *		- GiST and SP-GiST: what a page leads to is known when its entries have been compared, and
  *		  the scan does that depth first, in a stack of its own;

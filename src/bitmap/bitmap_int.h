@@ -35,6 +35,7 @@ typedef struct LaBitmapScan
 	LaBudget	budget;
 	BlockNumber index_size;		/* see la_issue_exists() */
 	struct LaGin *gin;			/* gin.c; NULL until it is first needed */
+	struct LaRange *range;		/* range.c, likewise */
 
 	/* evidence in the call in progress: see evidence.c */
 	int			calls;			/* of amgetbitmap, this one included */
@@ -42,7 +43,8 @@ typedef struct LaBitmapScan
 	int			waits;
 	int			fast;			/* timed reads that were not */
 	bool		armed;			/* looking ahead */
-	bool		given_up;		/* reads are no waits */
+	bool		given_up;		/* reads are no waits, for now */
+	int64		try_again;		/* ... until so many blocks were read */
 	bool		counted;		/* as activated */
 
 	MemoryContextCallback callback;

@@ -3,12 +3,14 @@
  *	  Are the reads of a bitmap index scan waits?  Pages read, and advised.
  *
  * A bitmap index scan is a single call of amgetbitmap, which reads all pages of the index that it
- * needs.  There is nothing to observe from outside: so pages that the access method is about to
- * read are read here first, and timed.  That costs nothing, as it finds them in shared buffers.
+ * needs.  What happens within GIN cannot be timed from outside: so pages that the access method is
+ * about to read are read here first, and timed.  That costs nothing, as it finds them in shared
+ * buffers.  A scan of a btree index times the steps to its leaf pages (range.c).
  *
  *		begin --> observing -- so many waits as are needed --> armed
- *					  |
- *					  +------ FAST_ENOUGH fast reads --------> given up
+ *					^ |
+ *					| +------ FAST_ENOUGH fast reads --------> given up
+ *					+----------- HOLDOFF more reads ------------+
  *
  *	NEEDED	miss_threshold waits, of which two are 400 us on a disk.  If earlier scans of the
  *		session have found the reads of this index to be waits (window/history.c), one is needed
@@ -31,6 +33,7 @@
 
 #define FAST_ENOUGH		8
 #define VERIFY_CALLS	16
+#define HOLDOFF			256
 
 static void
 count_activated(LaBitmapScan *bs)
@@ -74,9 +77,21 @@ la_evidence_end(LaBitmapScan *bs)
 bool
 la_evidence_is_armed(LaBitmapScan *bs)
 {
-	if (!bs->armed && !bs->given_up && bs->needed == 0)
+	if (!bs->armed && bs->needed == 0 && la_evidence_is_observing(bs))
 		bs->armed = true;
 	return bs->armed;
+}
+
+/* Is it to be found out whether reads are waits? */
+bool
+la_evidence_is_observing(LaBitmapScan *bs)
+{
+	if (bs->given_up && la_issue_blocks_read() >= bs->try_again)
+	{
+		bs->given_up = false;
+		bs->waits = bs->fast = 0;
+	}
+	return !bs->armed && !bs->given_up;
 }
 
 bool
@@ -87,9 +102,12 @@ la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block)
 	return la_issue_is_cached(bs->real, block, &recent);
 }
 
-static void
-note_read(LaBitmapScan *bs, double us)
+/* A page was read, which took so long. */
+void
+la_evidence_note(LaBitmapScan *bs, double us)
 {
+	if (!la_evidence_is_observing(bs))
+		return;
 	if (us >= bs->config.min_read_us)
 		bs->waits++;
 	else
@@ -97,7 +115,10 @@ note_read(LaBitmapScan *bs, double us)
 	if (bs->waits >= bs->needed)
 		bs->armed = true;
 	else if (bs->fast >= FAST_ENOUGH)
+	{
 		bs->given_up = true;
+		bs->try_again = la_issue_blocks_read() + HOLDOFF;
+	}
 }
 
 /* Read and pin a page of the index.  If it is not known whether reads are waits, time it. */
@@ -105,11 +126,11 @@ Buffer
 la_evidence_read(LaBitmapScan *bs, BlockNumber block)
 {
 	Buffer		buffer = InvalidBuffer;
-	bool		observing = !bs->armed && !bs->given_up;
+	bool		observing = la_evidence_is_observing(bs);
 	LaReadResult r = la_issue_read(bs->real, block, InvalidBuffer, observing, false, &buffer);
 
 	if (observing && r.missed)
-		note_read(bs, r.us);
+		la_evidence_note(bs, r.us);
 	return buffer;
 }
 

@@ -8,6 +8,7 @@
  *		shadow Relation (a copy, this scan's own) --> shim_getbitmap (here)
  *									  v
  *		gin.c: pages advised around the real gingetbitmap
+ *		range.c: btgetbitmap's loop, with pages advised
  *
  * As in index scans (scan/shim.c), indexRelation is pointed at a copy of the Relation whose access
  * method routine is ours, and back at the real one around every call of the access method.  The
@@ -27,7 +28,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_am.h"
 #include "pgstat.h"
 #include "storage/fd.h"
 
@@ -36,9 +36,12 @@
 #include "base/guc.h"
 #include "bitmap/getbitmap.h"
 #include "bitmap/gin.h"
+#include "bitmap/range.h"
 #include "window/window.h"
 
+/* The shim's routines: one for all scans of an access method. */
 static IndexAmRoutine gin_routine;
+static IndexAmRoutine btree_routine;
 
 /* Evaluate a call of the access method, which expects the index itself in the descriptor. */
 #define call_am(bs, call) \
@@ -55,6 +58,16 @@ shim_getbitmap_gin(IndexScanDesc scan, TIDBitmap *tbm)
 	int64		ntids;
 
 	call_am(bs, ntids = la_gin_getbitmap(bs, tbm));
+	return ntids;
+}
+
+static int64
+shim_getbitmap_btree(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
+	int64		ntids;
+
+	call_am(bs, ntids = la_range_getbitmap(bs, tbm));
 	return ntids;
 }
 
@@ -92,8 +105,7 @@ la_getbitmap_of(IndexScanDesc scan)
 bool
 la_getbitmap_is_eligible(Relation index)
 {
-	return index->rd_rel->relam == GIN_AM_OID &&
-		la_gin_is_stock(index->rd_indam) &&
+	return (la_gin_is_stock(index->rd_indam) || la_range_is_stock(index->rd_indam)) &&
 		!la_am_is_excluded(index->rd_rel->relam) &&
 		!RelationUsesLocalBuffers(index) && !la_direct_io();
 }
@@ -109,18 +121,20 @@ end_scan(void *arg)
 					 &bs->counters);
 }
 
-/* The shim's routine: one for all scans of an access method. */
 static IndexAmRoutine *
 routine_for(Relation real)
 {
-	if (gin_routine.type != T_IndexAmRoutine)
+	bool		gin = la_gin_is_stock(real->rd_indam);
+	IndexAmRoutine *routine = gin ? &gin_routine : &btree_routine;
+
+	if (routine->type != T_IndexAmRoutine)
 	{
-		gin_routine = *real->rd_indam;
-		gin_routine.amgetbitmap = shim_getbitmap_gin;
-		gin_routine.amrescan = shim_rescan;
-		gin_routine.amendscan = shim_endscan;
+		*routine = *real->rd_indam;
+		routine->amgetbitmap = gin ? shim_getbitmap_gin : shim_getbitmap_btree;
+		routine->amrescan = shim_rescan;
+		routine->amendscan = shim_endscan;
 	}
-	return &gin_routine;
+	return routine;
 }
 
 /* Get between the descriptor of an eligible scan, which may have been started, and the index. */

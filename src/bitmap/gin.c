@@ -151,40 +151,50 @@ advise_level(LaGin *gin)
 	}
 }
 
+/* Read the pages that all searches have come to.  Returns false if no search goes on. */
+static bool
+search_level(LaGin *gin)
+{
+	bool		advised = false;
+	bool		more = false;
+
+	for (int i = 0; i < gin->nsearches; i++)
+	{
+		Search	   *s = &gin->searches[i];
+
+		if (s->block == InvalidBlockNumber)
+			continue;
+
+		/*
+		 * the others of the level, as soon as it is known that reads are
+		 * waits
+		 */
+		if (!advised && la_evidence_is_armed(gin->bs))
+		{
+			advise_level(gin);
+			advised = true;
+		}
+		if (!advised && !la_evidence_is_observing(gin->bs))
+			return false;
+		CHECK_FOR_INTERRUPTS();
+		step(gin, s);
+		more |= s->block != InvalidBlockNumber;
+	}
+	return more;
+}
+
 static void
 search_entries(LaGin *gin)
 {
 	MemoryContext old;
-	bool		more = gin->nsearches > 0;
+	int			levels = 0;
 
 	if (gin->searching == NULL)
 		gin->searching = AllocSetContextCreate(gin->bs->context, "pg_lookahead entries",
 											   ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(gin->searching);
-	for (int level = 0; more && level < MAX_STEPS; level++)
-	{
-		bool		advised = false;
-
-		more = false;
-		for (int i = 0; i < gin->nsearches && !gin->bs->given_up; i++)
-		{
-			if (gin->searches[i].block == InvalidBlockNumber)
-				continue;
-
-			/*
-			 * all others of the level, as soon as it is known that reads are
-			 * waits
-			 */
-			if (!advised && la_evidence_is_armed(gin->bs))
-			{
-				advise_level(gin);
-				advised = true;
-			}
-			CHECK_FOR_INTERRUPTS();
-			step(gin, &gin->searches[i]);
-			more |= gin->searches[i].block != InvalidBlockNumber;
-		}
-	}
+	while (levels < MAX_STEPS && search_level(gin))
+		levels++;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(gin->searching);
 }

@@ -515,7 +515,7 @@ attend(LaPostings *p)
 		return;
 	if (!p->started)
 		start(p, so);
-	if (!bs->given_up && !la_evidence_is_armed(bs))
+	if (la_evidence_is_observing(bs) && !la_evidence_is_armed(bs))
 		observe(p);
 	if (la_evidence_is_armed(bs))
 		advise(p);
