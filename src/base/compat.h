@@ -221,12 +221,13 @@
 #endif
 
 /*
- * Within its loop a scan may have to descend again, for later values of an array.  19 does not ask
- * for the direction.
+ * Within its loop a scan may have to descend again, for later values of an array.  In 19 the
+ * function that asks for it is private to nbtree; it resets two flags and returns a third.
  */
 #if PG_VERSION_NUM >= 190000
 #define la_bt_begin_next_scan(scan, so) \
-	((so)->numArrayKeys != 0 && _bt_start_prim_scan(scan))
+	((so)->numArrayKeys != 0 && \
+	 ((so)->scanBehind = (so)->oppositeDirCheck = false, (so)->needPrimScan))
 #elif PG_VERSION_NUM >= 170000
 #define la_bt_begin_next_scan(scan, so) \
 	((so)->numArrayKeys != 0 && _bt_start_prim_scan(scan, ForwardScanDirection))
