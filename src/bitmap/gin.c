@@ -76,11 +76,10 @@ typedef struct LaGin
 	PGFunction	consistent[INDEX_MAX_KEYS];
 	PGFunction	triconsistent[INDEX_MAX_KEYS];
 	MemoryContext searching;	/* for the time of a search */
-	bool		comparable;		/* COMPARE */
 	bool		ahead;			/* search for the entries */
 	int			nextracted;		/* conditions, so far */
 	int			nsearches;
-	Search		searches[MAX_SEARCHES];
+	Search	   *searches;		/* MAX_SEARCHES, or NULL until first needed */
 } LaGin;
 
 static LaGin *running = NULL;
@@ -352,9 +351,26 @@ create(LaBitmapScan *bs)
 	la_budget_take(&bs->budget, size);
 	gin = MemoryContextAllocZero(bs->context, sizeof(LaGin));
 	gin->bs = bs;
-	gin->comparable = is_comparable(&((GinScanOpaque) bs->scan->opaque)->ginstate);
 	gin->postings = la_postings_create(bs);
 	return gin;
+}
+
+/* May entries be searched for, and is there memory for that? */
+static bool
+may_search(LaGin *gin)
+{
+	LaBitmapScan *bs = gin->bs;
+	Size		size = MAX_SEARCHES * sizeof(Search);
+
+	if (gin->searches == NULL)
+	{
+		if (!la_budget_has(&bs->budget, size) ||
+			!is_comparable(&((GinScanOpaque) bs->scan->opaque)->ginstate))
+			return false;
+		la_budget_take(&bs->budget, size);
+		gin->searches = MemoryContextAlloc(bs->context, size);
+	}
+	return true;
 }
 
 /* Call amgetbitmap with our functions in place of the operator class's. */
@@ -395,8 +411,8 @@ la_gin_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm)
 		return bs->real->rd_indam->amgetbitmap(bs->scan, tbm);
 
 	la_evidence_begin(bs);
-	gin->ahead = gin->comparable &&
-		(bs->config.force || !la_history_known_cached(bs->indexrelid));
+	gin->ahead = (bs->config.force || !la_history_known_cached(bs->indexrelid)) &&
+		may_search(gin);
 	gin->nextracted = gin->nsearches = 0;
 	la_postings_begin(gin->postings);
 	ntids = getbitmap_around(gin, tbm);

@@ -25,6 +25,7 @@
  *	DISTANCE	Of all trees together, no more than max_distance pages are ahead of the scan.
  *	KERNEL	Leaf pages that follow each other in the file are left to the kernel's read-ahead
  *		from the RUN-th on.
+ *	CACHED	Nothing is done before a block has been read.
  *	OBSERVED	Until it is known whether reads are waits, the next page is read, not advised.
  *
  * Everything here is a hint: addresses and pages may have changed when the scan comes to them.
@@ -42,7 +43,7 @@
 #include "bitmap/postings.h"
 #include "window/issue.h"
 
-#define MAX_TREES		16
+#define MAX_TREES		16		/* the others are left as they are */
 #define MAX_DRIVERS		8		/* entries that give rows */
 #define MAX_AHEAD		64		/* pages ahead of the scan, BY ROWS */
 #define MAX_ROWS		1024	/* of the driver that are looked at in one
@@ -81,11 +82,12 @@ struct LaPostings
 {
 	LaBitmapScan *bs;
 	int64		used;			/* buffers used, last time */
+	int64		reads;			/* blocks read when the call began */
 	bool		started;		/* driver and trees are set */
 	GinScanKey	driver;
 	int			distance;		/* of each tree */
 	int			ntrees;
-	Tree		trees[MAX_TREES];
+	Tree	   *trees;			/* MAX_TREES, or NULL until first needed */
 };
 
 /* ---- inner pages -------------------------------------------------------------- */
@@ -461,6 +463,20 @@ rows_are_known(const GinScanKeyData * driver)
 	return driver->nrequired <= MAX_DRIVERS;
 }
 
+/* Is there memory for the trees? */
+static bool
+have_trees(LaPostings *p)
+{
+	Size		size = MAX_TREES * sizeof(Tree);
+
+	if (p->trees == NULL && la_budget_has(&p->bs->budget, size))
+	{
+		la_budget_take(&p->bs->budget, size);
+		p->trees = MemoryContextAllocZero(p->bs->context, size);
+	}
+	return p->trees != NULL;
+}
+
 static void
 start(LaPostings *p, GinScanOpaque so)
 {
@@ -470,7 +486,7 @@ start(LaPostings *p, GinScanOpaque so)
 	p->started = true;
 	p->ntrees = 0;
 	p->driver = choose_driver(so);
-	if (p->driver == NULL)
+	if (p->driver == NULL || !have_trees(p))
 		return;
 	rows = count_rows(p->driver);
 	known = rows_are_known(p->driver);
@@ -513,6 +529,12 @@ attend(LaPostings *p)
 	/* startScanKey() sets the last one last; before, pages may be locked */
 	if (last == NULL || last->nrequired + last->nadditional == 0)
 		return;
+	if (!bs->armed && la_issue_blocks_read() == p->reads)
+	{
+		/* CACHED */
+		p->used = la_issue_buffers_used();
+		return;
+	}
 	if (!p->started)
 		start(p, so);
 	if (la_evidence_is_observing(bs) && !la_evidence_is_armed(bs))
@@ -535,6 +557,7 @@ void
 la_postings_begin(LaPostings *p)
 {
 	p->used = 0;
+	p->reads = la_issue_blocks_read();
 	p->started = false;
 }
 
