@@ -16,8 +16,8 @@
  *		session have found the reads of this index to be waits (window/history.c), one is needed
  *		in the first call of a scan and in every VERIFY_CALLS-th, and none in the others.
  *	VERDICT	What a call has found is kept for later scans of the index.
- *	NO PIN	Only la_evidence_read() pins a page, and its caller releases it.  A page that is
- *		advised is not pinned.
+ *	PINS	A page that is read here is pinned for a moment, beside those of the scan, so
+ *		la_evidence_may_read() is asked before.  A page that is advised is not pinned.
  *	ERRORS	See window/issue.c about advice.  la_evidence_read() is called for pages that the
  *		access method reads in any case.
  *
@@ -80,6 +80,13 @@ la_evidence_is_armed(LaBitmapScan *bs)
 	if (!bs->armed && bs->needed == 0 && la_evidence_is_observing(bs))
 		bs->armed = true;
 	return bs->armed;
+}
+
+/* Is there a buffer to be pinned that the scan itself can do without? */
+bool
+la_evidence_may_read(void)
+{
+	return la_budget_has_pin(false);
 }
 
 /* Is it to be found out whether reads are waits? */

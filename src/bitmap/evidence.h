@@ -14,6 +14,7 @@
 extern void la_evidence_begin(LaBitmapScan *bs);
 extern void la_evidence_end(LaBitmapScan *bs);
 extern bool la_evidence_is_armed(LaBitmapScan *bs);
+extern bool la_evidence_may_read(void);
 extern bool la_evidence_is_observing(LaBitmapScan *bs);
 extern void la_evidence_note(LaBitmapScan *bs, double us);
 extern bool la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block);

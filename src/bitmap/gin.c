@@ -173,7 +173,7 @@ search_level(LaGin *gin)
 			advise_level(gin);
 			advised = true;
 		}
-		if (!advised && !la_evidence_is_observing(gin->bs))
+		if ((!advised && !la_evidence_is_observing(gin->bs)) || !la_evidence_may_read())
 			return false;
 		CHECK_FOR_INTERRUPTS();
 		step(gin, s);

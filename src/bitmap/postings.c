@@ -529,7 +529,7 @@ attend(LaPostings *p)
 	/* startScanKey() sets the last one last; before, pages may be locked */
 	if (last == NULL || last->nrequired + last->nadditional == 0)
 		return;
-	if (!bs->armed && la_issue_blocks_read() == p->reads)
+	if ((!bs->armed && la_issue_blocks_read() == p->reads) || !la_evidence_may_read())
 	{
 		/* CACHED */
 		p->used = la_issue_buffers_used();

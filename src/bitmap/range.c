@@ -150,7 +150,7 @@ step(LaBitmapScan *bs, BlockNumber *page, bool missed, double us)
 		forget(bs);
 	if (missed && *page != previous + 1)
 		la_evidence_note(bs, us);
-	if (!la_evidence_is_armed(bs))
+	if (!la_evidence_is_armed(bs) || !la_evidence_may_read())
 		return;
 	if (bs->range == NULL)
 	{
