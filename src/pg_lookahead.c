@@ -16,6 +16,7 @@
 #include "attach/attach.h"
 #include "base/base.h"
 #include "base/minor.h"
+#include "bitmap/bitmap.h"
 #include "hashjoin/hashjoin.h"
 #include "indexbuild/build_hooks.h"
 #include "nestloop/nestloop.h"
@@ -42,6 +43,7 @@ static const struct
 	{LA_ROOM_HASHJOIN, la_hashjoin_init, true},
 	{LA_ROOM_INDEX_BUILD, la_build_init, false},
 	{LA_ROOM_INSERT, la_insert_init, true},
+	{LA_ROOM_BITMAP, la_bitmap_init, true},
 };
 
 void

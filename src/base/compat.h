@@ -224,12 +224,29 @@
 #define la_bt_key_is_array(key)		(((key)->sk_flags & SK_SEARCHARRAY) != 0)
 #define la_bt_descent_is_next(so)	((so)->needPrimScan)
 #define la_bt_was_read_in(so, dir)	((so)->currPos.dir == (dir))
+#define la_bt_arrays_are_scans(so)	false
 #else
 #define la_bt_array_keys(scan, so)	((so)->arrayKeyData)
 #define la_bt_narray_keys(scan, so) ((scan)->numberOfKeys)
 #define la_bt_key_is_array(key)		false
 #define la_bt_descent_is_next(so)	false
 #define la_bt_was_read_in(so, dir)	true
+#define la_bt_arrays_are_scans(so)	((so)->numArrayKeys != 0)
+#endif
+
+/*
+ * Within its loop a scan may have to descend again, for later values of an array.  In 19 the
+ * function that asks for it is private to nbtree; it resets two flags and returns a third.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_bt_begin_next_scan(scan, so) \
+	((so)->numArrayKeys != 0 && \
+	 ((so)->scanBehind = (so)->oppositeDirCheck = false, (so)->needPrimScan))
+#elif PG_VERSION_NUM >= 170000
+#define la_bt_begin_next_scan(scan, so) \
+	((so)->numArrayKeys != 0 && _bt_start_prim_scan(scan, ForwardScanDirection))
+#else
+#define la_bt_begin_next_scan(scan, so)	false
 #endif
 
 /* 18 skips over columns without "=" (commit 92fe23d93aa3): their values up to a bound. */
@@ -372,6 +389,18 @@
 #define LA_INPUT_TEST_FUNCTIONS F_PG_INPUT_IS_VALID, F_PG_INPUT_ERROR_INFO,
 #else
 #define LA_INPUT_TEST_FUNCTIONS
+#endif
+
+/*
+ * 18 reads the blocks of a bitmap through a stream, which has no limit of its own (commit
+ * 2b73a8cd33b7).  la_bitmap_prefetch_limit() is NULL there.
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_bitmap_prefetch_limit(node)	((int *) NULL)
+#define la_bitmap_heap_blocks(node)	((void) (node), 0)
+#else
+#define la_bitmap_prefetch_limit(node)	(&(node)->prefetch_maximum)
+#define la_bitmap_heap_blocks(node)	((node)->exact_pages + (node)->lossy_pages)
 #endif
 
 /* ---- hash joins ------------------------------------------------------------ */

@@ -31,6 +31,7 @@
 
 bool		la_enable;
 bool		la_enable_index_scan;
+bool		la_enable_bitmap_scan;
 bool		la_enable_nestloop;
 bool		la_nestloop_reuse_tids;
 bool		la_enable_hash_join;
@@ -83,6 +84,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_index_scan", &la_enable_index_scan, true, PGC_USERSET, 0,
 		"Enables look-ahead in index scans and index-only scans.",
 	NULL},
+	{"pg_lookahead.enable_bitmap_scan", &la_enable_bitmap_scan, true, PGC_USERSET, 0,
+		"Enables look-ahead in bitmap scans.",
+	"Applies to pages of GIN and btree indexes, and before PostgreSQL 18 to heap blocks."},
 	{"pg_lookahead.enable_nestloop", &la_enable_nestloop, true, PGC_USERSET, 0,
 		"Enables look-ahead over the outer rows of nested loops.",
 	"Applies to nested loops whose inner side is a btree index scan."},

@@ -11,6 +11,7 @@
 
 extern bool la_enable;
 extern bool la_enable_index_scan;
+extern bool la_enable_bitmap_scan;
 extern bool la_enable_nestloop;
 extern bool la_nestloop_reuse_tids;
 extern bool la_enable_hash_join;

@@ -47,6 +47,7 @@ static const char *const room_names[LA_NUM_ROOMS] = {
 	[LA_ROOM_HASHJOIN] = "hash joins",
 	[LA_ROOM_INDEX_BUILD] = "index builds",
 	[LA_ROOM_INSERT] = "inserts into indexes",
+	[LA_ROOM_BITMAP] = "bitmap scans",
 };
 
 static bool allowed[LA_NUM_ROOMS];

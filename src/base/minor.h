@@ -14,10 +14,11 @@ typedef enum LaRoom
 	LA_ROOM_NESTLOOP,
 	LA_ROOM_HASHJOIN,
 	LA_ROOM_INDEX_BUILD,
-	LA_ROOM_INSERT
+	LA_ROOM_INSERT,
+	LA_ROOM_BITMAP
 } LaRoom;
 
-#define LA_NUM_ROOMS (LA_ROOM_INSERT + 1)
+#define LA_NUM_ROOMS (LA_ROOM_BITMAP + 1)
 
 extern void la_minor_init(void);
 extern bool la_minor_allows(LaRoom room);

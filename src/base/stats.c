@@ -92,7 +92,9 @@ static const char *const kind_names[LA_NUM_KINDS] = {
 	"index scan",
 	"index only scan",
 	"nested loop",
-	"hash join"
+	"hash join",
+	"bitmap heap scan",
+	"bitmap index scan"
 };
 
 static SharedStats *shared = NULL;

@@ -19,10 +19,12 @@ typedef enum LaKind
 	LA_KIND_INDEX_SCAN,
 	LA_KIND_INDEX_ONLY_SCAN,
 	LA_KIND_NESTED_LOOP,
-	LA_KIND_HASH_JOIN
+	LA_KIND_HASH_JOIN,
+	LA_KIND_BITMAP_HEAP_SCAN,
+	LA_KIND_BITMAP_INDEX_SCAN
 } LaKind;
 
-#define LA_NUM_KINDS (LA_KIND_HASH_JOIN + 1)
+#define LA_NUM_KINDS (LA_KIND_BITMAP_INDEX_SCAN + 1)
 
 /*
  * The counters, in the order of the view's columns.  Blocks are classified as in "Extended

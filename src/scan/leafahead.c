@@ -282,6 +282,13 @@ top_up(LaScan *ls, int64 rows_wanted)
 	}
 }
 
+/* Parent pages are pinned for a moment: is there a buffer that the scan can do without? */
+static bool
+has_pins(LaScan *ls)
+{
+	return la_budget_has_pin(RelationUsesLocalBuffers(ls->real));
+}
+
 static bool
 more_pages(BTScanOpaque so, ScanDirection dir)
 {
@@ -303,7 +310,7 @@ la_leafahead_issue(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 
 	if (!more_pages(so, dir) || la_bt_descent_is_next(so) || rows_wanted <= rest)
 		return;
-	if (!exists_or_create(ls))
+	if (!has_pins(ls) || !exists_or_create(ls))
 		return;
 	la = ls->leaf_ahead;
 	if (la->dir != dir)
@@ -339,7 +346,7 @@ la_leafahead_advance_arrays(LaScan *ls, LaArrayKeys *arraykeys, ScanDirection di
 	if (la_leaf_policy_is_armed(&ls->leaf_policy))
 		distance = Max(distance, Min(la_leaf_policy_pages_ahead(&ls->leaf_policy, rows_wanted, 1),
 									 ls->leaf_policy.io.config.max_distance));
-	if (distance == 0)
+	if (distance == 0 || !has_pins(ls))
 		return;
 	la_arraykeys_advance(arraykeys, dir, Min(distance, rows_wanted));
 	ls->issued_for_arrays += *issued - before;

@@ -7,7 +7,8 @@
  *
  *		of				what
  *		a tablespace	how long a read takes, and how many reads are waits
- *		an index		are reads waits; do scans begin with reads; is cache prefetch unhelpful
+ *		an index		are reads waits; do scans begin with reads; is cache prefetch unhelpful;
+ *						has the last bitmap scan found all its pages in shared buffers
  *		a scan of		how many visits it makes before it is left early, if it is
  *		a statement
  *
@@ -82,7 +83,7 @@ typedef struct IndexEntry
 	uint8		level;			/* LEVEL_xxx */
 	uint8		cold;			/* share of scans that begin with reads */
 	uint8		unhelpful;		/* scans that do not begin with a trial */
-	uint8		unused;
+	bool		cached;			/* the last bitmap scan has read no page */
 } IndexEntry;
 
 typedef struct ScanEntry
@@ -204,6 +205,24 @@ la_history_known_slow(Oid index, Oid tablespace)
 	return e.tablespace.reads >= READS_ENOUGH && e.tablespace.waits > SHARE_MAX / 2;
 }
 
+/* Are they served by the operating system's cache? */
+bool
+la_history_known_fast(Oid index)
+{
+	pg_atomic_uint64 *place;
+
+	return read_index(index, &place).index.level == LEVEL_FAST;
+}
+
+/* Has the last bitmap scan read no page of the index? */
+bool
+la_history_known_cached(Oid index)
+{
+	pg_atomic_uint64 *place;
+
+	return read_index(index, &place).index.cached;
+}
+
 /* Are reads waits, and do scans of this index begin with them? */
 bool
 la_history_begins_cold(Oid index)
@@ -262,6 +281,17 @@ la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 	}
 	if (cache != LA_CACHE_UNKNOWN)
 		e.index.unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
+	write_entry(place, e);
+}
+
+/* cached: a bitmap scan has read no page of the index. */
+void
+la_history_note_cached(Oid index, bool cached)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
+
+	e.index.cached = cached;
 	write_entry(place, e);
 }
 

@@ -380,8 +380,10 @@ class Gen(Others, Joins):
     def planner(self, sql):
         r = self.rng
         s = {"enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
-        if self.chance(0.85):
+        if "array[" not in sql and self.chance(0.85):
             s["enable_bitmapscan"] = "off"
+        elif self.chance(0.6):
+            s["enable_indexscan"] = "off"
         if self.chance(0.35):
             s["enable_sort"] = "off"
         if self.chance(0.25):

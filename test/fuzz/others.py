@@ -40,6 +40,10 @@ class Others:
             f"{c}t > {self.lit(table, 't')} collate \"C\"",
             f"{c}t is null",
         ]
+        keys = schema.KEYS.replace("[a", f"[{c}a").replace(" b", f" {c}b").replace(" id", f" {c}id")
+        few = [str(r.choice([r.randint(0, 9), r.randint(100, 150), r.randint(1000, 1700)]))
+               for _ in range(r.choice([1, 2, 2, 3, 4]))]
+        conditions += [f"{keys} {r.choice(['@>', '@>', '&&', '<@'])} array[{', '.join(few)}]"] * 4
         if not wide:
             conditions += [f"{c}a = {self.lit(table, 'a')}"] * 2
         if schema.have_btree_gist:

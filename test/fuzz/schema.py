@@ -84,10 +84,12 @@ INDEXES = [
 ]
 # Access methods other than btree: whatever look-ahead does with them must be exact.
 # Their order is not defined, so only tables that nobody writes to have some.
+KEYS = "array[a % 10, 100 + b % 50, 1000 + id % 700]"  # for GIN: some frequent, some rare
 OTHER_INDEXES = [
     "using gist (p)", "using gist (r)", "using spgist (t)", "using hash (a)", "using hash (b)",
     "using hash (t)", "using spgist (p)", "using spgist (r)", "using gist (r, p)",
     "using gist (p) include (id, a)", "using spgist (p kd_point_ops)",
+    f"using gin (({KEYS})) with (fastupdate = off)", f"using gin (({KEYS}))",
 ]
 OTHER_TABLES = ("vis", "dups", "frag")
 # On the copies they serve statements of their own, whose rows are compared as a set.

@@ -23,7 +23,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = "$FindBin::RealBin/../..";
-my @rooms = ('index scans', 'nested loops', 'hash joins', 'index builds', 'inserts into indexes');
+my @rooms = ('index scans', 'nested loops', 'hash joins', 'index builds', 'inserts into indexes',
+	'bitmap scans');
 my $works = PostgreSQL::Test::Utils::tempdir;
 my $library = "$works/pg_lookahead";
 my $major;						# its first release's number: 180000
@@ -37,13 +38,13 @@ for (split /\n/, slurp_file("$top/src/base/minor_table.h"))
 }
 cmp_ok(scalar(keys %numbers), '>', 20, 'there is a table');
 
-# Are the rooms alike, as in '10110'?  undef if one of the releases is not known.
+# Are the rooms alike, as in '101101'?  undef if one of the releases is not known.
 sub alike
 {
 	my ($built, $running) = @_;
 
 	return if $built =~ /\D/;
-	return '11111' if $built == $running;
+	return '1' x @rooms if $built == $running;
 	return unless $numbers{$built} && $numbers{$running};
 	return join '', map { $numbers{$built}[$_] eq $numbers{$running}[$_] ? 1 : 0 } 0 .. $#rooms;
 }
@@ -61,9 +62,9 @@ sub pairs
 		next if int($built / 10000) != int($running / 10000);
 		my $alike = alike($built, $running);
 		my @new = grep { !$seen{ $_ . substr($alike, $_, 1) } } 0 .. $#rooms;
-		next if $alike eq '00000' || (!@new && ($alike ne '11111' || $seen{$alike}));
+		next if $alike eq '0' x @rooms || (!@new && ($alike ne '1' x @rooms || $seen{$alike}));
 		$seen{$alike} = 1;
-		$seen{ $_ . substr($alike, $_, 1) } = 1 for $alike eq '11111' ? () : 0 .. $#rooms;
+		$seen{ $_ . substr($alike, $_, 1) } = 1 for $alike eq '1' x @rooms ? () : 0 .. $#rooms;
 		push @pairs, [ $built, $running ];
 	}
 	return @pairs;
@@ -167,6 +168,8 @@ sub at_work
 	my ($found, %does);
 
 	$node->safe_psql('postgres', "$plans SET enable_seqscan = off; SELECT sum(length(w)) FROM t WHERE a > 5000");
+	$node->safe_psql('postgres', "$plans SET enable_bitmapscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off;
+		SET enable_seqscan = off; SELECT sum(length(w)) FROM t WHERE a > 5000");
 	$node->safe_psql('postgres', "$plans $join{$_} SELECT count(t.w) FROM o JOIN t USING (a)") for sort keys %join;
 	$node->safe_psql('postgres', 'SET pg_lookahead.enable_index_build = on; REINDEX INDEX t_a');
 	my ($off, $on) = map { blocks_of_insert($_) } qw(off on);
@@ -177,6 +180,8 @@ sub at_work
 		"SELECT sum(scans_attached) > 0 FROM la.pg_stat_lookahead WHERE kind = 'nested loop'");
 	$does{'hash joins'} = $node->safe_psql('postgres',
 		"SELECT sum(scans_attached) > 0 FROM la.pg_stat_lookahead WHERE kind = 'hash join'");
+	$does{'bitmap scans'} = $node->safe_psql('postgres',
+		"SELECT sum(scans_attached) > 0 FROM la.pg_stat_lookahead WHERE kind LIKE 'bitmap%'");
 	$does{'index builds'} = $node->safe_psql('postgres',
 		'SELECT coalesce(sum(builds), 0) > 0 FROM la.pg_stat_lookahead_index_build');
 	$does{'inserts into indexes'} = $on < 0.9 * $off ? 't' : 'f';
@@ -202,28 +207,28 @@ sub check_preloaded
 {
 	my ($path, $built, $running, $name) = @_;
 	my $offset = start_with($path);
-	my $alike = alike($built, $running) // '00000';
+	my $alike = alike($built, $running) // '0' x @rooms;
 
 	is($node->safe_psql('postgres', 'SHOW pg_lookahead.max_distance; SHOW pg_lookahead.enable_index_build'),
 		"64\noff", "$name: settings");
 	is($node->safe_psql('postgres', 'SELECT count(*), sum(scans_attached) FROM la.pg_stat_lookahead'),
-		'4|0', "$name: view");
+		'6|0', "$name: view");
 	is(at_work(), $alike, "$name: which rooms are at work");
 	is($node->safe_psql('postgres', "LOAD '$path'; SELECT count(*) FROM la.pg_lookahead_last_statement()"),
 		0, "$name: functions");
 
 	my $log = substr(slurp_file($node->logfile), $offset);
 	my @warnings = $log =~ /^.*WARNING:  pg_lookahead.*(?:\n.*(?:DETAIL|HINT):.*)*/mg;
-	is(scalar(@warnings), $alike eq '11111' ? 0 : 1, "$name: warnings in the log");
-	like($warnings[0] // '', warning_text($built, $running), "$name: the warning") if $alike ne '11111';
+	is(scalar(@warnings), $alike eq '1' x @rooms ? 0 : 1, "$name: warnings in the log");
+	like($warnings[0] // '', warning_text($built, $running), "$name: the warning") if $alike ne '1' x @rooms;
 	check_log($node, "$name: server log");
 	$node->stop;
 	return;
 }
 
 my @pairs = pairs();
-cmp_ok(scalar(grep { alike(@$_) eq '11111' } @pairs), '>', 0, 'there are alike releases in the table');
-cmp_ok(scalar(grep { alike(@$_) ne '11111' } @pairs), '>', 0, 'there are unlike releases in the table');
+cmp_ok(scalar(grep { alike(@$_) eq '1' x @rooms } @pairs), '>', 0, 'there are alike releases in the table');
+cmp_ok(scalar(grep { alike(@$_) ne '1' x @rooms } @pairs), '>', 0, 'there are unlike releases in the table');
 for my $pair (@pairs, [ $major + 98, $version ], [ $version, $major + 98 ], [ $major / 10000 . 'rc1', $release ])
 {
 	build(@$pair);

@@ -1,0 +1,186 @@
+/*
+ * bitmap.c
+ *	  Bitmap scans that look ahead: the heap side, and which index scans below are eligible.
+ *
+ *		BitmapHeapScan			heap blocks, in their order: the server's own prefetch
+ *		  BitmapAnd, BitmapOr
+ *			BitmapIndexScan		pages of the index: getbitmap.c
+ *
+ * After ExecutorStart a function of ours is put in front of that of each bitmap heap scan
+ * (attach/interpose_node.c).  At the node's first execution it takes itself out, and does for the
+ * node and the index scans below it what follows.  Nodes that are never executed are never
+ * attached.
+ *
+ * Heap blocks: DISTANCE
+ *		A bitmap names all its blocks, and the node prefetches them.  How many at a time is
+ *		prefetch_maximum, before PostgreSQL 18 a field of the node, which is
+ *		effective_io_concurrency, or the tablespace's setting of that name.  Its default, 1, keeps
+ *		one read in flight.  So it is raised to max_distance:
+ *		- not from 0, which turns prefetch off (and decides whether there is a prefetch iterator,
+ *		  which all processes of a parallel scan have to agree on);
+ *		- not where the tablespace has a setting of its own (la_config_reads());
+ *		- not if reads were found to be fast in an earlier scan of the session.
+ *		The node starts with one block and doubles the number with each block, or adds one with
+ *		each row, until the limit.  It prefetches each block once, whatever the limit is: a higher
+ *		one costs nothing where nothing waits, and with a LIMIT no more than the ramp.
+ *		From 18 on, the node's stream reads 16 blocks ahead by default.  The stream takes its limit
+ *		from the settings when it is created, there is none in the node, and so it is left alone.
+ *
+ * Index pages: eligible are scans of GIN (gin.c) and btree indexes (range.c) of tables whose access
+ * method is heap, under an MVCC snapshot.  Not eligible are
+ *		- hash: one bucket, whose overflow pages are known one by one;
+ *		- GiST and SP-GiST: what a page leads to is known when its entries have been compared, and
+ *		  the scan does that depth first, in a stack of its own;
+ *		- BRIN: the ranges are read in the order of the file, which the kernel reads ahead.
+ *
+ * src/bitmap/bitmap.c
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "utils/snapmgr.h"
+
+#include "attach/attach.h"
+#include "attach/interpose_node.h"
+#include "base/compat.h"
+#include "base/explain.h"
+#include "base/guc.h"
+#include "bitmap/bitmap.h"
+#include "bitmap/getbitmap.h"
+#include "window/config.h"
+#include "window/history.h"
+
+/* A bitmap heap scan with a longer distance. */
+typedef struct HeapScan
+{
+	BitmapHeapScanState *node;
+	Oid			relid;
+	LaCounters	counters;
+	MemoryContextCallback callback;
+} HeapScan;
+
+static LaNodeKind heap_scans;
+
+/* ---- heap blocks ---------------------------------------------------------------- */
+
+/* Callback of the query's memory context. */
+static void
+end_heap_scan(void *arg)
+{
+	HeapScan   *hs = arg;
+
+	hs->counters.c[LA_BLOCKS_FORESEEN] = la_bitmap_heap_blocks(hs->node);
+	la_stats_publish(LA_KIND_BITMAP_HEAP_SCAN, hs->relid, InvalidOid, &hs->counters);
+}
+
+/* The index of the first of the index scans below. */
+static Relation
+first_index(PlanState *ps)
+{
+	while (ps != NULL && !IsA(ps, BitmapIndexScanState))
+		ps = IsA(ps, BitmapAndState) ? ((BitmapAndState *) ps)->bitmapplans[0] :
+			IsA(ps, BitmapOrState) ? ((BitmapOrState *) ps)->bitmapplans[0] : NULL;
+	return ps == NULL ? NULL : ((BitmapIndexScanState *) ps)->biss_RelationDesc;
+}
+
+/* DISTANCE */
+static void
+lengthen(BitmapHeapScanState *node)
+{
+	int		   *limit = la_bitmap_prefetch_limit(node);
+	Relation	heap = node->ss.ss_currentRelation;
+	Relation	index = first_index(outerPlanState(node));
+	LaIoPolicyConfig config;
+	HeapScan   *hs;
+
+	if (limit == NULL || *limit <= 0 || index == NULL)
+		return;
+	config = la_config_reads(heap, true, RelationGetRelid(index));
+	if (!config.advice_works || config.max_distance <= *limit ||
+		(!la_force && la_history_known_fast(RelationGetRelid(index))))
+		return;
+	hs = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt, sizeof(HeapScan));
+	hs->node = node;
+	hs->relid = RelationGetRelid(heap);
+	hs->counters.c[LA_SCANS_ATTACHED] = hs->counters.c[LA_SCANS_ACTIVATED] = 1;
+	hs->counters.c[LA_DISTANCE_CAPACITY] = config.max_distance;
+	hs->callback.func = end_heap_scan;
+	hs->callback.arg = hs;
+	MemoryContextRegisterResetCallback(node->ss.ps.state->es_query_cxt, &hs->callback);
+	*limit = config.max_distance;
+}
+
+/* ---- index scans ------------------------------------------------------------------ */
+
+static void attach_index_scans(PlanState *ps);
+
+static void
+attach_members(PlanState **members, int n)
+{
+	for (int i = 0; i < n; i++)
+		attach_index_scans(members[i]);
+}
+
+/* Attach all eligible index scans of a bitmap. */
+static void
+attach_index_scans(PlanState *ps)
+{
+	if (IsA(ps, BitmapAndState))
+		attach_members(((BitmapAndState *) ps)->bitmapplans, ((BitmapAndState *) ps)->nplans);
+	else if (IsA(ps, BitmapOrState))
+		attach_members(((BitmapOrState *) ps)->bitmapplans, ((BitmapOrState *) ps)->nplans);
+	else if (IsA(ps, BitmapIndexScanState))
+	{
+		BitmapIndexScanState *node = (BitmapIndexScanState *) ps;
+
+		if (node->biss_ScanDesc != NULL && la_getbitmap_of(node->biss_ScanDesc) == NULL &&
+			la_getbitmap_is_eligible(node->biss_RelationDesc))
+			la_getbitmap_install(node->biss_ScanDesc, ps->state->es_query_cxt);
+	}
+}
+
+/* ---- the node ----------------------------------------------------------------------- */
+
+static TupleTableSlot *
+first_execution(PlanState *ps)
+{
+	BitmapHeapScanState *node = (BitmapHeapScanState *) ps;
+
+	la_interpose_replace(ps, first_execution, heap_scans.stock);
+	if (la_enable && la_enable_bitmap_scan &&
+		node->ss.ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
+		IsMVCCSnapshot(ps->state->es_snapshot))
+	{
+		lengthen(node);
+		attach_index_scans(outerPlanState(ps));
+	}
+	return heap_scans.stock(ps);
+}
+
+static bool
+attach_bitmap_scan(PlanState *ps, bool limited)
+{
+	if (!la_enable_bitmap_scan || !la_interpose_is_possible(ps, &heap_scans))
+		return false;
+	la_interpose_replace(ps, heap_scans.stock, first_execution);
+	return false;
+}
+
+static const LaCounters *
+explain_source(PlanState *ps)
+{
+	LaBitmapScan *bs;
+
+	if (!IsA(ps, BitmapIndexScanState))
+		return NULL;
+	bs = la_getbitmap_of(((BitmapIndexScanState *) ps)->biss_ScanDesc);
+	return bs == NULL ? NULL : &bs->counters;
+}
+
+void
+la_bitmap_init(void)
+{
+	la_attach_register(T_BitmapHeapScanState, attach_bitmap_scan);
+	la_explain_register(explain_source);
+}

@@ -1,0 +1,53 @@
+/*
+ * bitmap_int.h
+ *	  A bitmap index scan: shared by the files of this room.
+ *
+ * src/bitmap/bitmap_int.h
+ */
+#ifndef LA_BITMAP_INT_H
+#define LA_BITMAP_INT_H
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "nodes/tidbitmap.h"
+#include "utils/rel.h"
+
+#include "base/budget.h"
+#include "base/stats.h"
+#include "window/io_policy.h"
+
+typedef struct LaBitmapScan
+{
+	/*
+	 * Copy of the index's relation descriptor, whose access method is the
+	 * shim.  Must be first: scan->indexRelation points here.
+	 */
+	RelationData shadow;
+
+	Relation	real;			/* the index */
+	IndexScanDesc scan;
+	MemoryContext context;		/* lives as long as the query */
+	Oid			heaprelid;
+	Oid			indexrelid;
+	LaIoPolicyConfig config;
+	LaCounters	counters;
+	LaBudget	budget;
+	BlockNumber index_size;		/* see la_issue_exists() */
+	struct LaGin *gin;			/* gin.c; NULL until it is first needed */
+	struct LaRange *range;		/* range.c, likewise */
+
+	/* evidence in the call in progress: see evidence.c */
+	int			calls;			/* of amgetbitmap, this one included */
+	int			needed;			/* waits before look-ahead begins */
+	int			waits;
+	int			fast;			/* timed reads that were not */
+	bool		armed;			/* looking ahead */
+	bool		given_up;		/* reads are no waits, for now */
+	int64		try_again;		/* ... until so many blocks were read */
+	bool		counted;		/* as activated */
+
+	MemoryContextCallback callback;
+} LaBitmapScan;
+
+#endif							/* LA_BITMAP_INT_H */

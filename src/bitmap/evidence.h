@@ -1,0 +1,24 @@
+/*
+ * evidence.h
+ *	  Are the reads of a bitmap index scan waits?  Pages read, and advised.
+ *
+ * src/bitmap/evidence.h
+ */
+#ifndef LA_EVIDENCE_H
+#define LA_EVIDENCE_H
+
+#include "storage/buf.h"
+
+#include "bitmap/bitmap_int.h"
+
+extern void la_evidence_begin(LaBitmapScan *bs);
+extern void la_evidence_end(LaBitmapScan *bs);
+extern bool la_evidence_is_armed(LaBitmapScan *bs);
+extern bool la_evidence_may_read(void);
+extern bool la_evidence_is_observing(LaBitmapScan *bs);
+extern void la_evidence_note(LaBitmapScan *bs, double us);
+extern bool la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block);
+extern Buffer la_evidence_read(LaBitmapScan *bs, BlockNumber block);
+extern bool la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
+
+#endif							/* LA_EVIDENCE_H */

@@ -1,0 +1,168 @@
+/*
+ * getbitmap.c
+ *	  Between a bitmap index scan and its access method.
+ *
+ *		MultiExecBitmapIndexScan --> index_getbitmap(scan)
+ *									  | scan->indexRelation->rd_indam->amgetbitmap
+ *									  v
+ *		shadow Relation (a copy, this scan's own) --> shim_getbitmap (here)
+ *									  v
+ *		gin.c: pages advised around the real gingetbitmap
+ *		range.c: btgetbitmap's loop, with pages advised
+ *
+ * As in index scans (scan/shim.c), indexRelation is pointed at a copy of the Relation whose access
+ * method routine is ours, and back at the real one around every call of the access method.  The
+ * node, its keys, and what it does with the bitmap are the server's.
+ *
+ * Behaviours:
+ *	STALE_COPY	Of the copy only rd_indam and pgstat_info are used, by indexam.c.  The access
+ *				method is called through the real entry of the relcache, which DDL with an open
+ *				cursor may have rebuilt.
+ *	AFTER_ERROR	An error in the access method leaves the real Relation in the descriptor.  The
+ *				scan does not go on; if it is ended, the access method's amendscan is called.
+ *	LIFETIME	The LaBitmapScan lives in the query's memory context.  amendscan restores
+ *				indexRelation.  The callback on the context publishes the counters, also after
+ *				an error.  Nothing is pinned between two calls.
+ *
+ * src/bitmap/getbitmap.c
+ */
+#include "postgres.h"
+
+#include "pgstat.h"
+#include "storage/fd.h"
+
+#include "base/accessmethod.h"
+#include "base/compat.h"
+#include "base/guc.h"
+#include "bitmap/getbitmap.h"
+#include "bitmap/gin.h"
+#include "bitmap/range.h"
+#include "window/config.h"
+
+/* The shim's routines: one for all scans of an access method. */
+static IndexAmRoutine gin_routine;
+static IndexAmRoutine btree_routine;
+
+/* Evaluate a call of the access method, which expects the index itself in the descriptor. */
+#define call_am(bs, call) \
+	do { \
+		(bs)->scan->indexRelation = (bs)->real; \
+		call; \
+		(bs)->scan->indexRelation = &(bs)->shadow; \
+	} while (0)
+
+static int64
+shim_getbitmap_gin(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
+	int64		ntids;
+
+	call_am(bs, ntids = la_gin_getbitmap(bs, tbm));
+	return ntids;
+}
+
+static int64
+shim_getbitmap_btree(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
+	int64		ntids;
+
+	call_am(bs, ntids = la_range_getbitmap(bs, tbm));
+	return ntids;
+}
+
+static void
+shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
+
+	call_am(bs, bs->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
+}
+
+/* index_endscan goes on with scan->indexRelation, so it must be the real one. */
+static void
+shim_endscan(IndexScanDesc scan)
+{
+	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
+
+	scan->indexRelation = bs->real;
+	bs->real->rd_indam->amendscan(scan);
+}
+
+/* The scan's own record, if the shim is there, or NULL. */
+LaBitmapScan *
+la_getbitmap_of(IndexScanDesc scan)
+{
+	if (scan == NULL || scan->indexRelation->rd_indam->amendscan != shim_endscan)
+		return NULL;
+	return (LaBitmapScan *) scan->indexRelation;
+}
+
+/*
+ * Are there pages of such an index to be advised?  Local buffers and direct I/O know no advice
+ * that has an effect.
+ */
+bool
+la_getbitmap_is_eligible(Relation index)
+{
+	return (la_gin_is_stock(index->rd_indam) || la_range_is_stock(index->rd_indam)) &&
+		!la_am_is_excluded(index->rd_rel->relam) &&
+		!RelationUsesLocalBuffers(index) && !la_direct_io();
+}
+
+/* Callback of the scan's memory context. */
+static void
+end_scan(void *arg)
+{
+	LaBitmapScan *bs = (LaBitmapScan *) arg;
+
+	la_budget_end(&bs->budget);
+	la_stats_publish(LA_KIND_BITMAP_INDEX_SCAN, bs->heaprelid, bs->indexrelid,
+					 &bs->counters);
+}
+
+static IndexAmRoutine *
+routine_for(Relation real)
+{
+	bool		gin = la_gin_is_stock(real->rd_indam);
+	IndexAmRoutine *routine = gin ? &gin_routine : &btree_routine;
+
+	if (routine->type != T_IndexAmRoutine)
+	{
+		*routine = *real->rd_indam;
+		routine->amgetbitmap = gin ? shim_getbitmap_gin : shim_getbitmap_btree;
+		routine->amrescan = shim_rescan;
+		routine->amendscan = shim_endscan;
+	}
+	return routine;
+}
+
+/* Get between the descriptor of an eligible scan, which may have been started, and the index. */
+void
+la_getbitmap_install(IndexScanDesc scan, MemoryContext context)
+{
+	Relation	real = scan->indexRelation;
+	LaBitmapScan *bs = MemoryContextAlloc(context, sizeof(LaBitmapScan));
+
+	/* the copy must find the statistics entry that the real one uses */
+	(void) pgstat_should_count_relation(real);
+
+	bs->shadow = *real;
+	bs->shadow.rd_indam = routine_for(real);
+	memset((char *) bs + sizeof(RelationData), 0, sizeof(LaBitmapScan) - sizeof(RelationData));
+	bs->real = real;
+	bs->scan = scan;
+	bs->context = context;
+	bs->heaprelid = real->rd_index->indrelid;
+	bs->indexrelid = RelationGetRelid(real);
+	bs->config = la_config_reads(real, true, bs->indexrelid);
+	bs->budget.limit = (Size) la_scan_memory * 1024;
+	bs->index_size = InvalidBlockNumber;
+	bs->counters.c[LA_SCANS_ATTACHED] = 1;
+	bs->counters.c[LA_DISTANCE_CAPACITY] = bs->config.max_distance;
+
+	bs->callback.func = end_scan;
+	bs->callback.arg = bs;
+	MemoryContextRegisterResetCallback(context, &bs->callback);
+	scan->indexRelation = &bs->shadow;
+}
