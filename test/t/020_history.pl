@@ -166,7 +166,7 @@ $node->safe_psql('postgres', 'ALTER TABLE t ADD n int DEFAULT 0; CREATE INDEX t_
 	  . 'UPDATE pg_class SET reltuples = 6 WHERE oid = \'t\'::regclass');
 $node->restart;
 ($issued, $distance) = figures($node, 'SELECT count(w) FROM t WHERE n = 0;');
-cmp_ok($distance, '==', 64, 'more rows than expected: distance grows');
+cmp_ok($distance, '>=', 64, 'more rows than expected: distance grows');
 
 check_log($node);
 $node->stop;
