@@ -7,6 +7,7 @@
  * needed to return the next row is taken without asking, and counted.
  *
  *		la_budget_has()			may so many bytes be allocated?
+ *		la_budget_has_spare()	is there more than others are likely to want?
  *		la_budget_take()		they were allocated
  *		la_budget_return()		they were freed
  *		la_budget_has_pin()		may one more buffer stay pinned?
@@ -57,6 +58,14 @@ la_budget_has(LaBudget *budget, Size bytes)
 {
 	return budget->used + bytes <= budget->limit &&
 		backend_used + bytes <= (Size) la_backend_memory * 1024;
+}
+
+/* The same for what is wanted least: it leaves others a quarter and a half of the limits. */
+bool
+la_budget_has_spare(LaBudget *budget, Size bytes)
+{
+	return budget->used + bytes <= budget->limit / 4 * 3 &&
+		backend_used + bytes <= (Size) la_backend_memory * 1024 / 2;
 }
 
 void

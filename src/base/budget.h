@@ -16,6 +16,7 @@ typedef struct LaBudget
 } LaBudget;
 
 extern bool la_budget_has(LaBudget *budget, Size bytes);
+extern bool la_budget_has_spare(LaBudget *budget, Size bytes);
 extern void la_budget_take(LaBudget *budget, Size bytes);
 extern void la_budget_return(LaBudget *budget, Size bytes);
 extern bool la_budget_has_pin(bool local);

@@ -85,6 +85,7 @@ la_config_reads(Relation rel, bool read_to_end, Oid known_by)
 		.touch_distance = la_cache_prefetch_distance,
 		.advice_works = distance > 0 && (!la_direct_io() || la_aio_is_needed(rel)),
 		.read_to_end = read_to_end,
+		.end_is_certain = read_to_end,
 		.known_slow = la_history_known_slow(known_by, rel->rd_rel->reltablespace),
 		.force = la_force
 	};

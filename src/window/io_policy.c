@@ -439,7 +439,7 @@ la_io_policy_control_due(const LaIoPolicy *p)
 	return p->until_control == 0 && !p->config.force;
 }
 
-/* It has become one.  No other block does before it has been visited. */
+/* It has become one.  Hardly any other block does before it has been visited. */
 void
 la_io_policy_on_control(LaIoPolicy *p)
 {

@@ -20,6 +20,7 @@ typedef struct LaIoPolicyConfig
 	int			touch_distance; /* visits whose cached pages are touched ahead */
 	bool		advice_works;	/* reads can be started */
 	bool		read_to_end;	/* the scan will not be left early */
+	bool		end_is_certain; /* ... as the plan shows, not earlier scans */
 	bool		known_slow;		/* reads were waits in an earlier scan */
 	bool		begins_cold;	/* ... and among the first visits */
 	int			expected;		/* visits that the planner expects, or 0 */

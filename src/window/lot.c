@@ -38,7 +38,7 @@
 #define MOST_VISITS_FACTOR 256	/* visits of a lot per block of max_distance */
 #define MEMORY_SHARE	2		/* one of so many bytes that the scan may take */
 #define VISITS_PER_BLOCK 16		/* more are not collected for each entry */
-#define REQUEST_BLOCKS	128		/* of one request */
+#define REQUEST_BLOCKS	16		/* the kernel may cut more than 128 kB short */
 #define LONG_AGO_US		250000.0	/* more than a read takes in a long queue */
 
 #define count(window, counter)	la_window_count(window, counter)
@@ -73,12 +73,18 @@ la_lot_init(LaWindow *w)
 	w->lot.range_last = LA_NO_BLOCK;
 }
 
-/* The window is cleared. */
+/* The window is cleared.  What was foreseen and not issued must not count as recent. */
 void
 la_lot_clear(LaWindow *w)
 {
 	LaLot	   *lot = &w->lot;
 
+	if (lot->next < lot->n)
+	{
+		for (int i = 0; i < RECENT_SLOTS; i++)
+			w->recent[i].id = LA_NO_BLOCK;
+	}
+	la_lot_policy_restart(&lot->policy);
 	lot->first = w->tail;
 	lot->n = lot->next = 0;
 	lot->range_last = LA_NO_BLOCK;
@@ -93,33 +99,41 @@ la_lot_free(LaWindow *w)
 	la_budget_return(w->budget, w->bytes);
 }
 
+/* Replace the ring by a larger one. */
+static void
+grow_ring(LaWindow *w, uint64 nslots)
+{
+	Visit	   *ring = MemoryContextAlloc(GetMemoryChunkContext(w), nslots * sizeof(Visit));
+
+	for (uint64 n = w->head; n < w->tail; n++)
+		ring[n & (nslots - 1)] = w->ring[n & w->mask];
+	pfree(w->ring);
+	w->ring = ring;
+	w->mask = nslots - 1;
+}
+
 /* Have room for so many visits in the ring, and for the entries of a lot. */
 static bool
 has_room(LaWindow *w, uint64 nvisits)
 {
-	uint64		nslots = Max(pg_nextpower2_64(nvisits + 1), w->mask + 1);
-	bool		grow = nslots > w->mask + 1;
-	Size		bytes = (w->lot.entries ? 0 : w->lot.capacity * sizeof(LotEntry)) +
-		(grow ? nslots * sizeof(Visit) : 0);
-	MemoryContext context = GetMemoryChunkContext(w);
+	uint64		nslots = Max(pg_nextpower2_64(nvisits), w->mask + 1);
+	Size		entries = w->lot.capacity * sizeof(LotEntry);
+	Size		bytes;
 
-	if (bytes == 0)
+	if (nslots == w->mask + 1 && w->lot.entries != NULL)
 		return true;
-	if (!la_budget_has(w->budget, bytes))
+	/* the first ring is in la_window_size() */
+	bytes = entries + (nslots > w->mask + 1 || w->ring_grown ? nslots * sizeof(Visit) : 0);
+	if (!la_budget_has_spare(w->budget, bytes - w->bytes))
 		return false;
-	la_budget_take(w->budget, bytes);
-	w->bytes += bytes;
+	la_budget_take(w->budget, bytes - w->bytes);
+	w->bytes = bytes;
 	if (w->lot.entries == NULL)
-		w->lot.entries = MemoryContextAlloc(context, w->lot.capacity * sizeof(LotEntry));
-	if (grow)
+		w->lot.entries = MemoryContextAlloc(GetMemoryChunkContext(w), entries);
+	if (nslots > w->mask + 1)
 	{
-		Visit	   *ring = MemoryContextAlloc(context, nslots * sizeof(Visit));
-
-		for (uint64 n = w->head; n < w->tail; n++)
-			ring[n & (nslots - 1)] = w->ring[n & w->mask];
-		pfree(w->ring);
-		w->ring = ring;
-		w->mask = nslots - 1;
+		grow_ring(w, nslots);
+		w->ring_grown = true;
 	}
 	return true;
 }
@@ -142,7 +156,6 @@ collect(LaWindow *w, int nblocks)
 		return;
 	lot->n = lot->next = 0;
 	lot->first = w->tail;
-	lot->previous_issued_us = lot->issued_us;
 	while (lot->n < nblocks && nvisits < most &&
 		   w->producer.next_visit(w->producer.arg, &f))
 	{
@@ -163,6 +176,7 @@ collect(LaWindow *w, int nblocks)
 	sort_entries(lot->entries, lot->n);
 	lot->result = none;
 	lot->result.visits = nvisits;
+	lot->result.blocks = lot->n;
 	lot->result.limited = lot->n < nblocks && nvisits < most;
 	lot->last_uncached = LA_NO_BLOCK;
 }
@@ -208,6 +222,8 @@ issue_of_lot(LaWindow *w, Visit *v, uint64 id)
 	lot->last_uncached = id;
 	if (la_io_policy_control_due(w->policy))
 	{
+		/* no request may read it */
+		issue_range(w);
 		la_io_policy_on_control(w->policy);
 		v->state = VISIT_CONTROL;
 		return;
@@ -227,6 +243,7 @@ issue_entry(LaWindow *w)
 	LotEntry   *entry = &lot->entries[lot->next++];
 	Visit	   *v = &w->ring[entry->visit & w->mask];
 
+	Assert(entry->visit >= w->head);
 	if (entry > lot->entries && entry[-1].id == entry->id)
 	{
 		v->state = VISIT_RECENT;
@@ -258,41 +275,51 @@ share(const LaWindow *w)
 	return visits <= 1 ? left : (int) ((left + visits - 1) / visits);
 }
 
+/* Collect another lot, if it is time to.  Returns false if there is none. */
+static bool
+begin(LaWindow *w)
+{
+	int			size;
+
+	if (w->aio != NULL || !w->policy->config.advice_works ||
+		RelationUsesLocalBuffers(w->rels[0]))
+		return false;
+	size = la_lot_policy_size(&w->lot.policy, w->policy);
+	if (size == 0)
+		return false;
+	collect(w, size);
+	return w->lot.next < w->lot.n;
+}
+
 /*
- * Issue a share of the lot, or collect another one, if it is time to.  Returns false if blocks are
- * to be issued in the order of need.
+ * Issue a share of the lot, or begin another one.  Returns false if blocks are to be issued in the
+ * order of need.
  */
 bool
 la_lot_top_up(LaWindow *w)
 {
 	LaLot	   *lot = &w->lot;
-	int			size;
 
-	if (lot->next < lot->n)
+	if (lot->next == lot->n)
 	{
-		for (int n = share(w); n > 0; n--)
-		{
-			CHECK_FOR_INTERRUPTS();
-			issue_entry(w);
-		}
-		if (lot->next == lot->n)
-		{
-			issue_range(w);
-			lot->issued_us = la_issue_clock_us();
-			la_lot_policy_on_lot(&lot->policy, w->policy, &lot->result);
-		}
-		return true;
+		if (w->head < lot->first)
+			return true;
+		lot->previous_issued_us = lot->issued_us;
+		if (!begin(w))
+			return false;
 	}
-	if (w->head < lot->first)
-		return true;
-	if (w->aio != NULL || !w->policy->config.advice_works ||
-		RelationUsesLocalBuffers(w->rels[0]))
-		return false;
-	size = la_lot_policy_size(&lot->policy, w->policy);
-	if (size == 0)
-		return false;
-	collect(w, size);
-	return lot->next < lot->n;
+	for (int n = share(w); n > 0; n--)
+	{
+		CHECK_FOR_INTERRUPTS();
+		issue_entry(w);
+	}
+	if (lot->next == lot->n)
+	{
+		issue_range(w);
+		lot->issued_us = la_issue_clock_us();
+		la_lot_policy_on_lot(&lot->policy, w->policy, &lot->result);
+	}
+	return true;
 }
 
 /*

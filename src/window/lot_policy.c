@@ -6,9 +6,9 @@
  * block that several of them visit once, neighbours by one request.  (Geoghegan calls it a "mini
  * bitmap index scan".)  The rows are still returned in the order of the index, and while those
  * of one lot are, the next lot is issued, so neither the storage nor the scan waits for the other
- * (lot.h).
+ * (lot.c).
  *
- *			need order ----- a lot of FIRST_SIZE ----> merges enough? --yes--> twice as large,
+ *			need order ----- a lot of FIRST_SIZE ----> merges enough? --yes--> a larger one,
  *				^						^						|			up to the limit
  *				|						+---- pause, doubling <-no-----------------+
  *				+---------------------------------------------+
@@ -23,12 +23,13 @@
  *				these visits, and the kernel's read-ahead does for the reads (NEAR in io_policy.c).
  *				Blocks that are left to it are no reason for a probe: PROBE_AFTER have to be issued
  *				in the order of need.
- *	RAMP		There is no lot until the io policy has ramped up.  Lots double, and if it is not
- *				known that the scan will be read to its end, a lot has no more than a quarter of
- *				the visits that the scan has made.  So a scan that is ended early has wasted at
- *				most half as many reads as it has used.  A LIMIT bounds the visits that there are.
- *				So do the leaf pages that may be kept: a lot that they cut short has taken the room
- *				of the next one, too, so the limit becomes half of it.
+ *	RAMP		There is no lot until the io policy has ramped up.  In a scan that is read to its
+ *				end, lots become GROWTH_TO_END times as large each time.  In others they double, and
+ *				have no more than a quarter of the visits that the scan has made.  So a scan that is
+ *				ended early has wasted at most half as many reads as it has used.  A LIMIT bounds
+ *				the visits that there are.  So do the leaf pages that may be kept, for the rows of
+ *				two lots: when they cut a lot short, the limit becomes half of what they had room
+ *				for.
  *	MODEST		Where the administrator has set max_distance, for all or for the tablespace, below
  *				LEAST_DISTANCE, the storage is not to be filled with requests: no lots.
  *	GAP			A request costs the storage about as much as reading some more blocks with it: it
@@ -50,23 +51,40 @@
 #define WORTHWHILE		8
 #define MANY_VISITS		16
 #define DEMAND_SHARE	4
+#define GROWTH			2
+#define GROWTH_TO_END	4
 #define GAP_US			100.0
 #define GAP_LAST		16
 #define EVICTED_SHARE	8
 #define PAUSE_FIRST		4096
 #define PAUSE_LAST		(1 << 20)
 
+static void
+set_size(LaLotPolicy *p, int size)
+{
+	p->size = la_min(size, p->limit);
+	p->near_gap = (1 + p->gap) * la_max(p->limit / la_max(p->size, 1), 1);
+}
+
 /* limit: blocks of a lot at most.  read_us: how long a read takes, or 0 if not known. */
 void
 la_lot_policy_init(LaLotPolicy *p, int limit, double read_us)
 {
 	memset(p, 0, sizeof(*p));
-	p->limit = limit;
-	p->size = la_min(FIRST_SIZE, limit);
+	p->first_limit = limit;
 	p->gap = (int) la_min(read_us / GAP_US, GAP_LAST);
-	p->near_gap = (1 + p->gap) * limit / la_max(p->size, 1);
 	p->pause = PAUSE_FIRST;
+	la_lot_policy_restart(p);
+}
+
+/* The scan starts over, or goes on elsewhere. */
+void
+la_lot_policy_restart(LaLotPolicy *p)
+{
+	p->limit = p->first_limit;
+	set_size(p, FIRST_SIZE);
 	p->until_probe = PROBE_AFTER;
+	p->last_blocks = p->nissued = p->nevicted = 0;
 }
 
 /* A block was issued in the order of need. */
@@ -91,19 +109,32 @@ la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
 		return 0;
 
 	/* RAMP; the visit that is being made is not yet counted */
-	if (!io->config.read_to_end && !io->config.force)
+	if (!io->config.end_is_certain && !io->config.force)
 		size = la_min(size, la_scan_length_visits(&io->length) / DEMAND_SHARE);
 	if (io->early_visits > 0)
 		size = la_min(size, la_io_policy_visits_ahead(io));
-	return size < FIRST_SIZE && size < p->limit ? 0 : (int) size;
+	return size < FIRST_SIZE ? 0 : (int) size;
 }
 
-/* EVICTED: the visits of a lot have come to their end. */
+/* Blocks are issued in the order of need again. */
 static void
-check_evicted(LaLotPolicy *p)
+stop(LaLotPolicy *p, const LaIoPolicy *io)
+{
+	set_size(p, FIRST_SIZE);
+	p->until_probe = PROBE_AFTER;
+	p->again_at = io->length.total + p->pause;
+	p->pause = la_min(p->pause * 2, PAUSE_LAST);
+}
+
+/* RAMP, EVICTED: is the limit too large?  The lot before this one has just been visited. */
+static void
+check_limit(LaLotPolicy *p, const LaLotResult *r)
 {
 	if (p->nevicted > FIRST_SIZE / EVICTED_SHARE && p->nevicted > p->nissued / EVICTED_SHARE)
-		p->limit = la_min(p->limit, la_max(p->nissued / 2, 1));
+		p->limit = la_min(p->limit, p->last_blocks / 2);
+	if (r->limited)
+		p->limit = la_min(p->limit, (p->last_blocks + r->blocks) / 2);
+	p->last_blocks = r->blocks;
 	p->nissued = p->nevicted = 0;
 }
 
@@ -111,24 +142,20 @@ check_evicted(LaLotPolicy *p)
 void
 la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r)
 {
-	check_evicted(p);
-	if (r->limited)
-		p->limit = la_min(p->limit, la_max(r->visits / 2, 1));
-	p->size = la_min(p->size * 2, p->limit);
+	check_limit(p, r);
 
 	/* PROBE; a lot of cached blocks says nothing */
-	if (io->config.force || r->uncached < FIRST_SIZE / 4)
-		return;
-	p->near_gap = (1 + p->gap) * la_max(p->limit / la_max(r->visits, 1), 1);
-	if (r->close * WORTHWHILE >= r->uncached && r->uncached * MANY_VISITS >= r->visits)
+	if (p->limit < FIRST_SIZE)
+		stop(p, io);
+	else if (io->config.force || r->uncached < FIRST_SIZE / 4)
+		set_size(p, p->size * GROWTH);
+	else if (r->close * WORTHWHILE >= r->uncached && r->uncached * MANY_VISITS >= r->visits)
 	{
+		set_size(p, p->size * (io->config.end_is_certain ? GROWTH_TO_END : GROWTH));
 		p->pause = PAUSE_FIRST;
-		return;
 	}
-	p->size = la_min(FIRST_SIZE, p->limit);
-	p->until_probe = PROBE_AFTER;
-	p->again_at = io->length.total + p->pause;
-	p->pause = la_min(p->pause * 2, PAUSE_LAST);
+	else
+		stop(p, io);
 }
 
 /* A visit to a block that was issued as part of a lot; evicted: it had to be read again. */

@@ -15,6 +15,7 @@
 typedef struct LaLotResult
 {
 	int			visits;
+	int			blocks;			/* that were entered; some were cached */
 	int			uncached;		/* distinct blocks that were not cached */
 	int			close;			/* ... within LaLotPolicy.near_gap of the
 								 * previous one */
@@ -25,12 +26,14 @@ typedef struct LaLotPolicy
 {
 	int			size;			/* blocks of the next lot */
 	int			limit;			/* ... at most */
+	int			first_limit;	/* ... in a scan that begins */
 	int			gap;			/* blocks in between that are read as well */
 	int			near_gap;		/* blocks closer than this may be neighbours
 								 * in a lot of `limit` blocks */
 	int			until_probe;	/* blocks to be issued in the order of need */
 	int64_t		again_at;		/* no lot before this visit */
 	int			pause;			/* visits until the lot after a useless one */
+	int			last_blocks;	/* in the last lot */
 	int			nissued;		/* visits in the lot to issued blocks, and how */
 	int			nevicted;		/* many of these had to be read again */
 } LaLotPolicy;
@@ -38,6 +41,7 @@ typedef struct LaLotPolicy
 extern void la_lot_policy_init(LaLotPolicy *p, int limit, double read_us);
 extern int	la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io);
 extern void la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r);
+extern void la_lot_policy_restart(LaLotPolicy *p);
 extern void la_lot_policy_on_issue(LaLotPolicy *p);
 extern void la_lot_policy_on_visit(LaLotPolicy *p, bool evicted);
 

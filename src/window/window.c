@@ -52,8 +52,10 @@
 #include "window/window.h"
 #include "window/window_int.h"
 
-#define NEAR_BLOCKS		64		/* so close that the kernel's read-ahead for
+#define NEAR_BLOCKS		16		/* so close that the kernel's read-ahead for
 								 * one may read the other */
+#define RUN_BLOCKS		64		/* in a run of such blocks, where it reads
+								 * farther ahead */
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
 #define MAX_UNDECIDED	16		/* a trial's result is known when its blocks
@@ -72,9 +74,9 @@ static const LaVisitResult miss_results[] = {
 #define count(window, counter)	la_window_count(window, counter)
 
 static bool
-is_near(uint64 a, uint64 b)
+is_within(uint64 distance, uint64 a, uint64 b)
 {
-	return (a > b ? a - b : b - a) <= NEAR_BLOCKS;
+	return (a > b ? a - b : b - a) <= distance;
 }
 
 /* For all visits that the policies may want foreseen, and some more. */
@@ -114,7 +116,7 @@ la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 	*us = r.us;
 	if (!r.missed)
 		return LA_VISIT_HIT;
-	if (last != InvalidBlockNumber && is_near(block, last))
+	if (last != InvalidBlockNumber && is_within(NEAR_BLOCKS, block, last))
 		return block == last + 1 ? LA_VISIT_NEXT_MISS : LA_VISIT_NEAR_MISS;
 	note_read(rel, r.us);
 	return LA_VISIT_MISS;
@@ -253,9 +255,9 @@ extend_run(LaWindow *w, uint64 id)
 
 	w->last_foreseen = id;
 	w->run = id == last + 1 ? w->run + 1 : 0;
-	w->near_run = is_near(id, last) ? w->near_run + 1 : 0;
+	w->near_run = is_within(RUN_BLOCKS, id, last) ? w->near_run + 1 : 0;
 	if (w->policy->config.kernel_reads_near)
-		la_io_policy_on_foreseen(w->policy, w->near_run > 0);
+		la_io_policy_on_foreseen(w->policy, is_within(NEAR_BLOCKS, id, last));
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
 	if (w->near_run >= NEAR_RUN && la_io_policy_leave_near(w->policy))

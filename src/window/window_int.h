@@ -100,6 +100,7 @@ struct LaWindow
 
 	LaBudget   *budget;
 	Size		bytes;			/* taken from it by lot.c */
+	bool		ring_grown;		/* ... also for the ring */
 	Visit	   *ring;
 	uint64		mask;			/* of its slots, whose number is a power of 2 */
 	RecentSlot	recent[RECENT_SLOTS];

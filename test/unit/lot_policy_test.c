@@ -70,7 +70,7 @@ static LaLotResult
 issue(const LaLotPolicy *p, Pattern block, long first, int n, int wanted)
 {
 	static long blocks[LIMIT];
-	LaLotResult r = {.visits = n, .limited = n < wanted};
+	LaLotResult r = {.visits = n,.blocks = n,.limited = n < wanted};
 
 	for (int i = 0; i < n; i++)
 		blocks[i] = block(first + i);
@@ -92,7 +92,7 @@ begin(Lots *s, bool read_to_end, double read_us)
 	LaIoPolicyConfig config = io_defaults;
 
 	*s = (Lots) {0};
-	config.read_to_end = read_to_end;
+	config.read_to_end = config.end_is_certain = read_to_end;
 	la_io_policy_init(&s->io, &config);
 	la_lot_policy_init(&s->lots, LIMIT, read_us);
 	la_io_policy_on_miss(&s->io);
@@ -111,6 +111,7 @@ scan(Lots *s, Pattern block, long nvisits)
 	long		lot_first = 0,	/* of the last lot */
 				lot_end = 0;
 	int			previous = 0;	/* visits of the one before */
+	LaLotResult issued = {0};
 
 	for (long n = 0; n < nvisits; n++)
 	{
@@ -122,7 +123,12 @@ scan(Lots *s, Pattern block, long nvisits)
 			la_lot_policy_on_visit(&s->lots, s->evicted_above > 0 &&
 								   previous > s->evicted_above);
 		la_lot_policy_on_issue(&s->lots);
-		if (n < lot_first || (size = la_lot_policy_size(&s->lots, io)) == 0)
+		if (n < lot_first)
+			continue;
+		if (issued.visits > 0)
+			la_lot_policy_on_lot(&s->lots, io, &issued);
+		issued.visits = 0;
+		if ((size = la_lot_policy_size(&s->lots, io)) == 0)
 			continue;
 		previous = n < lot_end ? (int) (lot_end - lot_first) : 0;
 		lot_first = n > lot_end ? n : lot_end;
@@ -131,11 +137,7 @@ scan(Lots *s, Pattern block, long nvisits)
 		s->collected += lot_end - lot_first;
 		s->largest = la_max(s->largest, (int) (lot_end - lot_first));
 		s->most_wasted = la_max(s->most_wasted, (double) (lot_end - n) / io->length.total);
-		{
-			LaLotResult r = issue(&s->lots, block, lot_first, (int) (lot_end - lot_first), size);
-
-			la_lot_policy_on_lot(&s->lots, io, &r);
-		}
+		issued = issue(&s->lots, block, lot_first, (int) (lot_end - lot_first), size);
 	}
 }
 
@@ -154,6 +156,12 @@ test_worth(void)
 	check("as do those of rows that are nearly clustered", s.largest == LIMIT);
 
 	begin(&s, true, DISK_US);
+	scan(&s, dense_block, 20000);
+	scan(&s, sparse_block, 100000);
+	check("a probe of scattered blocks is as exact after a large lot",
+		  s.lots.near_gap == LIMIT / 128);
+
+	begin(&s, true, DISK_US);
 	scan(&s, sparse_block, 1000000);
 	check("scattered blocks are issued in the order of need", s.largest == 128);
 	check("but for a probe now and then", s.nlots > 2 && s.nlots < 12);
@@ -169,6 +177,11 @@ test_demand(void)
 	check("where the demand is not known, at most half of what was used is wasted",
 		  s.most_wasted <= 0.5);
 	check("and lots are used all the same", s.collected > 80000);
+
+	begin(&s, false, DISK_US);
+	s.io.config.read_to_end = true;
+	scan(&s, dense_block, 100000);
+	check("the same where earlier scans were read to their end", s.most_wasted <= 0.5);
 
 	begin(&s, false, DISK_US);
 	scan(&s, dense_block, 500);
@@ -193,13 +206,23 @@ test_memory(void)
 	check("and are not much smaller", s.lots.limit >= 500);
 
 	begin(&s, true, DISK_US);
+	s.room = 200;
+	scan(&s, dense_block, 100000);
+	check("none where there is room for few rows only", s.nlots < 12);
+	la_lot_policy_restart(&s.lots);
+	for (int i = 0; i < 32; i++)
+		la_lot_policy_on_issue(&s.lots);
+	s.room = 0;
+	s.lots.again_at = 0;
+	scan(&s, dense_block, 100000);
+	check("the next scan tries again", s.largest == LIMIT);
+
+	begin(&s, true, DISK_US);
 	la_lot_policy_init(&s.lots, 100, DISK_US);
 	check("no lot before blocks were issued in the order of need",
 		  la_lot_policy_size(&s.lots, &s.io) == 0);
 	scan(&s, dense_block, 10000);
-	check("a small limit is obeyed", s.largest <= 100 && s.nlots > 0);
-	la_lot_policy_init(&s.lots, 0, DISK_US);
-	check("even none at all", la_lot_policy_size(&s.lots, &s.io) == 0);
+	check("nor where the limit is too small", s.nlots == 0);
 }
 
 static void
