@@ -20,7 +20,8 @@
  * issue.c).
  *
  * The table is allocated when the backend has noted FIRST_NOTES blocks, so that sessions of short
- * statements do without, and is kept until the backend ends.  Temporary tables are not noted.
+ * statements do without, unless it would take more than a share of backend_memory.  It is kept
+ * until the backend ends.  Temporary tables are not noted.
  *
  * src/window/bufferhint.c
  */
@@ -33,10 +34,12 @@
 #include "utils/rel.h"
 
 #include "base/compat.h"
+#include "base/guc.h"
 #include "window/bufferhint.h"
 
 #define MAX_SLOTS		131072	/* 1 MB */
 #define SHIFT			40503	/* some odd number */
+#define MEMORY_SHARE	8		/* of backend_memory, one of so many bytes */
 #define FIRST_NOTES		4096
 
 typedef struct Slot
@@ -79,11 +82,19 @@ la_bufferhint_find(Relation rel, BlockNumber block)
 	return slot->buffer;
 }
 
-static void
+/* Returns false if there is no memory for them. */
+static bool
 create_slots(void)
 {
-	mask = pg_nextpower2_32(Min(NBuffers, MAX_SLOTS)) - 1;
-	slots = MemoryContextAllocZero(TopMemoryContext, (mask + 1) * sizeof(Slot));
+	uint32		n = pg_nextpower2_32(Min(NBuffers, MAX_SLOTS));
+
+	nnotes = 0;
+	if (n * sizeof(Slot) > (Size) la_backend_memory * 1024 / MEMORY_SHARE)
+		return false;
+	mask = n - 1;
+	slots = MemoryContextAllocExtended(TopMemoryContext, n * sizeof(Slot),
+									   MCXT_ALLOC_ZERO | MCXT_ALLOC_NO_OOM);
+	return slots != NULL;
 }
 
 /* The block was found in this shared buffer. */
@@ -96,9 +107,8 @@ la_bufferhint_note(Relation rel, BlockNumber block, Buffer buffer)
 	Assert(BufferIsValid(buffer));
 	if (slots == NULL)
 	{
-		if (++nnotes < FIRST_NOTES)
+		if (++nnotes < FIRST_NOTES || !create_slots())
 			return;
-		create_slots();
 	}
 	slot = slot_of(block, hash);
 	slot->check = block ^ hash;
