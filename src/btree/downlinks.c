@@ -36,7 +36,7 @@
  * Invariants
  *	- Nothing is pinned or locked between calls, and pages are share-locked one at a time, or as
  *	  nbtree's own descent does.
- *	- Only comparison functions in C are called.
+ *	- Only comparison functions in C are called, which call no others.
  *	- No predicate locks are taken, and none are needed, since no entry is returned.
  *
  * src/btree/downlinks.c

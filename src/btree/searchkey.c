@@ -29,11 +29,13 @@
 #include "access/nbtree.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/uuid.h"
 
+#include "attach/effects.h"
 #include "base/compat.h"
 #include "base/locale.h"
 #include "btree/searchkey.h"
@@ -159,9 +161,19 @@ la_searchkey_is_costly(const LaSearchKey *k)
 	return kind == LA_COMPARE_FUNCTION || kind == LA_COMPARE_BYTES;
 }
 
+/* Is the function polymorphic, and calls others, perhaps not in C, to compare such values? */
+static bool
+compares_by_others(const LaSearchKey *k, int column)
+{
+	Oid			input = k->index->rd_opcintype[column];
+
+	return get_typtype(input) == TYPTYPE_PSEUDO && input != ANYENUMOID &&
+		!la_effects_type_is_plain(TupleDescAttr(RelationGetDescr(k->index), column)->atttypid);
+}
+
 /*
- * Is a column compared by a function in C?  Others may have effects, or raise errors of their own,
- * when they are called for entries that nbtree would not have compared.
+ * Is a column compared by functions in C only?  Others may have effects, or raise errors of their
+ * own, when they are called for entries that nbtree would not have compared.
  */
 bool
 la_searchkey_is_compiled(const LaSearchKey *k, int column)
@@ -175,7 +187,8 @@ la_searchkey_is_compiled(const LaSearchKey *k, int column)
 		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 		ReleaseSysCache(tuple);
 	}
-	return language == INTERNALlanguageId || language == ClanguageId;
+	return (language == INTERNALlanguageId || language == ClanguageId) &&
+		!compares_by_others(k, column);
 }
 
 /* The function that compares a column, and the type of the index's values. */

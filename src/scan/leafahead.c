@@ -36,6 +36,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/fd.h"
 
@@ -274,6 +275,7 @@ top_up(LaScan *ls, int64 rows_wanted)
 	{
 		ForeseenPage *page = &la->pages[la->tail & la->mask];
 
+		CHECK_FOR_INTERRUPTS();
 		page->block = la_downlinks_next(la->downlinks);
 		if (page->block == InvalidBlockNumber)
 			return;
@@ -404,17 +406,31 @@ la_leafahead_may_step(LaScan *ls, ScanDirection dir)
 	return more_pages(so, dir) || la_bt_descent_is_next(so) || so->numArrayKeys > 0;
 }
 
-/* nbtree has made a step to its current page, and has read so many blocks for it. */
+/*
+ * What a read that was not issued says.  In a parallel scan the time may be that of waiting for
+ * another worker, so it is no evidence.
+ */
+static LaVisitResult
+result_of_miss(const LaScan *ls, BlockNumber page, BlockNumber previous)
+{
+	return page == previous + 1 || ls->scan->parallel_scan != NULL ?
+		LA_VISIT_NEXT_MISS : LA_VISIT_MISS;
+}
+
+/*
+ * nbtree has made a step to its current page, for which it has read so many blocks.  us: the time,
+ * for each page that it has looked at.
+ */
 static void
 report_step(LaScan *ls, BlockNumber previous, int64 reads, double us)
 {
 	BlockNumber page = la_bt_opaque(ls)->currPos.currPage;
 	LaLeafPolicy *policy = &ls->leaf_policy;
 	PageState	state = PAGE_CACHED;
-	LaVisitResult result = reads == 0 ? LA_VISIT_HIT :
-		page == previous + 1 ? LA_VISIT_NEXT_MISS : LA_VISIT_MISS;
+	LaVisitResult result = reads == 0 ? LA_VISIT_HIT : result_of_miss(ls, page, previous);
 
-	us = reads == 0 ? 0.0 : us / reads;
+	if (reads == 0)
+		us = 0.0;
 	if (ls->leaf_ahead != NULL && ls->leaf_ahead->head != ls->leaf_ahead->tail)
 		state = find_foreseen(ls, page);
 	if (state == PAGE_ISSUED)
@@ -424,7 +440,7 @@ report_step(LaScan *ls, BlockNumber previous, int64 reads, double us)
 		ls->issued_for_arrays--;
 		result = LA_VISIT_ISSUED;
 	}
-	else if (state == PAGE_CONTROL && reads == 0)
+	else if (state == PAGE_CONTROL && (reads == 0 || ls->scan->parallel_scan != NULL))
 		la_io_policy_on_lost_control(&policy->io);
 	else if (state == PAGE_CONTROL)
 		result = LA_VISIT_CONTROL;
@@ -447,13 +463,15 @@ la_leafahead_gettuple(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 		InvalidBlockNumber;
 	bool		was_armed = la_leaf_policy_is_armed(policy);
 	int64		reads_before = la_issue_blocks_read();
-	int64		before;
+	int64		before,
+				used;
 	double		start;
 	bool		found;
 
 	if (previous != InvalidBlockNumber)
 		advance_own_arrays(ls, dir, rows_wanted);
 	before = la_issue_blocks_read();
+	used = la_issue_buffers_used();
 	start = la_issue_clock_us();
 	found = la_scan_am_gettuple(ls, dir);
 	if (!found)
@@ -466,7 +484,7 @@ la_leafahead_gettuple(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 	{
 		if (previous != InvalidBlockNumber)
 			report_step(ls, previous, la_issue_blocks_read() - before,
-						la_issue_clock_us() - start);
+						(la_issue_clock_us() - start) / Max(la_issue_buffers_used() - used, 1));
 		if (la_leaf_policy_is_armed(policy))
 		{
 			if (!was_armed && ls->owner == NULL)

@@ -149,8 +149,11 @@ descriptor_of(PlanState *ps)
 static ScanDirection
 order_of(PlanState *ps)
 {
-	return IsA(ps, IndexScanState) ? ((IndexScan *) ps->plan)->indexorderdir :
+	ScanDirection order = IsA(ps, IndexScanState) ? ((IndexScan *) ps->plan)->indexorderdir :
 		((IndexOnlyScan *) ps->plan)->indexorderdir;
+
+	/* before 16, indexes without an order have NoMovementScanDirection */
+	return ScanDirectionIsBackward(order) ? BackwardScanDirection : ForwardScanDirection;
 }
 
 /* Create the descriptor as ExecIndexScan() would in the same call. */

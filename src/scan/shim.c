@@ -187,7 +187,6 @@ pass_row(LaScan *ls, ScanDirection dir, bool btree)
 		ls->seen_buffer = buffer;
 	}
 
-	/* if this reads a leaf page, the next visit counts as a miss: no harm */
 	found = btree ? next_btree_row(ls, dir) : am_gettuple(ls, dir);
 	ls->ended = !found;
 	return found;

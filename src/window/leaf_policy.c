@@ -50,12 +50,15 @@ on_passive_step(LaLeafPolicy *p, LaVisitResult result, double us)
 {
 	LaIoPolicy *io = &p->io;
 
+	io->length.total++;
 	if (result != LA_VISIT_HIT && result != LA_VISIT_NEXT_MISS && us >= io->config.min_read_us)
 		la_io_policy_on_miss(io);
 	if (io->state == LA_OBSERVE)
+	{
+		/* it counts the visit again */
+		io->length.total--;
 		la_io_policy_on_visit(io, result, us);
-	else
-		io->length.total++;
+	}
 }
 
 /* The scan has come to another leaf page.  us: how long the read took, 0 for a hit. */
