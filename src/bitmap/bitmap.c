@@ -19,7 +19,8 @@
  *		- not from 0, which turns prefetch off (and decides whether there is a prefetch iterator,
  *		  which all processes of a parallel scan have to agree on);
  *		- not where the tablespace has a setting of its own (la_config_reads());
- *		- not if reads were found to be fast in an earlier scan of the session.
+ *		- not if index scans of the same index have found reads of the table to be fast
+ *		  (window/history.c).
  *		The node starts with one block and doubles the number with each block, or adds one with
  *		each row, until the limit.  It prefetches each block once, whatever the limit is: a higher
  *		one costs nothing where nothing waits, and with a LIMIT no more than the ramp.
@@ -27,7 +28,8 @@
  *		from the settings when it is created, there is none in the node, and so it is left alone.
  *
  * Index pages: eligible are scans of GIN (gin.c) and btree indexes (range.c) of tables whose access
- * method is heap, under an MVCC snapshot.  Not eligible are
+ * method is heap, under an MVCC snapshot, whose descriptor has the Relation that the node has
+ * opened: another extension may have put one of its own there.  Not eligible are
  *		- hash: one bucket, whose overflow pages are known one by one;
  *		- GiST and SP-GiST: what a page leads to is known when its entries have been compared, and
  *		  the scan does that depth first, in a stack of its own;
@@ -134,21 +136,27 @@ attach_index_scans(PlanState *ps)
 	{
 		BitmapIndexScanState *node = (BitmapIndexScanState *) ps;
 
-		if (node->biss_ScanDesc != NULL && la_getbitmap_of(node->biss_ScanDesc) == NULL &&
-			la_getbitmap_is_eligible(node->biss_RelationDesc))
-			la_getbitmap_install(node->biss_ScanDesc, ps->state->es_query_cxt);
+		IndexScanDesc scan = node->biss_ScanDesc;
+
+		if (scan != NULL && scan->indexRelation == node->biss_RelationDesc &&
+			la_getbitmap_is_eligible(scan->indexRelation))
+			la_getbitmap_install(scan, ps->state->es_query_cxt);
 	}
 }
 
 /* ---- the node ----------------------------------------------------------------------- */
 
+/*
+ * An extension that has wrapped this function may go on calling it: only the call in which the
+ * bitmap is going to be made attaches anything.
+ */
 static TupleTableSlot *
 first_execution(PlanState *ps)
 {
 	BitmapHeapScanState *node = (BitmapHeapScanState *) ps;
 
 	la_interpose_replace(ps, first_execution, heap_scans.stock);
-	if (la_enable && la_enable_bitmap_scan &&
+	if (!node->initialized && la_enable && la_enable_bitmap_scan &&
 		node->ss.ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
 		IsMVCCSnapshot(ps->state->es_snapshot))
 	{

@@ -12,10 +12,11 @@
  *					| +------ FAST_ENOUGH fast reads --------> given up
  *					+----------- HOLDOFF more reads ------------+
  *
- *	NEEDED	miss_threshold waits, of which two are 400 us on a disk.  If earlier scans of the
- *		session have found the reads of this index to be waits (window/history.c), one is needed
- *		in the first call of a scan and in every VERIFY_CALLS-th, and none in the others.
- *	VERDICT	What a call has found is kept for later scans of the index.
+ *	NEEDED	miss_threshold waits, of which two are 400 us on a disk.  If earlier scans have
+ *		found the reads of this index's pages to be waits (window/history.c), one is needed in
+ *		the first call of a scan and in every VERIFY_CALLS-th, and none in the others.
+ *	VERDICT	What a call has found is kept for later bitmap scans of the index.  It says nothing
+ *		of reads of the table.
  *	PINS	A page that is read here is pinned for a moment, beside those of the scan, so
  *		la_evidence_may_read() is asked before.  A page that is advised is not pinned.
  *	ERRORS	See window/issue.c about advice.  la_evidence_read() is called for pages that the
@@ -50,7 +51,7 @@ la_evidence_begin(LaBitmapScan *bs)
 	const LaIoPolicyConfig *config = &bs->config;
 
 	bs->needed = config->miss_threshold;
-	if (la_history_known_slow(bs->indexrelid, bs->real->rd_rel->reltablespace))
+	if (la_history_pages_known_slow(bs->indexrelid, bs->real->rd_rel->reltablespace))
 		bs->needed = bs->calls % VERIFY_CALLS == 0 ? Min(bs->needed, 1) : 0;
 	bs->calls++;
 	bs->waits = bs->fast = 0;
@@ -70,7 +71,7 @@ la_evidence_end(LaBitmapScan *bs)
 		verdict = LA_READS_FAST;
 	else if (bs->waits > 0 && bs->waits >= bs->needed)
 		verdict = LA_READS_SLOW;
-	la_history_note(bs->indexrelid, verdict, LA_CACHE_UNKNOWN);
+	la_history_note_pages(bs->indexrelid, verdict);
 }
 
 /* Are reads to be started ahead? */

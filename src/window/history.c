@@ -7,14 +7,17 @@
  *
  *		of				what
  *		a tablespace	how long a read takes, and how many reads are waits
- *		an index		are reads waits; do scans begin with reads; is cache prefetch unhelpful;
- *						has the last bitmap scan found all its pages in shared buffers
+ *		an index		are reads of its table waits; do scans begin with reads; is cache prefetch
+ *						unhelpful; are reads of its own pages waits; has the last bitmap scan
+ *						found all of these in shared buffers
  *		a scan of		how many visits it makes before it is left early, if it is
  *		a statement
  *
  * The verdict on an index counts more than that on its tablespace, as the operating system may
  * have cached one table and not another.  It is kept by index, not by table: rows that one index
- * finds scattered, another one may find side by side, where the kernel reads ahead.
+ * finds scattered, another one may find side by side, where the kernel reads ahead.  An index is
+ * smaller than its table, and may be cached where the table is not: so the verdict on reads of its
+ * own pages, which bitmap scans make, is another one.
  *
  * A scan of a statement is identified by its index, its number in the plan, and the statement's
  * identifier, which is 0 unless the server computes it (compute_query_id).  Then statements of
@@ -61,8 +64,8 @@
 #define VISITS_MAX		(PG_UINT16_MAX / LA_SIXTEENTHS)
 
 /*
- * Reads of an index: a slow scan sets the highest level, a fast one the lowest, and one that seems
- * to be fast goes down by one.
+ * Reads of an index or its table: a slow scan sets the highest level, a fast one the lowest, and
+ * one that seems to be fast goes down by one.
  */
 #define LEVEL_UNKNOWN	0
 #define LEVEL_FAST		1
@@ -80,7 +83,8 @@ typedef struct TablespaceEntry
 typedef struct IndexEntry
 {
 	uint32		key;			/* made of database and index */
-	uint8		level;			/* LEVEL_xxx */
+	uint8		level:4;		/* of reads of the table: LEVEL_xxx */
+	uint8		page_level:4;	/* of the index's own pages, likewise */
 	uint8		cold;			/* share of scans that begin with reads */
 	uint8		unhelpful;		/* scans that do not begin with a trial */
 	bool		cached;			/* the last bitmap scan has read no page */
@@ -192,20 +196,38 @@ read_index(Oid index, pg_atomic_uint64 **place)
 	return read_entry(*place, key);
 }
 
+/* Is this a level of waits?  If it is unknown, are most reads in the tablespace? */
+static bool
+is_slow(int level, Oid tablespace)
+{
+	pg_atomic_uint64 *place;
+	Entry		e;
+
+	if (level != LEVEL_UNKNOWN)
+		return level >= LEVEL_KNOWN;
+	e = read_tablespace(tablespace, &place);
+	return e.tablespace.reads >= READS_ENOUGH && e.tablespace.waits > SHARE_MAX / 2;
+}
+
 /* Are reads of the index's table waits? */
 bool
 la_history_known_slow(Oid index, Oid tablespace)
 {
 	pg_atomic_uint64 *place;
-	Entry		e = read_index(index, &place);
 
-	if (e.index.level != LEVEL_UNKNOWN)
-		return e.index.level >= LEVEL_KNOWN;
-	e = read_tablespace(tablespace, &place);
-	return e.tablespace.reads >= READS_ENOUGH && e.tablespace.waits > SHARE_MAX / 2;
+	return is_slow(read_index(index, &place).index.level, tablespace);
 }
 
-/* Are they served by the operating system's cache? */
+/* Are reads of the index's own pages waits? */
+bool
+la_history_pages_known_slow(Oid index, Oid tablespace)
+{
+	pg_atomic_uint64 *place;
+
+	return is_slow(read_index(index, &place).index.page_level, tablespace);
+}
+
+/* Are reads of the index's table served by the operating system's cache? */
 bool
 la_history_known_fast(Oid index)
 {
@@ -255,6 +277,24 @@ la_history_known_unhelpful(Oid index)
 	return true;
 }
 
+/* The level after a scan with this verdict. */
+static int
+next_level(int level, LaIoVerdict reads)
+{
+	switch (reads)
+	{
+		case LA_READS_UNKNOWN:
+			break;
+		case LA_READS_SLOW:
+			return LEVEL_SLOW;
+		case LA_READS_FAST:
+			return LEVEL_FAST;
+		case LA_READS_SEEM_FAST:
+			return Max(level - 1, LEVEL_FAST);
+	}
+	return level;
+}
+
 /* Keep what a scan that ends has learnt. */
 void
 la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
@@ -265,22 +305,20 @@ la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache)
 	if (reads == LA_READS_UNKNOWN && cache == LA_CACHE_UNKNOWN)
 		return;
 	e = read_index(index, &place);
-	switch (reads)
-	{
-		case LA_READS_UNKNOWN:
-			break;
-		case LA_READS_SLOW:
-			e.index.level = LEVEL_SLOW;
-			break;
-		case LA_READS_FAST:
-			e.index.level = LEVEL_FAST;
-			break;
-		case LA_READS_SEEM_FAST:
-			e.index.level = Max(e.index.level - 1, LEVEL_FAST);
-			break;
-	}
+	e.index.level = next_level(e.index.level, reads);
 	if (cache != LA_CACHE_UNKNOWN)
 		e.index.unhelpful = cache == LA_CACHE_NOT_FASTER ? UNHELPFUL_SCANS : 0;
+	write_entry(place, e);
+}
+
+/* Keep what a scan has learnt of the index's own pages. */
+void
+la_history_note_pages(Oid index, LaIoVerdict reads)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
+
+	e.index.page_level = next_level(e.index.page_level, reads);
 	write_entry(place, e);
 }
 
