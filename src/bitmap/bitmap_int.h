@@ -28,6 +28,7 @@ typedef struct LaBitmapScan
 	Relation	real;			/* the index */
 	IndexScanDesc scan;
 	MemoryContext context;		/* lives as long as the query */
+	MemoryContext memory;		/* of what look-ahead needs, or NULL */
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LaIoPolicyConfig config;

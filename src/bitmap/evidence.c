@@ -142,6 +142,17 @@ la_evidence_read(LaBitmapScan *bs, BlockNumber block)
 	return buffer;
 }
 
+/* Look-ahead is so many pages ahead of the scan, for EXPLAIN. */
+void
+la_evidence_note_distance(LaBitmapScan *bs, int64 distance)
+{
+	int64	   *c = bs->counters.c;
+
+	c[LA_DISTANCE_SUM] += distance;
+	c[LA_DISTANCE_SAMPLES]++;
+	c[LA_DISTANCE_MAX] = Max(c[LA_DISTANCE_MAX], distance);
+}
+
 /* Start the read of a page of the index.  Returns false if there is none to start. */
 bool
 la_evidence_advise(LaBitmapScan *bs, BlockNumber block)

@@ -36,6 +36,7 @@
 #include "base/guc.h"
 #include "bitmap/getbitmap.h"
 #include "bitmap/gin.h"
+#include "bitmap/memory.h"
 #include "bitmap/range.h"
 #include "window/config.h"
 
@@ -58,6 +59,7 @@ shim_getbitmap_gin(IndexScanDesc scan, TIDBitmap *tbm)
 	int64		ntids;
 
 	call_am(bs, ntids = la_gin_getbitmap(bs, tbm));
+	la_memory_end_call(bs);
 	return ntids;
 }
 
@@ -68,6 +70,7 @@ shim_getbitmap_btree(IndexScanDesc scan, TIDBitmap *tbm)
 	int64		ntids;
 
 	call_am(bs, ntids = la_range_getbitmap(bs, tbm));
+	la_memory_end_call(bs);
 	return ntids;
 }
 

@@ -20,34 +20,36 @@
  * operator class's function first and returns its result.  So the entries are known without
  * being extracted twice, and nothing in the index's relcache entry changes.
  *
- *	ENTRIES	All entries descend together, level by level: the pages of a level are advised
- *		before the first of them is read.  These are the pages that gingetbitmap() reads next, of
- *		all entries whatever they contain, and finds in shared buffers then.  Not advised are what
- *		follows the first page of a partial match (a prefix), and entries that the access method
- *		adds (a search for all rows).
+ *	ENTRIES	All entries descend together, level by level: when a page of a level is read, those
+ *		of the max_distance entries after it have been advised.  These are the pages that
+ *		gingetbitmap() reads next, of all entries whatever they contain, and finds in shared
+ *		buffers then.  Not advised are what follows the first page of a partial match (a prefix),
+ *		and entries that the access method adds (a search for all rows).
  *	COMPARE	The searches call the entries' comparison function, as gingetbitmap() is about to do
- *		with the same values.  If it is not declared immutable, they are not made.
- *	CACHED	Where the previous scan of the index in this session has read nothing, the entries are
- *		not searched for ahead, as that would be in vain.  (The counter tells; see also
- *		window/history.c.)
+ *		with the same values.  If that could be noticed (attach/effects.c), they are not made: a
+ *		comparison of rows, arrays or ranges calls those of their elements.
+ *	CACHED	Where the previous scan of the index has read nothing, the entries are not searched
+ *		for ahead, as that would be in vain.  (The counter tells; see also window/history.c.)
  *	LOCKS	One page is locked at a time, in share mode, as by a search.  Nothing is locked
  *		otherwise when extractQuery is called.
- *	SCOPE	fn_addr is put back also after an error.  A scan that runs within a function of the
- *		operator class has its own GinState, and finds ours on a stack.
+ *	SCOPE	fn_addr is exchanged where it is what fmgr_info() gives, and put back where it is
+ *		still ours, also after an error.  A scan that runs within a function of the operator
+ *		class has its own GinState, and finds ours on a stack.  A function that has copied its
+ *		FmgrInfo, and calls the copy, reaches the operator class's.
  *
  * src/bitmap/gin.c
  */
 #include "postgres.h"
 
 #include "access/gin_private.h"
-#include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "attach/effects.h"
 #include "bitmap/evidence.h"
 #include "bitmap/gin.h"
+#include "bitmap/memory.h"
 #include "bitmap/postings.h"
 #include "window/history.h"
 #include "window/issue.h"
@@ -66,7 +68,7 @@ typedef struct Search
 	bool		in_postings;	/* it belongs to the posting tree */
 } Search;
 
-/* The functions of the operator classes of a scan that is running. */
+/* A scan.  The functions are what fmgr_info() gives for those of the operator classes. */
 typedef struct LaGin
 {
 	LaBitmapScan *bs;
@@ -76,6 +78,7 @@ typedef struct LaGin
 	PGFunction	consistent[INDEX_MAX_KEYS];
 	PGFunction	triconsistent[INDEX_MAX_KEYS];
 	MemoryContext searching;	/* for the time of a search */
+	bool		refused;		/* COMPARE: never search */
 	bool		ahead;			/* search for the entries */
 	int			nextracted;		/* conditions, so far */
 	int			nsearches;
@@ -139,22 +142,41 @@ step(LaGin *gin, Search *s)
 	s->block = next;
 }
 
-/* Advise the pages that all searches have come to. */
-static void
-advise_level(LaGin *gin)
+/* Has one of the searches from this one on, and before that one, come to the same page? */
+static bool
+is_shared(const LaGin *gin, int from, int search)
 {
-	for (int i = 0; i < gin->nsearches; i++)
+	for (int i = from; i < search; i++)
 	{
-		if (gin->searches[i].block != InvalidBlockNumber)
-			(void) la_evidence_advise(gin->bs, gin->searches[i].block);
+		if (gin->searches[i].block == gin->searches[search].block)
+			return true;
 	}
+	return false;
+}
+
+/*
+ * The page of a search is about to be read.  Advise those of the max_distance searches after it
+ * from *next on, which is the first one that has not been looked at.
+ */
+static void
+advise_after(LaGin *gin, int current, int *next)
+{
+	int			end = Min(gin->nsearches, current + 1 + gin->bs->config.max_distance);
+
+	for (*next = Max(*next, current + 1); *next < end; (*next)++)
+	{
+		if (gin->searches[*next].block != InvalidBlockNumber &&
+			!is_shared(gin, current, *next))
+			(void) la_evidence_advise(gin->bs, gin->searches[*next].block);
+	}
+	la_evidence_note_distance(gin->bs, *next - current - 1);
 }
 
 /* Read the pages that all searches have come to.  Returns false if no search goes on. */
 static bool
 search_level(LaGin *gin)
 {
-	bool		advised = false;
+	int			next = 0;
 	bool		more = false;
 
 	for (int i = 0; i < gin->nsearches; i++)
@@ -164,16 +186,11 @@ search_level(LaGin *gin)
 		if (s->block == InvalidBlockNumber)
 			continue;
 
-		/*
-		 * the others of the level, as soon as it is known that reads are
-		 * waits
-		 */
-		if (!advised && la_evidence_is_armed(gin->bs))
-		{
-			advise_level(gin);
-			advised = true;
-		}
-		if ((!advised && !la_evidence_is_observing(gin->bs)) || !la_evidence_may_read())
+		if (la_evidence_is_armed(gin->bs))
+			advise_after(gin, i, &next);
+		else if (!la_evidence_is_observing(gin->bs))
+			return false;
+		if (!la_evidence_may_read())
 			return false;
 		CHECK_FOR_INTERRUPTS();
 		step(gin, s);
@@ -189,7 +206,7 @@ search_entries(LaGin *gin)
 	int			levels = 0;
 
 	if (gin->searching == NULL)
-		gin->searching = AllocSetContextCreate(gin->bs->context, "pg_lookahead entries",
+		gin->searching = AllocSetContextCreate(la_memory_context(gin->bs), "pg_lookahead entries",
 											   ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(gin->searching);
 	while (levels < MAX_STEPS && search_level(gin))
@@ -230,7 +247,10 @@ excludes_all(FunctionCallInfo fcinfo, Datum *keys)
 
 /* ---- functions in place of the operator class's ----------------------------- */
 
-/* The scan to which an FmgrInfo of an array of its GinState belongs, and its index there. */
+/*
+ * The scan to which an FmgrInfo of an array of its GinState belongs, and its index there; NULL if
+ * it is a copy of such a one.
+ */
 static LaGin *
 scan_of(FmgrInfo *flinfo, Size array, int *column)
 {
@@ -247,8 +267,17 @@ scan_of(FmgrInfo *flinfo, Size array, int *column)
 			return gin;
 		}
 	}
-	elog(ERROR, "GIN support function called outside of its scan");
 	return NULL;
+}
+
+/* The operator class's function for a copy of our FmgrInfo. */
+static Datum
+call_original(FunctionCallInfo fcinfo)
+{
+	FmgrInfo	original;
+
+	fmgr_info(fcinfo->flinfo->fn_oid, &original);
+	return original.fn_addr(fcinfo);
 }
 
 static Datum
@@ -256,10 +285,10 @@ extract_query(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGin	   *gin = scan_of(fcinfo->flinfo, offsetof(GinState, extractQueryFn), &column);
-	Datum		result = gin->extract[column] (fcinfo);
+	Datum		result = gin == NULL ? call_original(fcinfo) : gin->extract[column] (fcinfo);
 	Datum	   *keys = (Datum *) DatumGetPointer(result);
 
-	if (!gin->ahead || fcinfo->isnull)
+	if (gin == NULL || !gin->ahead || fcinfo->isnull)
 		return result;
 	if (excludes_all(fcinfo, keys))
 		gin->ahead = false;
@@ -275,9 +304,10 @@ consistent(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGin	   *gin = scan_of(fcinfo->flinfo, offsetof(GinState, consistentFn), &column);
-	Datum		result = gin->consistent[column] (fcinfo);
+	Datum		result = gin == NULL ? call_original(fcinfo) : gin->consistent[column] (fcinfo);
 
-	la_postings_see_row(gin->postings);
+	if (gin != NULL)
+		la_postings_see_row(gin->postings);
 	return result;
 }
 
@@ -286,18 +316,19 @@ triconsistent(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGin	   *gin = scan_of(fcinfo->flinfo, offsetof(GinState, triConsistentFn), &column);
-	Datum		result = gin->triconsistent[column] (fcinfo);
+	Datum		result = gin == NULL ? call_original(fcinfo) : gin->triconsistent[column] (fcinfo);
 
-	la_postings_see_row(gin->postings);
+	if (gin != NULL)
+		la_postings_see_row(gin->postings);
 	return result;
 }
 
+/* SCOPE */
 static void
-exchange(FmgrInfo *flinfo, PGFunction *original, PGFunction ours)
+exchange(FmgrInfo *flinfo, PGFunction from, PGFunction to)
 {
-	*original = flinfo->fn_addr;
-	if (OidIsValid(flinfo->fn_oid))
-		flinfo->fn_addr = ours;
+	if (OidIsValid(flinfo->fn_oid) && flinfo->fn_addr == from)
+		flinfo->fn_addr = to;
 }
 
 static void
@@ -305,9 +336,9 @@ begin(LaGin *gin, GinState *state)
 {
 	for (int i = 0; i < state->origTupdesc->natts; i++)
 	{
-		exchange(&state->extractQueryFn[i], &gin->extract[i], extract_query);
-		exchange(&state->consistentFn[i], &gin->consistent[i], consistent);
-		exchange(&state->triConsistentFn[i], &gin->triconsistent[i], triconsistent);
+		exchange(&state->extractQueryFn[i], gin->extract[i], extract_query);
+		exchange(&state->consistentFn[i], gin->consistent[i], consistent);
+		exchange(&state->triConsistentFn[i], gin->triconsistent[i], triconsistent);
 	}
 	gin->outer = running;
 	running = gin;
@@ -318,9 +349,9 @@ end(LaGin *gin, GinState *state)
 {
 	for (int i = 0; i < state->origTupdesc->natts; i++)
 	{
-		state->extractQueryFn[i].fn_addr = gin->extract[i];
-		state->consistentFn[i].fn_addr = gin->consistent[i];
-		state->triConsistentFn[i].fn_addr = gin->triconsistent[i];
+		exchange(&state->extractQueryFn[i], extract_query, gin->extract[i]);
+		exchange(&state->consistentFn[i], consistent, gin->consistent[i]);
+		exchange(&state->triConsistentFn[i], triconsistent, gin->triconsistent[i]);
 	}
 	running = gin->outer;
 }
@@ -331,12 +362,26 @@ end(LaGin *gin, GinState *state)
 static bool
 is_comparable(const GinState *state)
 {
+	LaEffects	effects = {0};
+
 	for (int i = 0; i < state->origTupdesc->natts; i++)
 	{
-		if (func_volatile(state->compareFn[i].fn_oid) != PROVOLATILE_IMMUTABLE)
-			return false;
+		Oid			type = TupleDescAttr(state->origTupdesc, i)->atttypid;
+
+		la_effects_of_support(&effects, state->compareFn[i].fn_oid, 1, &type);
 	}
-	return true;
+	return (effects.flags & (LA_HAS_EFFECTS | LA_READS_STATE)) == 0;
+}
+
+static PGFunction
+original_of(const FmgrInfo *flinfo)
+{
+	FmgrInfo	original;
+
+	if (!OidIsValid(flinfo->fn_oid))
+		return NULL;
+	fmgr_info(flinfo->fn_oid, &original);
+	return original.fn_addr;
 }
 
 /* What the scan needs; NULL if there is no memory for it. */
@@ -344,14 +389,20 @@ static LaGin *
 create(LaBitmapScan *bs)
 {
 	Size		size = sizeof(LaGin) + la_postings_size();
+	GinState   *state = &((GinScanOpaque) bs->scan->opaque)->ginstate;
 	LaGin	   *gin;
 
 	if (!la_budget_has(&bs->budget, size))
 		return NULL;
-	la_budget_take(&bs->budget, size);
-	gin = MemoryContextAllocZero(bs->context, sizeof(LaGin));
+	gin = la_memory_alloc(bs, sizeof(LaGin));
 	gin->bs = bs;
 	gin->postings = la_postings_create(bs);
+	for (int i = 0; i < state->origTupdesc->natts; i++)
+	{
+		gin->extract[i] = original_of(&state->extractQueryFn[i]);
+		gin->consistent[i] = original_of(&state->consistentFn[i]);
+		gin->triconsistent[i] = original_of(&state->triConsistentFn[i]);
+	}
 	return gin;
 }
 
@@ -362,15 +413,13 @@ may_search(LaGin *gin)
 	LaBitmapScan *bs = gin->bs;
 	Size		size = MAX_SEARCHES * sizeof(Search);
 
-	if (gin->searches == NULL)
+	if (gin->searches == NULL && !gin->refused && la_budget_has(&bs->budget, size))
 	{
-		if (!la_budget_has(&bs->budget, size) ||
-			!is_comparable(&((GinScanOpaque) bs->scan->opaque)->ginstate))
-			return false;
-		la_budget_take(&bs->budget, size);
-		gin->searches = MemoryContextAlloc(bs->context, size);
+		gin->refused = !is_comparable(&((GinScanOpaque) bs->scan->opaque)->ginstate);
+		if (!gin->refused)
+			gin->searches = la_memory_alloc(bs, size);
 	}
-	return true;
+	return gin->searches != NULL;
 }
 
 /* Call amgetbitmap with our functions in place of the operator class's. */
@@ -404,7 +453,7 @@ la_gin_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm)
 	LaGin	   *gin;
 	int64		ntids;
 
-	if (bs->gin == NULL && bs->config.advice_works)
+	if (bs->gin == NULL && bs->config.advice_works && la_gin_is_stock(bs->real->rd_indam))
 		bs->gin = create(bs);
 	gin = bs->gin;
 	if (gin == NULL)

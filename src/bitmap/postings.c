@@ -22,11 +22,15 @@
  *		and advised: the rows on the leaf pages that the driver's entries have just read.  If
  *		there are so many of them that hardly a page would be left out, or they are not known
  *		(partial matches), these trees are read in order, too.
- *	DISTANCE	Of all trees together, no more than max_distance pages are ahead of the scan.
+ *	DISTANCE	Of all trees together, no more than max_distance pages are ahead of the scan: each
+ *		has its share, and if that were less than MIN_SHARE, fewer trees are looked at.
  *	KERNEL	Leaf pages that follow each other in the file are left to the kernel's read-ahead
  *		from the RUN-th on.
  *	CACHED	Nothing is done before a block has been read.
- *	OBSERVED	Until it is known whether reads are waits, the next page is read, not advised.
+ *	OBSERVED	Until it is known whether reads are waits, the next page is read, not advised: of
+ *		a tree that the scan is certain to read to its end, so that a damaged page raises no
+ *		error that stock would not raise.  Such are those of the required entries of the only key
+ *		that has any.
  *
  * Everything here is a hint: addresses and pages may have changed when the scan comes to them.
  * Pages are looked at under a share lock, one at a time, while the scan itself holds none (it
@@ -40,6 +44,7 @@
 #include "storage/bufmgr.h"
 
 #include "bitmap/evidence.h"
+#include "bitmap/memory.h"
 #include "bitmap/postings.h"
 #include "window/issue.h"
 
@@ -49,6 +54,7 @@
 #define MAX_ROWS		1024	/* of the driver that are looked at in one
 								 * step */
 #define LEAF_ROWS		4096	/* on a leaf page, about */
+#define MIN_SHARE		2		/* pages ahead in one tree */
 #define RUN				3
 #define MAX_INNER		16		/* inner pages looked at in one descent */
 #define MAX_CHILDREN	((int) (GinDataPageMaxDataSize / sizeof(PostingItem)))
@@ -58,6 +64,7 @@ typedef struct Tree
 {
 	GinScanEntry entry;
 	bool		by_rows;
+	bool		certain;		/* read to its end: OBSERVED */
 	bool		at_end;			/* nothing more is known */
 	int			height;			/* levels of inner pages; 0: not known yet */
 
@@ -359,7 +366,7 @@ extends_run(LaPostings *p, Tree *t, BlockNumber block)
 	return t->run >= RUN && !p->bs->config.force;
 }
 
-/* OBSERVED: read the next page that is not cached, of any tree. */
+/* OBSERVED: read the next page that is not cached. */
 static void
 observe(LaPostings *p)
 {
@@ -367,6 +374,8 @@ observe(LaPostings *p)
 	{
 		BlockNumber block;
 
+		if (!p->trees[i].certain)
+			continue;
 		while ((block = next_page(p, &p->trees[i])) != InvalidBlockNumber)
 		{
 			if (extends_run(p, &p->trees[i], block) || la_evidence_is_cached(p->bs, block))
@@ -381,7 +390,6 @@ observe(LaPostings *p)
 static void
 count_distance(LaPostings *p)
 {
-	int64	   *c = p->bs->counters.c;
 	int			distance = 0;
 
 	for (int i = 0; i < p->ntrees; i++)
@@ -391,9 +399,7 @@ count_distance(LaPostings *p)
 		if (t->height > 0)
 			distance += t->by_rows ? t->nahead : Max(t->next - t->current - 1, 0);
 	}
-	c[LA_DISTANCE_SUM] += distance;
-	c[LA_DISTANCE_SAMPLES]++;
-	c[LA_DISTANCE_MAX] = Max(c[LA_DISTANCE_MAX], distance);
+	la_evidence_note_distance(p->bs, distance);
 }
 
 static void
@@ -440,6 +446,18 @@ choose_driver(GinScanOpaque so)
 	return driver;
 }
 
+/* Is there no other key that could have the scan skip rows of the driver, or end before it? */
+static bool
+is_alone(GinScanOpaque so, GinScanKey driver)
+{
+	for (uint32 i = 0; i < so->nkeys; i++)
+	{
+		if (&so->keys[i] != driver && so->keys[i].nrequired > 0)
+			return false;
+	}
+	return true;
+}
+
 static bool
 is_required(const GinScanKeyData * key, const GinScanEntryData * entry)
 {
@@ -470,18 +488,17 @@ have_trees(LaPostings *p)
 	Size		size = MAX_TREES * sizeof(Tree);
 
 	if (p->trees == NULL && la_budget_has(&p->bs->budget, size))
-	{
-		la_budget_take(&p->bs->budget, size);
-		p->trees = MemoryContextAllocZero(p->bs->context, size);
-	}
+		p->trees = la_memory_alloc(p->bs, size);
 	return p->trees != NULL;
 }
 
 static void
 start(LaPostings *p, GinScanOpaque so)
 {
+	int			max_trees = Max(Min(MAX_TREES, p->bs->config.max_distance / MIN_SHARE), 1);
 	double		rows;
 	bool		known;
+	bool		certain;
 
 	p->started = true;
 	p->ntrees = 0;
@@ -490,7 +507,8 @@ start(LaPostings *p, GinScanOpaque so)
 		return;
 	rows = count_rows(p->driver);
 	known = rows_are_known(p->driver);
-	for (uint32 i = 0; i < so->totalentries && p->ntrees < MAX_TREES; i++)
+	certain = known && is_alone(so, p->driver);
+	for (uint32 i = 0; i < so->totalentries && p->ntrees < max_trees; i++)
 	{
 		GinScanEntry entry = so->entries[i];
 		Tree	   *t = &p->trees[p->ntrees];
@@ -504,18 +522,18 @@ start(LaPostings *p, GinScanOpaque so)
 
 			if (!la_budget_has(&p->bs->budget, size))
 				break;
-			la_budget_take(&p->bs->budget, size);
-			children = MemoryContextAlloc(p->bs->context, size);
+			children = la_memory_alloc(p->bs, size);
 		}
 		memset(t, 0, sizeof(Tree));
 		t->children = children;
 		t->entry = entry;
+		t->certain = certain && is_required(p->driver, entry);
 		t->by_rows = known && !is_required(p->driver, entry) &&
 			rows < 2.0 * entry->predictNumberResult / LEAF_ROWS;
 		t->last = InvalidBlockNumber - 1;
 		p->ntrees++;
 	}
-	p->distance = Max(p->bs->config.max_distance / Max(p->ntrees, 1), 2);
+	p->distance = p->bs->config.max_distance / Max(p->ntrees, 1);
 }
 
 /* The scan has used a buffer since the row before. */
@@ -524,10 +542,12 @@ attend(LaPostings *p)
 {
 	LaBitmapScan *bs = p->bs;
 	GinScanOpaque so = (GinScanOpaque) bs->scan->opaque;
-	GinScanKey	last = so->nkeys > 0 ? &so->keys[so->nkeys - 1] : NULL;
+	uint32		last = so->nkeys;
 
 	/* startScanKey() sets the last one last; before, pages may be locked */
-	if (last == NULL || last->nrequired + last->nadditional == 0)
+	while (last > 0 && so->keys[last - 1].nentries == 0)
+		last--;
+	if (last == 0 || so->keys[last - 1].nrequired + so->keys[last - 1].nadditional == 0)
 		return;
 	if ((!bs->armed && la_issue_blocks_read() == p->reads) || !la_evidence_may_read())
 	{
@@ -570,7 +590,7 @@ la_postings_size(void)
 LaPostings *
 la_postings_create(LaBitmapScan *bs)
 {
-	LaPostings *p = MemoryContextAllocZero(bs->context, sizeof(LaPostings));
+	LaPostings *p = la_memory_alloc(bs, sizeof(LaPostings));
 
 	p->bs = bs;
 	return p;

@@ -19,6 +19,8 @@
  *		on, and what was foreseen is not read.  Such a scan begins with FIRST_DISTANCE pages; the
  *		number doubles with each page that was foreseen, and is FIRST_DISTANCE again after a leap.
  *		Before 17, each value of an array is a scan of its own: they are left to btgetbitmap().
+ *	LAST	On the scan's last page, and on the last one before it descends again, nothing is
+ *		foreseen: nbtree has found there that no page to the right is wanted.
  *
  * src/bitmap/range.c
  */
@@ -28,6 +30,7 @@
 
 #include "base/compat.h"
 #include "bitmap/evidence.h"
+#include "bitmap/memory.h"
 #include "bitmap/range.h"
 #include "btree/downlinks.h"
 #include "window/issue.h"
@@ -72,9 +75,9 @@ create(LaBitmapScan *bs)
 
 	if (!la_budget_has(&bs->budget, size + la_downlinks_size()))
 		return NULL;
-	la_budget_take(&bs->budget, size + la_downlinks_size());
-	r = MemoryContextAllocZero(bs->context, size);
-	r->downlinks = la_downlinks_create(bs->real, bs->scan, bs->context);
+	la_budget_take(&bs->budget, la_downlinks_size());
+	r = la_memory_alloc(bs, size);
+	r->downlinks = la_downlinks_create(bs->real, bs->scan, la_memory_context(bs));
 	return r;
 }
 
@@ -115,7 +118,6 @@ static void
 look_ahead(LaBitmapScan *bs, BlockNumber page)
 {
 	LaRange    *r = bs->range;
-	int64	   *c = bs->counters.c;
 
 	if (!consume(bs, page) && r->head < r->tail)
 		forget(bs);				/* LEAP */
@@ -133,14 +135,12 @@ look_ahead(LaBitmapScan *bs, BlockNumber page)
 		if (r->run < RUN || bs->config.force)
 			(void) la_evidence_advise(bs, next);
 	}
-	c[LA_DISTANCE_SUM] += r->tail - r->head;
-	c[LA_DISTANCE_SAMPLES]++;
-	c[LA_DISTANCE_MAX] = Max(c[LA_DISTANCE_MAX], (int64) (r->tail - r->head));
+	la_evidence_note_distance(bs, r->tail - r->head);
 }
 
-/* STEP: the scan has come to a leaf page.  us: what that took, if a block was read. */
+/* STEP: the scan has come to a leaf page.  us: what that took, if a read was timed. */
 static void
-step(LaBitmapScan *bs, BlockNumber *page, bool missed, double us)
+step(LaBitmapScan *bs, BlockNumber *page, bool timed, double us)
 {
 	BTScanOpaque so = (BTScanOpaque) bs->scan->opaque;
 	BlockNumber previous = *page;
@@ -148,8 +148,10 @@ step(LaBitmapScan *bs, BlockNumber *page, bool missed, double us)
 	*page = so->currPos.currPage;
 	if (previous == NO_PAGE)
 		forget(bs);
-	if (missed && *page != previous + 1)
+	if (timed && *page != previous + 1)
 		la_evidence_note(bs, us);
+	if (!so->currPos.moreRight || la_bt_descent_is_next(so))
+		return;					/* LAST */
 	if (!la_evidence_is_armed(bs) || !la_evidence_may_read())
 		return;
 	if (bs->range == NULL)
@@ -166,13 +168,14 @@ static bool
 next_page(LaBitmapScan *bs, bool first, BlockNumber *page)
 {
 	int64		reads = la_issue_blocks_read();
-	double		start = la_issue_clock_us();
+	bool		timed = la_evidence_is_observing(bs);
+	double		start = timed ? la_issue_clock_us() : 0.0;
 	bool		missed;
 
 	if (!(first ? _bt_first(bs->scan, ForwardScanDirection) :
 		  _bt_next(bs->scan, ForwardScanDirection)))
 		return false;
-	missed = la_issue_blocks_read() != reads;
+	missed = timed && la_issue_blocks_read() != reads;
 	step(bs, page, missed, missed ? la_issue_clock_us() - start : 0.0);
 	return true;
 }
@@ -198,7 +201,9 @@ la_range_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm)
 	BlockNumber page = NO_PAGE;
 	int64		ntids = 0;
 
-	if (!bs->config.advice_works || la_bt_arrays_are_scans(so))
+	/* before 19, another extension may have exchanged it in the index's entry */
+	if (!la_range_is_stock(bs->real->rd_indam) || !bs->config.advice_works ||
+		la_bt_arrays_are_scans(so))
 		return bs->real->rd_indam->amgetbitmap(bs->scan, tbm);
 
 	la_evidence_begin(bs);

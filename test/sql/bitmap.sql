@@ -172,6 +172,19 @@ select * from pg_temp.compare('select id from n where more @> array[1, 12]');
 select * from pg_temp.compare('select id from n where more @> array[1, 5555]');
 select * from pg_temp.compare('select id from n where more @> array[1, 13]');
 
+-- a comparison of the server's own that calls such a function for the ranges' bounds
+create function counted(a int, b int) returns int language plpgsql as
+    $$begin perform nextval('la_bitmap.calls'); return btint4cmp(a, b); end$$;
+create operator class counted_ops for type int using btree as
+    operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, function 1 counted(int, int);
+create type counted_range as range (subtype = int, subtype_opclass = counted_ops);
+create table cr (id int, ranges counted_range[]);
+insert into cr select i, array[counted_range(i % 50, i), counted_range(i % 7, 100000)]
+    from generate_series(1, 1000) i;
+create index cr_ranges on cr using gin (ranges);
+select * from pg_temp.compare($$select count(*), nextval('calls') from (select setval('calls', 1) offset 0) x,
+    lateral (select id from cr where ranges @> array[counted_range(3, 100000), counted_range(10, 60)] offset 0) y$$);
+
 -- switched off
 set pg_lookahead.enable_bitmap_scan = off;
 select * from pg_temp.compare('select id from g where tags @> array[1, 12]');
@@ -185,6 +198,30 @@ set pg_lookahead.force = on;
 select count(*) from p where tags @> array[1, 12];
 select relation, index, kind, scans_attached, scans_activated > 0 as activated
     from pg_lookahead_last_statement() where kind = 'bitmap index scan';
+
+-- no more pages ahead than max_distance says: of many entries, and of many posting trees
+create table wide as select i as id, array(select k from generate_series(1, 20) k where i % (k + 1) > 0) as tags
+    from generate_series(1, 40000) i;
+create index wide_tags on wide using gin (tags) with (fastupdate = off);
+vacuum analyze wide;
+set pg_lookahead.max_distance = 5;
+select count(*) from wide where tags && array(select generate_series(1, 20) union select generate_series(1000, 1100));
+select kind, max_distance from pg_lookahead_last_statement() where kind = 'bitmap index scan';
+select count(*) from wide where tags && array[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
+select kind, max_distance from pg_lookahead_last_statement() where kind = 'bitmap index scan';
+reset pg_lookahead.max_distance;
+
+-- the memory of one scan is given back for the next one
+set pg_lookahead.backend_memory = '48kB';
+create table parts (id int, tags int[]) partition by hash (id);
+select format('create table parts%1$s partition of parts for values with (modulus 8, remainder %1$s)', i)
+    from generate_series(0, 7) i \gexec
+create index on parts using gin (tags) with (fastupdate = off);
+insert into parts select id, tags from wide where id <= 8000;
+select count(*) from parts where tags @> array[1, 2];
+select count(*), bool_and(scans_activated > 0) as all_activated from pg_lookahead_last_statement()
+    where kind = 'bitmap index scan';
+reset pg_lookahead.backend_memory;
 reset pg_lookahead.force;
 
 set client_min_messages = warning;
