@@ -112,3 +112,21 @@ create index t_s on t using second (b);
 execute boxes;
 select count(*), sum(i) from t where b && box '((100,100),(700,700))';
 select * from last;
+
+-- bitmap scans where another extension has put something between node and access method
+create function la_test_copies(bool) returns void language c as :'library';
+create function la_test_copied() returns int language c as :'library';
+create table a (i int, tags int[]);
+insert into a select i, array[i % 10, i % 77] from generate_series(1, 5000) i;
+create index a_tags on a using gin (tags) with (fastupdate = off);
+create index a_i on a (i);
+vacuum analyze a;
+set enable_bitmapscan = on;
+set enable_indexscan = off;
+select count(*), sum(i) from a where tags @> array[3, 33];
+select kind, relation, index, scans_attached from last where kind = 'bitmap index scan';
+select la_test_copies(true);
+select count(*), sum(i) from a where tags @> array[3, 33];
+select count(*), sum(i) from a where i between 100 and 2000 or tags @> array[5, 50];
+select s, (select count(*) from a where tags @> array[s, s * 11]) from generate_series(1, 3) s;
+select la_test_copies(false), la_test_copied();
