@@ -62,6 +62,18 @@ typedef struct LaCounters
 	int64		c[LA_NUM_COUNTERS];
 } LaCounters;
 
+/* Look-ahead is so many blocks ahead at a visit. */
+static inline void
+la_stats_note_distance(LaCounters *counters, int64 distance)
+{
+	int64	   *c = counters->c;
+
+	c[LA_DISTANCE_SUM] += distance;
+	c[LA_DISTANCE_SAMPLES]++;
+	if (distance > c[LA_DISTANCE_MAX])
+		c[LA_DISTANCE_MAX] = distance;
+}
+
 extern void la_stats_init(void);
 extern void la_stats_flush_at_exit(void);
 extern void la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,

@@ -135,7 +135,6 @@ attach_index_scans(PlanState *ps)
 	else if (IsA(ps, BitmapIndexScanState))
 	{
 		BitmapIndexScanState *node = (BitmapIndexScanState *) ps;
-
 		IndexScanDesc scan = node->biss_ScanDesc;
 
 		if (scan != NULL && scan->indexRelation == node->biss_RelationDesc &&
@@ -166,6 +165,7 @@ first_execution(PlanState *ps)
 	return heap_scans.stock(ps);
 }
 
+/* Returns false, since the node itself has no limit that depends on what is wanted of it. */
 static bool
 attach_bitmap_scan(PlanState *ps, bool limited)
 {

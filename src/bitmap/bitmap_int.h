@@ -14,19 +14,18 @@
 #include "utils/rel.h"
 
 #include "base/budget.h"
+#include "base/shadow.h"
 #include "base/stats.h"
 #include "window/io_policy.h"
 
 typedef struct LaBitmapScan
 {
-	/*
-	 * Copy of the index's relation descriptor, whose access method is the
-	 * shim.  Must be first: scan->indexRelation points here.
-	 */
-	RelationData shadow;
+	RelationData shadow;		/* must be first: scan->indexRelation points
+								 * here, see base/shadow.h */
 
 	Relation	real;			/* the index */
 	IndexScanDesc scan;
+	int64		(*getbitmap) (struct LaBitmapScan *bs, TIDBitmap *tbm); /* gin.c, range.c */
 	MemoryContext context;		/* lives as long as the query */
 	MemoryContext memory;		/* of what look-ahead needs, or NULL */
 	Oid			heaprelid;

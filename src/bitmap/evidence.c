@@ -74,9 +74,9 @@ la_evidence_end(LaBitmapScan *bs)
 	la_history_note_pages(bs->indexrelid, verdict);
 }
 
-/* Are reads to be started ahead? */
+/* Are reads to be started ahead?  NEEDED: where no wait is, they are from the first one on. */
 bool
-la_evidence_is_armed(LaBitmapScan *bs)
+la_evidence_arms(LaBitmapScan *bs)
 {
 	if (!bs->armed && bs->needed == 0 && la_evidence_is_observing(bs))
 		bs->armed = true;
@@ -140,17 +140,6 @@ la_evidence_read(LaBitmapScan *bs, BlockNumber block)
 	if (observing && r.missed)
 		la_evidence_note(bs, r.us);
 	return buffer;
-}
-
-/* Look-ahead is so many pages ahead of the scan, for EXPLAIN. */
-void
-la_evidence_note_distance(LaBitmapScan *bs, int64 distance)
-{
-	int64	   *c = bs->counters.c;
-
-	c[LA_DISTANCE_SUM] += distance;
-	c[LA_DISTANCE_SAMPLES]++;
-	c[LA_DISTANCE_MAX] = Max(c[LA_DISTANCE_MAX], distance);
 }
 
 /* Start the read of a page of the index.  Returns false if there is none to start. */

@@ -13,13 +13,12 @@
 
 extern void la_evidence_begin(LaBitmapScan *bs);
 extern void la_evidence_end(LaBitmapScan *bs);
-extern bool la_evidence_is_armed(LaBitmapScan *bs);
+extern bool la_evidence_arms(LaBitmapScan *bs);
 extern bool la_evidence_may_read(void);
 extern bool la_evidence_is_observing(LaBitmapScan *bs);
 extern void la_evidence_note(LaBitmapScan *bs, double us);
 extern bool la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block);
 extern Buffer la_evidence_read(LaBitmapScan *bs, BlockNumber block);
-extern void la_evidence_note_distance(LaBitmapScan *bs, int64 distance);
 extern bool la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
 
 #endif							/* LA_EVIDENCE_H */

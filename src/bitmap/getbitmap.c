@@ -10,9 +10,8 @@
  *		gin.c: pages advised around the real gingetbitmap
  *		range.c: btgetbitmap's loop, with pages advised
  *
- * As in index scans (scan/shim.c), indexRelation is pointed at a copy of the Relation whose access
- * method routine is ours, and back at the real one around every call of the access method.  The
- * node, its keys, and what it does with the bitmap are the server's.
+ * indexRelation is pointed at a copy of the Relation (base/shadow.h) whose access method routine is
+ * ours.  The node, its keys, and what it does with the bitmap are the server's.
  *
  * Behaviours:
  *	STALE_COPY	Of the copy only rd_indam and pgstat_info are used, by indexam.c.  The access
@@ -28,7 +27,6 @@
  */
 #include "postgres.h"
 
-#include "pgstat.h"
 #include "storage/fd.h"
 
 #include "base/accessmethod.h"
@@ -44,32 +42,13 @@
 static IndexAmRoutine gin_routine;
 static IndexAmRoutine btree_routine;
 
-/* Evaluate a call of the access method, which expects the index itself in the descriptor. */
-#define call_am(bs, call) \
-	do { \
-		(bs)->scan->indexRelation = (bs)->real; \
-		call; \
-		(bs)->scan->indexRelation = &(bs)->shadow; \
-	} while (0)
-
 static int64
-shim_getbitmap_gin(IndexScanDesc scan, TIDBitmap *tbm)
+shim_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 {
 	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
 	int64		ntids;
 
-	call_am(bs, ntids = la_gin_getbitmap(bs, tbm));
-	la_memory_end_call(bs);
-	return ntids;
-}
-
-static int64
-shim_getbitmap_btree(IndexScanDesc scan, TIDBitmap *tbm)
-{
-	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
-	int64		ntids;
-
-	call_am(bs, ntids = la_range_getbitmap(bs, tbm));
+	la_shadow_call(bs, ntids = bs->getbitmap(bs, tbm));
 	la_memory_end_call(bs);
 	return ntids;
 }
@@ -79,7 +58,7 @@ shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int n
 {
 	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
 
-	call_am(bs, bs->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
+	la_shadow_call(bs, bs->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
 }
 
 /* index_endscan goes on with scan->indexRelation, so it must be the real one. */
@@ -127,13 +106,12 @@ end_scan(void *arg)
 static IndexAmRoutine *
 routine_for(Relation real)
 {
-	bool		gin = la_gin_is_stock(real->rd_indam);
-	IndexAmRoutine *routine = gin ? &gin_routine : &btree_routine;
+	IndexAmRoutine *routine = la_gin_is_stock(real->rd_indam) ? &gin_routine : &btree_routine;
 
 	if (routine->type != T_IndexAmRoutine)
 	{
 		*routine = *real->rd_indam;
-		routine->amgetbitmap = gin ? shim_getbitmap_gin : shim_getbitmap_btree;
+		routine->amgetbitmap = shim_getbitmap;
 		routine->amrescan = shim_rescan;
 		routine->amendscan = shim_endscan;
 	}
@@ -147,14 +125,11 @@ la_getbitmap_install(IndexScanDesc scan, MemoryContext context)
 	Relation	real = scan->indexRelation;
 	LaBitmapScan *bs = MemoryContextAlloc(context, sizeof(LaBitmapScan));
 
-	/* the copy must find the statistics entry that the real one uses */
-	(void) pgstat_should_count_relation(real);
-
-	bs->shadow = *real;
-	bs->shadow.rd_indam = routine_for(real);
+	la_shadow_init(&bs->shadow, real, routine_for(real));
 	memset((char *) bs + sizeof(RelationData), 0, sizeof(LaBitmapScan) - sizeof(RelationData));
 	bs->real = real;
 	bs->scan = scan;
+	bs->getbitmap = la_gin_is_stock(real->rd_indam) ? la_gin_getbitmap : la_range_getbitmap;
 	bs->context = context;
 	bs->heaprelid = real->rd_index->indrelid;
 	bs->indexrelid = RelationGetRelid(real);

@@ -169,7 +169,7 @@ advise_after(LaGin *gin, int current, int *next)
 			!is_shared(gin, current, *next))
 			(void) la_evidence_advise(gin->bs, gin->searches[*next].block);
 	}
-	la_evidence_note_distance(gin->bs, *next - current - 1);
+	la_stats_note_distance(&gin->bs->counters, *next - current - 1);
 }
 
 /* Read the pages that all searches have come to.  Returns false if no search goes on. */
@@ -186,7 +186,7 @@ search_level(LaGin *gin)
 		if (s->block == InvalidBlockNumber)
 			continue;
 
-		if (la_evidence_is_armed(gin->bs))
+		if (la_evidence_arms(gin->bs))
 			advise_after(gin, i, &next);
 		else if (!la_evidence_is_observing(gin->bs))
 			return false;

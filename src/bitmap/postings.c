@@ -399,7 +399,7 @@ count_distance(LaPostings *p)
 		if (t->height > 0)
 			distance += t->by_rows ? t->nahead : Max(t->next - t->current - 1, 0);
 	}
-	la_evidence_note_distance(p->bs, distance);
+	la_stats_note_distance(&p->bs->counters, distance);
 }
 
 static void
@@ -557,9 +557,9 @@ attend(LaPostings *p)
 	}
 	if (!p->started)
 		start(p, so);
-	if (la_evidence_is_observing(bs) && !la_evidence_is_armed(bs))
+	if (la_evidence_is_observing(bs) && !la_evidence_arms(bs))
 		observe(p);
-	if (la_evidence_is_armed(bs))
+	if (la_evidence_arms(bs))
 		advise(p);
 	p->used = la_issue_buffers_used();
 }

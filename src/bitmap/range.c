@@ -135,7 +135,7 @@ look_ahead(LaBitmapScan *bs, BlockNumber page)
 		if (r->run < RUN || bs->config.force)
 			(void) la_evidence_advise(bs, next);
 	}
-	la_evidence_note_distance(bs, r->tail - r->head);
+	la_stats_note_distance(&bs->counters, r->tail - r->head);
 }
 
 /* STEP: the scan has come to a leaf page.  us: what that took, if a read was timed. */
@@ -152,7 +152,7 @@ step(LaBitmapScan *bs, BlockNumber *page, bool timed, double us)
 		la_evidence_note(bs, us);
 	if (!so->currPos.moreRight || la_bt_descent_is_next(so))
 		return;					/* LAST */
-	if (!la_evidence_is_armed(bs) || !la_evidence_may_read())
+	if (!la_evidence_arms(bs) || !la_evidence_may_read())
 		return;
 	if (bs->range == NULL)
 	{

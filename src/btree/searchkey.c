@@ -35,7 +35,6 @@
 #include "utils/syscache.h"
 #include "utils/uuid.h"
 
-#include "attach/effects.h"
 #include "base/compat.h"
 #include "base/locale.h"
 #include "btree/searchkey.h"
@@ -161,14 +160,13 @@ la_searchkey_is_costly(const LaSearchKey *k)
 	return kind == LA_COMPARE_FUNCTION || kind == LA_COMPARE_BYTES;
 }
 
-/* Is the function polymorphic, and calls others, perhaps not in C, to compare such values? */
+/* Is the function one for arrays, ranges or records, which calls those of their elements? */
 static bool
 compares_by_others(const LaSearchKey *k, int column)
 {
 	Oid			input = k->index->rd_opcintype[column];
 
-	return get_typtype(input) == TYPTYPE_PSEUDO && input != ANYENUMOID &&
-		!la_effects_type_is_plain(TupleDescAttr(RelationGetDescr(k->index), column)->atttypid);
+	return get_typtype(input) == TYPTYPE_PSEUDO && input != ANYENUMOID;
 }
 
 /*

@@ -178,6 +178,17 @@ pop(LaScan *ls)
 	return state;
 }
 
+/* Remove those before place n of the ring. */
+static void
+pop_until(LaScan *ls, uint32 n)
+{
+	while (ls->leaf_ahead->head != n)
+	{
+		if (pop(ls) == PAGE_CONTROL)
+			la_io_policy_on_lost_control(&ls->leaf_policy.io);
+	}
+}
+
 /* Forget all of them, and where the scan is. */
 static void
 forget(LaScan *ls)
@@ -186,11 +197,7 @@ forget(LaScan *ls)
 
 	if (la == NULL)
 		return;
-	while (la->head != la->tail)
-	{
-		if (pop(ls) == PAGE_CONTROL)
-			la_io_policy_on_lost_control(&ls->leaf_policy.io);
-	}
+	pop_until(ls, la->tail);
 	la->last = InvalidBlockNumber;
 	la->run = 0;
 	la_downlinks_restart(la->downlinks);
@@ -212,11 +219,7 @@ find_foreseen(LaScan *ls, BlockNumber page)
 		forget(ls);
 		return PAGE_CACHED;
 	}
-	while (la->head != n)
-	{
-		if (pop(ls) == PAGE_CONTROL)
-			la_io_policy_on_lost_control(&ls->leaf_policy.io);
-	}
+	pop_until(ls, n);
 	return pop(ls);
 }
 
@@ -375,16 +378,13 @@ advance_own_arrays(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 static void
 count_distance(LaScan *ls)
 {
-	int64	   *c = ls->counters.c;
-	int			distance = ls->leaf_ahead ? ls->leaf_ahead->in_flight : 0;
+	int64	   *capacity = &ls->counters.c[LA_DISTANCE_CAPACITY];
 
 	if (ls->owner != NULL)
 		return;
-	c[LA_DISTANCE_SUM] += distance;
-	c[LA_DISTANCE_SAMPLES]++;
-	c[LA_DISTANCE_MAX] = Max(c[LA_DISTANCE_MAX], distance);
-	if (c[LA_DISTANCE_CAPACITY] == 0)
-		c[LA_DISTANCE_CAPACITY] = ls->leaf_policy.io.config.max_distance;
+	la_stats_note_distance(&ls->counters, ls->leaf_ahead ? ls->leaf_ahead->in_flight : 0);
+	if (*capacity == 0)
+		*capacity = ls->leaf_policy.io.config.max_distance;
 }
 
 /* ---- steps ----------------------------------------------------------------- */

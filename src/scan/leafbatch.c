@@ -189,7 +189,7 @@ restore_array_keys(LaScan *ls, LaLeafBatch *b, ScanDirection dir)
 {
 	BTScanOpaque so = la_bt_opaque(ls);
 
-	la_scan_call_am(ls, _bt_start_array_keys(ls->scan, dir));
+	la_shadow_call(ls, _bt_start_array_keys(ls->scan, dir));
 	so->needPrimScan = false;
 	ls->moved_page = so->currPos.currPage;
 }
@@ -207,7 +207,7 @@ la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir)
 		ls->moved_page = InvalidBlockNumber;
 	else if (dir != ls->last_dir && so->numArrayKeys > 0)
 	{
-		la_scan_call_am(ls, _bt_start_array_keys(ls->scan, dir));
+		la_shadow_call(ls, _bt_start_array_keys(ls->scan, dir));
 		so->needPrimScan = false;
 	}
 }
@@ -243,7 +243,7 @@ restore_array_keys(LaScan *ls, LaLeafBatch *b, ScanDirection dir)
 	BTScanOpaque so = la_bt_opaque(ls);
 
 	set_marked_elements(so, b);
-	la_scan_call_am(ls, _bt_restore_array_keys(ls->scan));
+	la_shadow_call(ls, _bt_restore_array_keys(ls->scan));
 	so->arraysStarted = true;
 }
 
@@ -289,7 +289,7 @@ la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b)
 	ks->numKilled = b->nkilled;
 
 	scan->opaque = ks;
-	la_scan_call_am(ls, _bt_killitems(scan));
+	la_shadow_call(ls, _bt_killitems(scan));
 	/* before 15.14, 16.10 and 17.6 it keeps a pin that it has taken itself */
 	if (BufferIsValid(ks->currPos.buf) && !BufferIsValid(b->pos->buf))
 		ReleaseBuffer(ks->currPos.buf);

@@ -100,7 +100,7 @@ hash_kill(LaScan *ls, LaKilledItems *killed)
 	ks->killedItems = items;
 	ks->numKilled = killed->n;
 	scan->opaque = ks;
-	la_scan_call_am(ls, _hash_kill_items(scan));
+	la_shadow_call(ls, _hash_kill_items(scan));
 	scan->opaque = so;
 }
 

@@ -16,6 +16,7 @@
 
 #include "attach/demand.h"
 #include "base/budget.h"
+#include "base/shadow.h"
 #include "base/stats.h"
 #include "window/issue.h"
 #include "window/leaf_policy.h"
@@ -60,11 +61,8 @@ typedef struct LaScanDemand
 
 struct LaScan
 {
-	/*
-	 * Copy of the index's relation descriptor, whose access method is the
-	 * shim.  Must be first: scan->indexRelation points here.
-	 */
-	RelationData shadow;
+	RelationData shadow;		/* must be first: scan->indexRelation points
+								 * here, see base/shadow.h */
 
 	Relation	real;			/* the index */
 	IndexScanDesc scan;
@@ -119,25 +117,14 @@ la_scan_heap_block(LaScan *ls)
 	return BufferIsValid(buffer) ? BufferGetBlockNumber(buffer) : InvalidBlockNumber;
 }
 
-/*
- * Evaluate a call of the access method, which expects the index itself in the descriptor
- * (AFTER_ERROR in shim.c).
- */
-#define la_scan_call_am(ls, call) \
-	do { \
-		(ls)->scan->indexRelation = (ls)->real; \
-		call; \
-		(ls)->scan->indexRelation = &(ls)->shadow; \
-	} while (0)
-
 /* The next row of the access method. */
 static inline bool
 la_scan_am_gettuple(LaScan *ls, ScanDirection dir)
 {
 	bool		found;
 
-	la_scan_call_am(ls, found = ls->watch.ops ? ls->watch.ops->gettuple(ls, dir) :
-					ls->real->rd_indam->amgettuple(ls->scan, dir));
+	la_shadow_call(ls, found = ls->watch.ops ? ls->watch.ops->gettuple(ls, dir) :
+				   ls->real->rd_indam->amgettuple(ls->scan, dir));
 	ls->last_dir = dir;
 	ls->nrows += found;
 	return found;

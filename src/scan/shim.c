@@ -42,7 +42,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_am.h"
-#include "pgstat.h"
 
 #include "base/accessmethod.h"
 #include "base/guc.h"
@@ -208,14 +207,16 @@ shim_gettuple_other(IndexScanDesc scan, ScanDirection dir)
 	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, false);
 }
 
-/* What the scan has learnt of reads: of heap blocks, or else that leaf pages are waits. */
+/*
+ * What the scan has learnt of reads: of heap blocks, or else that leaf pages are waits.  of_first:
+ * what its first execution has, if that ends now.
+ */
 static LaIoVerdict
-verdict_on_reads(const LaScan *ls)
+verdict_on_reads(const LaScan *ls, LaIoVerdict of_first)
 {
-	if (ls->policy.verdict == LA_READS_UNKNOWN &&
-		ls->leaf_policy.io.verdict == LA_READS_SLOW)
-		return LA_READS_SLOW;
-	return ls->policy.verdict;
+	if (ls->policy.verdict != LA_READS_UNKNOWN)
+		return ls->policy.verdict;
+	return ls->leaf_policy.io.verdict == LA_READS_SLOW ? LA_READS_SLOW : of_first;
 }
 
 /* The first scan of the execution ends: its history is for the first scans of others. */
@@ -224,7 +225,6 @@ note_first_scan(LaScan *ls)
 {
 	const LaIoPolicy *policy = &ls->policy;
 
-	la_history_note(ls->indexrelid, la_io_policy_verdict(policy), LA_CACHE_UNKNOWN);
 	if (policy->config.expected > 1)
 		la_history_note_begin(ls->indexrelid, la_io_policy_began_cold(policy));
 	if (!ls->demand.read_to_end)
@@ -237,6 +237,7 @@ static void
 finish_scan(LaScan *ls)
 {
 	bool		started = ls->last_dir != NoMovementScanDirection;
+	LaIoVerdict of_first = LA_READS_UNKNOWN;
 
 	if (ls->source.state != NULL)
 		ls->source.ops->drop(ls);
@@ -244,13 +245,16 @@ finish_scan(LaScan *ls)
 		ls->ahead.ops->drop(ls);
 	Assert(ls->owner == NULL);
 	if (started && ls->policy.length.scans == 0)
+	{
+		of_first = la_io_policy_verdict(&ls->policy);
 		note_first_scan(ls);
+	}
 	if (started)
 	{
 		la_scan_policy_rescan(&ls->policy, &ls->cache_policy, !ls->ended);
 		la_leafahead_rescan(ls, !ls->ended);
 	}
-	la_history_note(ls->indexrelid, verdict_on_reads(ls), ls->cache_policy.verdict);
+	la_history_note(ls->indexrelid, verdict_on_reads(ls, of_first), ls->cache_policy.verdict);
 	ls->ended = false;
 	ls->moved_page = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
@@ -265,7 +269,7 @@ shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int n
 	finish_scan(ls);
 	if (ls->source.state != NULL && ls->source.ops->rescan(ls, keys, nkeys))
 		return;
-	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
+	la_shadow_call(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 }
@@ -275,7 +279,7 @@ shim_parallelrescan(IndexScanDesc scan)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	la_scan_call_am(ls, ls->real->rd_indam->amparallelrescan(scan));
+	la_shadow_call(ls, ls->real->rd_indam->amparallelrescan(scan));
 }
 
 static void
@@ -286,7 +290,7 @@ shim_markpos(IndexScanDesc scan)
 	if (ls->owner && ls->owner->mark)
 		ls->owner->mark(ls);
 	else
-		la_scan_call_am(ls, ls->real->rd_indam->ammarkpos(scan));
+		la_shadow_call(ls, ls->real->rd_indam->ammarkpos(scan));
 }
 
 static void
@@ -298,7 +302,7 @@ shim_restrpos(IndexScanDesc scan)
 	if (ls->owner && ls->owner->restore && ls->owner->restore(ls))
 		return;
 	Assert(ls->owner == NULL);
-	la_scan_call_am(ls, ls->real->rd_indam->amrestrpos(scan));
+	la_shadow_call(ls, ls->real->rd_indam->amrestrpos(scan));
 }
 
 /* index_endscan goes on with scan->indexRelation, so it must be the real one. */
@@ -400,11 +404,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
 	Relation	real = scan->indexRelation;
 	LaScan	   *ls = MemoryContextAlloc(context, sizeof(LaScan));
 
-	/* the copy must find the statistics entry that the real one uses */
-	(void) pgstat_should_count_relation(real);
-
-	ls->shadow = *real;
-	ls->shadow.rd_indam = routine_for(real, context);
+	la_shadow_init(&ls->shadow, real, routine_for(real, context));
 	memset((char *) ls + sizeof(RelationData), 0, sizeof(LaScan) - sizeof(RelationData));
 	ls->real = real;
 	ls->scan = scan;

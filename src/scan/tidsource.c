@@ -72,7 +72,7 @@ tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
 
 	/* the access method ends a scan that it has made */
 	if (BTScanPosIsValid(so->currPos) || BTScanPosIsValid(so->markPos))
-		la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0));
+		la_shadow_call(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, NULL, 0));
 	else if (keys != NULL && nkeys > 0)
 		memmove(scan->keyData, keys, nkeys * sizeof(ScanKeyData));
 	ts->next = 0;
@@ -112,7 +112,7 @@ search_again(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 	IndexScanDesc scan = ls->scan;
 
 	scan->kill_prior_tuple = false;
-	la_scan_call_am(ls, ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0));
+	la_shadow_call(ls, ls->real->rd_indam->amrescan(scan, NULL, 0, NULL, 0));
 	/* the access method counts its own */
 	ts->uncounted = false;
 	la_count_index_search(scan, -1);

@@ -69,7 +69,6 @@ la_lot_init(LaWindow *w)
 
 	la_lot_policy_init(&w->lot.policy, most,
 					   la_history_read_us(w->rels[0]->rd_rel->reltablespace));
-	w->lot.capacity = most;
 	w->lot.range_last = LA_NO_BLOCK;
 }
 
@@ -117,24 +116,23 @@ static bool
 has_room(LaWindow *w, uint64 nvisits)
 {
 	uint64		nslots = Max(pg_nextpower2_64(nvisits), w->mask + 1);
-	Size		entries = w->lot.capacity * sizeof(LotEntry);
+	Size		entries = w->lot.policy.first_limit * sizeof(LotEntry);
 	Size		bytes;
+	bool		ring_grows;
 
 	if (nslots == w->mask + 1 && w->lot.entries != NULL)
 		return true;
 	/* the first ring is in la_window_size() */
-	bytes = entries + (nslots > w->mask + 1 || w->ring_grown ? nslots * sizeof(Visit) : 0);
+	ring_grows = nslots > w->mask + 1;
+	bytes = entries + (ring_grows || w->bytes > entries ? nslots * sizeof(Visit) : 0);
 	if (!la_budget_has_spare(w->budget, bytes - w->bytes))
 		return false;
 	la_budget_take(w->budget, bytes - w->bytes);
 	w->bytes = bytes;
 	if (w->lot.entries == NULL)
 		w->lot.entries = MemoryContextAlloc(GetMemoryChunkContext(w), entries);
-	if (nslots > w->mask + 1)
-	{
+	if (ring_grows)
 		grow_ring(w, nslots);
-		w->ring_grown = true;
-	}
 	return true;
 }
 
@@ -148,10 +146,10 @@ collect(LaWindow *w, int nblocks)
 	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
 	LaLotResult none = {0};
 	LaLot	   *lot = &w->lot;
-	int			most = Min(nblocks * VISITS_PER_BLOCK, lot->capacity);
+	int			most = Min(nblocks * VISITS_PER_BLOCK, lot->policy.first_limit);
 	int			nvisits = 0;
 
-	Assert(nblocks <= lot->capacity);
+	Assert(nblocks <= lot->policy.first_limit);
 	if (!has_room(w, w->tail - w->head + most))
 		return;
 	lot->n = lot->next = 0;

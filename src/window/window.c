@@ -465,7 +465,6 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 void
 la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 {
-	LaCounters *n = w->counters;
 	Visit		v = {.block = block,.rel = rel,.state = VISIT_UNKNOWN,.slot = -1};
 
 	if (w->head < w->tail && (w->ring[w->head & w->mask].block != block ||
@@ -495,10 +494,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 	if (w->aio)
 		settle(w);
 	top_up(w);
-	n->c[LA_DISTANCE_SUM] += w->in_flight;
-	n->c[LA_DISTANCE_SAMPLES]++;
-	if (w->in_flight > n->c[LA_DISTANCE_MAX])
-		n->c[LA_DISTANCE_MAX] = w->in_flight;
+	la_stats_note_distance(w->counters, w->in_flight);
 	touch_ahead(w);
 	read_and_report(w, &v, current);
 }

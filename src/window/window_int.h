@@ -67,8 +67,8 @@ typedef struct LaLot
 	double		previous_issued_us; /* the same of the lot before it */
 	int			n;				/* its entries */
 	int			next;			/* ... of which this is to be issued next */
-	int			capacity;
-	LotEntry   *entries;		/* NULL: there was no lot yet */
+	LotEntry   *entries;		/* policy.first_limit, or NULL: there was no
+								 * lot yet */
 	uint64		last_uncached;	/* block id, or LA_NO_BLOCK */
 	uint64		range_first;	/* blocks to be issued by one request */
 	uint64		range_last;		/* or LA_NO_BLOCK */
@@ -99,8 +99,8 @@ struct LaWindow
 	uint64		settled;		/* visits before this hold no buffer */
 
 	LaBudget   *budget;
-	Size		bytes;			/* taken from it by lot.c */
-	bool		ring_grown;		/* ... also for the ring */
+	Size		bytes;			/* taken from it by lot.c, for entries and a
+								 * larger ring */
 	Visit	   *ring;
 	uint64		mask;			/* of its slots, whose number is a power of 2 */
 	RecentSlot	recent[RECENT_SLOTS];
