@@ -53,6 +53,11 @@
  *		would prevent.  So where most blocks that are not cached have a cached predecessor, such
  *		blocks are left to the kernel.  As each stream starts with a wait or two, half of
  *		STREAM_TRIAL reads may be waits.
+ *	DISTANT		The kernel reads 128 kB ahead, so that there is a wait now and then.  Where a read
+ *		takes long, as on a volume behind a network, these waits are most of the time, few as they
+ *		are.  So the mean time of reads counts, too, also of those from block to next block: if it
+ *		exceeds KERNEL_US, the kernel is too slow, and lot_policy.c has its blocks issued by
+ *		larger requests.
  *	HISTORY		With known_slow, the first miss arms.  Until a wait has been seen, at most
  *		ASSUMED_AHEAD visits are foreseen, each read that was not issued is a control, and
  *		ASSUMED_ENOUGH fast ones end ARMED.
@@ -88,6 +93,9 @@
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
 #define NEAR_SLOW			4	/* so many of them may be waits */
+#define NEAR_HOPELESS		3	/* ... or so many, if all are waits */
+#define NEXT_TRIAL			64	/* reads from block to next block likewise */
+#define KERNEL_US			50.0	/* mean time of a read, not exceeded near */
 #define STREAM_TRIAL		512
 #define STREAM_SLOW			256
 #define TRIAL_PAUSE_FIRST	1024
@@ -100,6 +108,7 @@ pass(LaIoPolicy *p)
 {
 	p->state = LA_PASS;
 	p->slow = p->fast = p->near_waits = p->hits = 0;
+	p->observed_us = 0.0;
 	p->for_reads = false;
 }
 
@@ -232,12 +241,14 @@ on_quiet_visit(LaIoPolicy *p)
 
 /*
  * NEAR and STREAMS: a block left to the kernel had to be read.  A trial ends after `length`
- * reads, or as soon as more than `max_slow` were waits.
+ * reads, or as soon as more than `max_slow` were waits, or all of the first ones.
  */
 static void
-on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow,
-			   bool slow)
+on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow, bool slow,
+			   double us)
 {
+	bool		distant;
+
 	if (slow)
 		p->hit_run = 0;
 	else
@@ -246,7 +257,12 @@ on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow,
 	trial->reads++;
 	if (slow)
 		trial->slow++;
-	if (trial->slow > max_slow)
+	trial->us += us;
+	distant = trial->us > length * KERNEL_US;
+	if (distant)
+		p->kernel_is_slow = true;
+	if (trial->slow > max_slow || distant ||
+		(trial == &p->near && trial->slow == trial->reads && trial->reads >= NEAR_HOPELESS))
 	{
 		trial->leave = trial->proven = false;
 		trial->again_at = p->length.total + trial->pause;
@@ -255,8 +271,12 @@ on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow,
 	else if (trial->reads < length)
 		return;
 	else
+	{
 		trial->proven = true;
+		p->kernel_is_slow = false;
+	}
 	trial->reads = trial->slow = 0;
+	trial->us = 0.0;
 }
 
 static bool
@@ -343,7 +363,7 @@ on_control_visit(LaIoPolicy *p, bool slow)
 }
 
 static void
-on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
+on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow, double us)
 {
 	if (p->config.force)
 		return;
@@ -369,12 +389,14 @@ on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 			p->hit_run = 0;
 			break;
 		case LA_VISIT_NEAR_MISS:
-			on_kernel_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow);
+			on_kernel_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow, us);
 			break;
 		case LA_VISIT_STREAM_MISS:
-			on_kernel_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW, slow);
+			on_kernel_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW, slow, us);
 			break;
 		case LA_VISIT_NEXT_MISS:
+			on_kernel_read(p, &p->next, NEXT_TRIAL, NEXT_TRIAL, slow, us);
+			break;
 		case LA_VISIT_HIT:
 			on_quiet_visit(p);
 			break;
@@ -382,7 +404,7 @@ on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 }
 
 static void
-on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
+on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow, double us)
 {
 	bool		near = result == LA_VISIT_NEAR_MISS ||
 		result == LA_VISIT_NEXT_MISS;
@@ -399,6 +421,7 @@ on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 
 	/* EVIDENCE, NEAR */
 	p->hits = 0;
+	p->observed_us += us;
 	if (!slow)
 		p->fast++;
 	else if (near && p->config.kernel_reads_near)
@@ -409,6 +432,13 @@ on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow)
 	if (p->slow >= p->config.miss_threshold * FAR_WEIGHT)
 	{
 		p->verdict = LA_READS_SLOW;
+		arm_for_reads(p, false);
+	}
+	else if (p->fast >= FAST_ENOUGH && p->observed_us > FAST_ENOUGH * KERNEL_US &&
+			 !p->config.kernel_reads_near)
+	{
+		/* DISTANT */
+		p->kernel_is_slow = true;
 		arm_for_reads(p, false);
 	}
 	else if (p->fast >= FAST_ENOUGH)
@@ -427,9 +457,9 @@ la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us)
 	if (result != LA_VISIT_HIT && p->first_read == 0)
 		p->first_read = p->length.total;
 	if (p->state == LA_ARMED)
-		on_armed_visit(p, result, slow);
+		on_armed_visit(p, result, slow, us);
 	else if (p->state == LA_OBSERVE)
-		on_observed_visit(p, result, slow);
+		on_observed_visit(p, result, slow, us);
 }
 
 /* CONTROLS: is the next block that is not cached to be a control? */

@@ -66,6 +66,7 @@ typedef struct LaKernelTrial
 	bool		proven;			/* it does, by the last trial */
 	int			reads;			/* on trial */
 	int			slow;			/* ... that were waits */
+	double		us;				/* ... and their time */
 	int64_t		again_at;		/* visit of the next trial */
 	int			pause;			/* visits between trials */
 } LaKernelTrial;
@@ -86,6 +87,7 @@ typedef struct LaIoPolicy
 	int			fast;			/* timed reads that were not */
 	int			near_waits;		/* ... that were, near the block before */
 	int			hits;			/* visits since the last miss */
+	double		observed_us;	/* time of the reads since OBSERVE began */
 
 	/* ARMED */
 	bool		for_reads;		/* not for the cache policy only */
@@ -96,6 +98,8 @@ typedef struct LaIoPolicy
 	int			until_control;
 	int			fast_controls;	/* in a row */
 
+	bool		kernel_is_slow; /* behaviour DISTANT */
+	LaKernelTrial next;
 	LaKernelTrial near;			/* behaviour NEAR */
 	LaKernelTrial stream;		/* behaviour STREAMS */
 	int			near_share;		/* of foreseen blocks, those near the one

@@ -37,7 +37,7 @@
 
 #define MOST_VISITS_FACTOR 256	/* visits of a lot per block of max_distance */
 #define MEMORY_SHARE	2		/* one of so many bytes that the scan may take */
-#define VISITS_PER_BLOCK 16		/* more are not collected for each entry */
+#define VISITS_PER_BLOCK 64		/* more are not collected for each entry */
 #define REQUEST_BLOCKS	16		/* the kernel may cut more than 128 kB short */
 #define LONG_AGO_US		250000.0	/* more than a read takes in a long queue */
 

@@ -19,17 +19,18 @@
  *				has more that are neighbours.  So pairs are counted that are as close as neighbours
  *				will be in a lot of the largest size.  Where fewer than one in WORTHWHILE is, blocks
  *				are issued in the order of need, and the next probe comes later each time.  Where
- *				there are more than MANY_VISITS to each block that is not cached, time goes by in
- *				these visits, and the kernel's read-ahead does for the reads (NEAR in io_policy.c).
- *				Blocks that are left to it are no reason for a probe: PROBE_AFTER have to be issued
- *				in the order of need.
+ *				there are more than MANY_VISITS to each block that is not cached, and more than that
+ *				where reads take long, time goes by in these visits, and the kernel's read-ahead
+ *				does for the reads (NEAR in io_policy.c).  Blocks that are left to it are no
+ *				reason for a probe, unless it is too slow (DISTANT there): PROBE_AFTER have to be
+ *				issued in the order of need.
  *	RAMP		There is no lot until the io policy has ramped up.  In a scan that is read to its
  *				end, lots become GROWTH_TO_END times as large each time.  In others they double, and
  *				have no more than a quarter of the visits that the scan has made.  So a scan that is
  *				ended early has wasted at most half as many reads as it has used.  A LIMIT bounds
  *				the visits that there are.  So do the leaf pages that may be kept, for the rows of
  *				two lots: when they cut a lot short, the limit becomes half of what they had room
- *				for.
+ *				for.  Lots of fewer than LEAST_SIZE blocks are not worth it.
  *	MODEST		Where the administrator has set max_distance, for all or for the tablespace, below
  *				LEAST_DISTANCE, the storage is not to be filled with requests: no lots.
  *	GAP			A request costs the storage about as much as reading some more blocks with it: it
@@ -46,6 +47,7 @@
 #include "window/lot_policy.h"
 
 #define FIRST_SIZE		128
+#define LEAST_SIZE		32
 #define LEAST_DISTANCE	16
 #define PROBE_AFTER		32
 #define WORTHWHILE		8
@@ -102,7 +104,7 @@ la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
 	int64_t		size = p->size;
 
 	if (io->state != LA_ARMED || !io->for_reads || io->assumed ||
-		p->until_probe > 0 || io->config.costly_to_observe ||
+		(p->until_probe > 0 && !io->kernel_is_slow) || io->config.costly_to_observe ||
 		io->config.max_distance < LEAST_DISTANCE ||
 		io->length.total < p->again_at ||
 		io->ahead < io->config.max_distance)
@@ -113,7 +115,7 @@ la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
 		size = la_min(size, la_scan_length_visits(&io->length) / DEMAND_SHARE);
 	if (io->early_visits > 0)
 		size = la_min(size, la_io_policy_visits_ahead(io));
-	return size < FIRST_SIZE ? 0 : (int) size;
+	return size < la_min(la_max(p->limit, LEAST_SIZE), FIRST_SIZE) ? 0 : (int) size;
 }
 
 /* Blocks are issued in the order of need again. */
@@ -145,14 +147,16 @@ la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r)
 	check_limit(p, r);
 
 	/* PROBE; a lot of cached blocks says nothing */
-	if (p->limit < FIRST_SIZE)
+	if (p->limit < LEAST_SIZE)
 		stop(p, io);
-	else if (io->config.force || r->uncached < FIRST_SIZE / 4)
+	else if (io->config.force || r->uncached < LEAST_SIZE / 2)
 		set_size(p, p->size * GROWTH);
-	else if (r->close * WORTHWHILE >= r->uncached && r->uncached * MANY_VISITS >= r->visits)
+	else if (r->close * WORTHWHILE >= r->uncached &&
+			 r->uncached * MANY_VISITS * (1 + p->gap) >= r->visits)
 	{
 		set_size(p, p->size * (io->config.end_is_certain ? GROWTH_TO_END : GROWTH));
 		p->pause = PAUSE_FIRST;
+		p->until_probe = 0;
 	}
 	else
 		stop(p, io);

@@ -58,7 +58,7 @@
 								 * farther ahead */
 #define SEQUENTIAL_RUN	3
 #define NEAR_RUN		8
-#define MAX_UNDECIDED	16		/* a trial's result is known when its blocks
+#define MAX_UNDECIDED	4		/* a trial's result is known when its blocks
 								 * are visited */
 #define RING_FACTOR		4		/* ring slots per block of max_distance */
 

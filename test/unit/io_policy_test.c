@@ -158,6 +158,25 @@ test_near(void)
 	near_visits(&s, 10000, 9);
 	check("an armed scan leaves near runs to a kernel that serves them",
 		  s.issued == 0);
+	check("which is not slow", !s.io.kernel_is_slow);
+
+	/* nine of ten, but what is left takes a millisecond */
+	start(&s, &io_defaults, &cache_defaults);
+	for (int i = 0; i < 100; i++)
+	{
+		if (s.io.state == LA_PASS)
+			la_io_policy_on_pass(&s.io, true);
+		else
+			la_io_policy_on_visit(&s.io, LA_VISIT_NEXT_MISS, i % 10 == 9 ? 1000.0 : OS_CACHE_US);
+	}
+	check("read-ahead of distant storage is too slow, even from block to block",
+		  s.io.state == LA_ARMED && s.io.kernel_is_slow);
+	start(&s, &io_defaults, &cache_defaults);
+	visits(&s, 'd', 1000);
+	s.issued = 0;
+	for (int i = 0; i < 100; i++)
+		la_io_policy_on_visit(&s.io, LA_VISIT_NEXT_MISS, i % 16 == 15 ? DISK_US : OS_CACHE_US);
+	check("that of a disk is not", s.io.state == LA_ARMED && !s.io.kernel_is_slow);
 }
 
 /* A nested loop: what is observed is done twice. */

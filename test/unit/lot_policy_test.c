@@ -218,7 +218,7 @@ test_memory(void)
 	check("the next scan tries again", s.largest == LIMIT);
 
 	begin(&s, true, DISK_US);
-	la_lot_policy_init(&s.lots, 100, DISK_US);
+	la_lot_policy_init(&s.lots, 30, DISK_US);
 	check("no lot before blocks were issued in the order of need",
 		  la_lot_policy_size(&s.lots, &s.io) == 0);
 	scan(&s, dense_block, 10000);
