@@ -56,8 +56,10 @@ STATEMENTS = {b"rollback": "rollback", b"after": AFTER, b"sequences": SEQUENCES}
 LEVELS = {"read committed": b"begin_rc", "repeatable read": b"begin_rr", "serializable": b"begin_s"}
 
 
-# Nodes that may leave others before their end, and what these then count
-EARLY_END = re.compile(rb"Limit|Semi Join|Anti Join|Merge|SubPlan|InitPlan|WindowAgg|Inner Unique|Materialize|never executed")
+# Nodes that may leave others before their end, and what these then count.  (A hash join may take one
+# row of its outer side, find its table empty, and end.)
+EARLY_END = re.compile(rb"Limit|Semi Join|Anti Join|Merge|SubPlan|InitPlan|WindowAgg|Inner Unique|Materialize|never executed|"
+                       rb"->  Hash \(actual rows=0")
 FIGURES = re.compile(rb" \((actual rows=[^)]*|never executed)\)$")
 COUNTED = re.compile(rb"^ *(Rows Removed by|Index Searches|Heap Fetches|Heap Blocks|Hits|Buckets|Sort Method|Full-sort|"
                      rb"Pre-sorted|Storage|Batches|Planned Partitions)")
