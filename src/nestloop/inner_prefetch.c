@@ -102,55 +102,11 @@ leaf_id(const LaOuterRow *row)
 	return la_block_id(row->inner, row->leaf);
 }
 
-/*
- * Visit a block in any state of the policy.  The observed row is not queued but in the outer
- * child's slot, so no row may be fetched during its visits, even if the policy arms.
- */
-static void
-visit(LaInnerReads *reads, int rel, BlockNumber block, bool queued, Buffer *buffer)
-{
-	LaIoPolicy *policy = &reads->policy;
-	LaVisitResult result;
-	LaReadResult r;
-	double		us;
-
-	if (queued && policy->state == LA_ARMED)
-	{
-		la_window_visit(reads->window, rel, block, buffer);
-		return;
-	}
-	la_window_clear(reads->window);
-	if (policy->state == LA_OBSERVE)
-	{
-		result = la_window_read_observed(reads->rels[rel], block,
-										 rel == reads->last_rel ?
-										 reads->last_block : InvalidBlockNumber,
-										 buffer, &us);
-		la_io_policy_on_visit(policy, result, us);
-	}
-	else
-	{
-		r = la_issue_read(reads->rels[rel], block, InvalidBuffer, false, false, buffer);
-		if (policy->state == LA_PASS)
-			la_io_policy_on_pass(policy, r.missed);
-	}
-	reads->last_block = block;
-	reads->last_rel = rel;
-}
-
-/* There was nothing to visit for a row. */
-static void
-no_visit(LaInnerReads *reads)
-{
-	if (reads->policy.state == LA_OBSERVE)
-		la_io_policy_on_visit(&reads->policy, LA_VISIT_HIT, 0.0);
-}
-
 /* Find the heap blocks of row n, or of the observed row. */
 static void
 locate(LaInnerPrefetch *prefetch, LaOuterRow *row, uint64 n)
 {
-	LaInnerReads *reads = &prefetch->join->leaf;
+	LaReads    *reads = &prefetch->join->leaf;
 	LeafProducer *leaf = &prefetch->leaf;
 	Buffer		buffer = InvalidBuffer;
 	bool		queued = row != &prefetch->observed;
@@ -175,12 +131,12 @@ locate(LaInnerPrefetch *prefetch, LaOuterRow *row, uint64 n)
 
 	leaf->visited_row = n;
 	if (through_window)
-		visit(reads, row->inner, row->leaf, queued, &buffer);
+		la_reads_visit(reads, row->inner, row->leaf, queued, &buffer);
 	else
 	{
 		(void) la_issue_read(reads->rels[row->inner], row->leaf, InvalidBuffer,
 							 false, false, &buffer);
-		no_visit(reads);
+		la_reads_no_visit(reads);
 	}
 	leaf->visited_leaf = leaf_id(row);
 
@@ -300,21 +256,22 @@ restart_heap(void *arg)
 static void
 visit_heap(LaInnerPrefetch *prefetch, const LaOuterRow *row, bool queued)
 {
-	LaInnerReads *reads = &prefetch->join->heap;
+	LaReads    *reads = &prefetch->join->heap;
 
 	for (int i = 0; i < row->nvisits; i++)
 	{
 		Buffer		buffer = InvalidBuffer;
 
 		prefetch->heap.current_visit = i;
-		visit(reads, row->inner, la_innersearch_visit(&prefetch->search, row, i)->block,
-			  queued, &buffer);
+		la_reads_visit(reads, row->inner,
+					   la_innersearch_visit(&prefetch->search, row, i)->block,
+					   queued, &buffer);
 
 		/* the next visit may fetch rows */
 		ReleaseBuffer(buffer);
 	}
 	if (row->nvisits == 0)
-		no_visit(reads);
+		la_reads_no_visit(reads);
 }
 
 /* Behaviour REUSE: may the inner scan take the matches from here? */

@@ -278,7 +278,7 @@ config_for(const LaNestLoop *join, Relation rel)
 }
 
 static void
-init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
+init_reads(LaReads *reads, LaNestLoop *join, bool heaps)
 {
 	Relation	rel = heaps ? join->first->heap : join->first->index;
 	LaIoPolicyConfig config = config_for(join, rel);
@@ -308,7 +308,6 @@ init_reads(LaInnerReads *reads, LaNestLoop *join, bool heaps)
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
 	la_io_policy_init(&reads->policy, &config);
-	reads->last_block = InvalidBlockNumber;
 }
 
 /* Only during execution is it known how many rows are wanted. */

@@ -17,8 +17,7 @@
 #include "base/stats.h"
 #include "btree/descent.h"
 #include "window/cache_policy.h"
-#include "window/io_policy.h"
-#include "window/window.h"
+#include "window/reads.h"
 
 /* defined in the files of these names */
 typedef struct LaInnerKeys LaInnerKeys;
@@ -49,17 +48,6 @@ typedef struct LaInner
 	bool		takes_matches;	/* from inner_prefetch.c, instead of searching */
 	int			offers;			/* how often it was asked to take them */
 } LaInner;
-
-/* The reads of leaf pages, or of heap blocks, in the order of the inner scans. */
-typedef struct LaInnerReads
-{
-	Relation   *rels;			/* one for each LaInner */
-	LaIoPolicy	policy;
-	LaCounters	counters;
-	LaWindow   *window;			/* NULL until the join first looks ahead */
-	BlockNumber last_block;		/* visited last, and of which relation */
-	int			last_rel;
-} LaInnerReads;
 
 /* May the join look ahead?  Checked when it first would. */
 typedef enum LaEligibility
@@ -95,8 +83,9 @@ typedef struct LaNestLoop
 	bool		at_end;			/* all of them were returned */
 	int64		seen_reads;		/* blocks read when the last one was returned */
 
-	LaInnerReads leaf;
-	LaInnerReads heap;
+	LaReads		leaf;			/* reads of leaf pages, one relation for each
+								 * LaInner */
+	LaReads		heap;			/* likewise of heap blocks */
 	LaCachePolicy rows;			/* a visit is an outer row */
 	LaInnerPrefetch *prefetch;	/* NULL until the join first looks ahead */
 	LaBudget	budget;
