@@ -15,9 +15,10 @@
  *		the planner has inlined, only the body is found here.  Functions of the server that
  *		run code which an argument names are listed in known_functions.c.
  *	Volatility
- *		Volatile functions have effects.  Stable ones read state that something else in the
- *		statement may change, such as a setting, except those listed in known_functions.c,
- *		whose values are fixed for the whole transaction.
+ *		Volatile functions have effects.  Those that only draw a value, in an order that must
+ *		not change, such as nextval() and random(), are told apart (LA_DRAWS).  Stable ones
+ *		read state that something else in the statement may change, such as a setting, except
+ *		those listed in known_functions.c, whose values are fixed for the whole transaction.
  *	Failure
  *		A function may fail unless it is leakproof, which promises that it raises no error
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
@@ -167,6 +168,8 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 		!heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
 		la_effects_add(e, LA_HAS_EFFECTS,
 					   "a function is not written in C, or has settings or rights of its own");
+	else if (la_function_is(function, LA_FUNCTION_DRAWS))
+		la_effects_add(e, LA_DRAWS, NULL);
 	else if (proc->provolatile == PROVOLATILE_VOLATILE)
 		la_effects_add(e, LA_HAS_EFFECTS, "a function is volatile");
 	else if (la_function_is(function, LA_FUNCTION_EFFECTS))
@@ -532,6 +535,9 @@ note_rare(LaEffects *e, Node *node)
 			if (((SQLValueFunction *) node)->op != SVFOP_CURRENT_TIMESTAMP &&
 				((SQLValueFunction *) node)->op != SVFOP_CURRENT_TIMESTAMP_N)
 				la_effects_add(e, LA_READS_STATE, NULL);
+			break;
+		case T_NextValueExpr:
+			la_effects_add(e, LA_DRAWS | LA_MAY_FAIL, NULL);
 			break;
 		case T_SubscriptingRef:
 			if (!la_effects_type_is_plain(((SubscriptingRef *) node)->refcontainertype))

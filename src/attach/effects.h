@@ -14,6 +14,8 @@
 #define LA_READS_VERSION	0x04	/* xmin, xmax, cmin or cmax of a row */
 #define LA_MAY_FAIL			0x08
 #define LA_HAS_SUBPLAN		0x10	/* which effects.c does not examine */
+#define LA_DRAWS			0x20	/* draws a value in an order, as nextval() */
+#define LA_ANY_EFFECTS		(LA_HAS_EFFECTS | LA_DRAWS)
 
 typedef struct LaEffects
 {

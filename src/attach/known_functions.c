@@ -28,14 +28,25 @@ static const Oid fixed[] = {
 /*
  * Functions that are not declared volatile, and run code that their arguments name (a
  * query over a view, the input function of a type, a hash function), or assign a
- * transaction ID.
+ * transaction ID, or show whether one has been assigned.
  */
 static const Oid effects[] = {
 	F_TABLE_TO_XML, F_TABLE_TO_XMLSCHEMA, F_TABLE_TO_XML_AND_XMLSCHEMA,
 	F_SCHEMA_TO_XML, F_SCHEMA_TO_XMLSCHEMA, F_SCHEMA_TO_XML_AND_XMLSCHEMA,
 	F_DATABASE_TO_XML, F_DATABASE_TO_XMLSCHEMA, F_DATABASE_TO_XML_AND_XMLSCHEMA,
 	LA_INPUT_TEST_FUNCTIONS
-	F_SATISFIES_HASH_PARTITION, F_TXID_CURRENT, F_PG_CURRENT_XACT_ID
+	F_SATISFIES_HASH_PARTITION, F_TXID_CURRENT, F_PG_CURRENT_XACT_ID,
+	F_TXID_CURRENT_IF_ASSIGNED, F_PG_CURRENT_XACT_ID_IF_ASSIGNED
+};
+
+/*
+ * Volatile functions whose only effect is that the next call returns another value: of a
+ * sequence, or of a generator of random numbers.  Where nothing else draws from the same source
+ * in between, it cannot be noticed when they are called, as long as their order is the same.
+ * Functions of the clock, such as uuidv7(), are not among them.
+ */
+static const Oid draws[] = {
+	F_NEXTVAL, F_GEN_RANDOM_UUID, LA_RANDOM_FUNCTIONS
 };
 
 static const Oid errorfree[] = {
@@ -70,6 +81,7 @@ static const struct
 }			lists[] = {
 	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
 	[LA_FUNCTION_EFFECTS] = {effects, lengthof(effects)},
+	[LA_FUNCTION_DRAWS] = {draws, lengthof(draws)},
 	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},
 	[LA_FUNCTION_LIKE] = {like, lengthof(like)},
 	[LA_FUNCTION_DIVISION] = {division, lengthof(division)},

@@ -11,7 +11,9 @@ typedef enum LaKnownFunction
 {
 	LA_FUNCTION_FIXED,			/* stable, with a value that cannot change
 								 * before the statement ends */
-	LA_FUNCTION_EFFECTS,		/* has effects, though not declared volatile */
+	LA_FUNCTION_EFFECTS,		/* has effects, or shows those of the server,
+								 * though not declared volatile */
+	LA_FUNCTION_DRAWS,			/* volatile, but only draws a value */
 	LA_FUNCTION_ERRORFREE,		/* raises no error, whatever its arguments */
 	LA_FUNCTION_LIKE,			/* LIKE and NOT LIKE */
 	LA_FUNCTION_DIVISION		/* of integers, which fails for a divisor of

@@ -1,6 +1,6 @@
 /*
  * runahead.c
- *	  May the outer side of a join be run ahead of the join?
+ *	  May the outer side of a join, or the plan of a write, be run ahead?
  *
  * Looking ahead takes outer rows before their predecessors have been joined, and evaluates
  * keys of the inner side for them.  Nothing but time may show it.  effects.c and
@@ -37,6 +37,14 @@
  *		What can fail must not be early, unless stock is certain to raise the same error
  *		with nothing else to be seen: all rows of the join are taken, none of them leaves
  *		the statement before that, and neither I nor U has effects or can fail.
+ *		A caller that keeps an error until its turn (keeps_errors) needs no such proof: what is
+ *		raised, and after which row, is as in stock.
+ *	Writes
+ *		Un has effects.  What reads state may be early if nothing but the server's own writing
+ *		comes between rows (writer_is_quiet), for no function that is trusted reads what that
+ *		changes.  Under the same condition a function that draws values, such as nextval(), may
+ *		be early: nobody else in the statement draws, all rows of the plan will be taken, and
+ *		the order of calls is the same.  (If the statement fails, more values have been drawn.)
  *	Row versions
  *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
  *		must not be read early.
@@ -117,7 +125,7 @@ is_without_effects(const EState *estate)
 		RestWalk	state = {.effects = &effects};
 
 		(void) walk_rest(s->top, &state);
-		s->without_effects = (effects.flags & LA_HAS_EFFECTS) == 0;
+		s->without_effects = (effects.flags & LA_ANY_EFFECTS) == 0;
 		s->without_effects_known = true;
 	}
 	return s->without_effects;
@@ -161,7 +169,7 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 	if (IsA(ahead->join, HashJoinState))
 		state.before = innerPlanState(ahead->join);
 	(void) walk_rest(s->top, &state);
-	return (rest.flags & (LA_HAS_EFFECTS | LA_MAY_FAIL)) == 0;
+	return (rest.flags & (LA_ANY_EFFECTS | LA_MAY_FAIL)) == 0;
 }
 
 /* ---- "InitPlans" --------------------------------------------------------------- */
@@ -350,6 +358,8 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 {
 	if ((early->flags & LA_HAS_EFFECTS) != 0)
 		return early->reason;
+	if ((early->flags & LA_DRAWS) != 0 && !ahead->writer_is_quiet)
+		return "a function is volatile";
 	if ((early->flags & LA_HAS_SUBPLAN) != 0)
 		return "an expression has a subplan";
 	if ((early->flags & LA_READS_VERSION) != 0)
@@ -358,10 +368,11 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	{
 		if (!is_uninterrupted(ahead))
 			return "a stable function is called, and rows leave the statement between its calls";
-		if (!is_without_effects(ahead->outer->state))
+		if (!ahead->writer_is_quiet && !is_without_effects(ahead->outer->state))
 			return "a stable function is called in a statement that has effects";
 	}
-	if ((early->flags & LA_MAY_FAIL) != 0 && !fails_alone(ahead, is_key, key))
+	if ((early->flags & LA_MAY_FAIL) != 0 && !ahead->keeps_errors &&
+		!fails_alone(ahead, is_key, key))
 		return "an expression may fail that the server might not evaluate";
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /*
  * runahead.h
- *	  May the outer side of a join be run ahead of the join?
+ *	  May the outer side of a join, or the plan of a write, be run ahead?
  *
  * src/attach/runahead.h
  */
@@ -10,8 +10,9 @@
 #include "attach/demand.h"
 
 /*
- * A join whose outer side is to be run ahead.  The functions la_runahead_refuses_...() return
- * NULL if what they are asked about may be early, or else a constant that says why not.
+ * A join, or a write, whose outer side is to be run ahead.  The functions
+ * la_runahead_refuses_...() return NULL if what they are asked about may be early, or else a
+ * constant that says why not.
  */
 typedef struct LaRunAhead
 {
@@ -19,6 +20,9 @@ typedef struct LaRunAhead
 	PlanState  *outer;			/* its outer side */
 	PlanState  *inner;			/* inner side with keys to evaluate, or NULL */
 	LaDemandContext context;	/* of the join */
+	bool		keeps_errors;	/* of the outer side, until their turn */
+	bool		writer_is_quiet;	/* a write of which only the server's own
+									 * effects come between rows */
 } LaRunAhead;
 
 extern const char *la_runahead_refuses_reading(bool takes_all);

@@ -445,6 +445,45 @@
 #define la_hash_reported_rows	partialTuples
 #endif
 
+/* ---- writes ---------------------------------------------------------------- */
+
+/* 17 added random() with bounds, 16 random_normal(), and 18 uuidv4(). */
+#if PG_VERSION_NUM >= 180000
+#define LA_RANDOM_FUNCTIONS F_RANDOM_, F_RANDOM_INT4_INT4, F_RANDOM_INT8_INT8, \
+	F_RANDOM_NUMERIC_NUMERIC, F_RANDOM_NORMAL, F_UUIDV4
+#elif PG_VERSION_NUM >= 170000
+#define LA_RANDOM_FUNCTIONS F_RANDOM_, F_RANDOM_INT4_INT4, F_RANDOM_INT8_INT8, \
+	F_RANDOM_NUMERIC_NUMERIC, F_RANDOM_NORMAL
+#elif PG_VERSION_NUM >= 160000
+#define LA_RANDOM_FUNCTIONS F_RANDOM, F_RANDOM_NORMAL
+#else
+#define LA_RANDOM_FUNCTIONS F_RANDOM
+#endif
+
+/*
+ * The columns that an UPDATE sets in a table.  18 leaves out tables that were pruned when the
+ * executor started, and keeps lists of its own for the others.
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_update_columns(mt, i)	((List *) list_nth((mt)->mt_updateColnosLists, i))
+#else
+#define la_update_columns(mt, i) \
+	((List *) list_nth(((ModifyTable *) (mt)->ps.plan)->updateColnosLists, i))
+#endif
+
+/*
+ * The columns whose change keeps a new version from being heap-only, and how a row for a
+ * partitioned table is converted to a partition's order of columns.
+ */
+#if PG_VERSION_NUM >= 160000
+#define la_indexed_columns(table) \
+	RelationGetIndexAttrBitmap(table, INDEX_ATTR_BITMAP_HOT_BLOCKING)
+#define la_root_to_child_map(relation, estate)	ExecGetRootToChildMap(relation, estate)
+#else
+#define la_indexed_columns(table)	RelationGetIndexAttrBitmap(table, INDEX_ATTR_BITMAP_ALL)
+#define la_root_to_child_map(relation, estate)	((relation)->ri_RootToPartitionMap)
+#endif
+
 /* ---- settings, locales and EXPLAIN ----------------------------------------- */
 
 /*

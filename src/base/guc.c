@@ -38,6 +38,8 @@ bool		la_enable_hash_join;
 bool		la_hash_huge_pages;
 bool		la_enable_index_build;
 bool		la_enable_btree_insert;
+bool		la_enable_write;
+bool		la_enable_foreign_key;
 bool		la_force;
 bool		la_explain;
 int			la_attach_threshold;
@@ -105,6 +107,12 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_btree_insert", &la_enable_btree_insert, false, PGC_SUSET, 0,
 		"Enables pg_lookahead's insert path for bulk inserts into btree indexes.",
 	"All but inserting an entry into a page with free space is left to the server."},
+	{"pg_lookahead.enable_write", &la_enable_write, true, PGC_USERSET, 0,
+		"Enables look-ahead over the rows that INSERT, UPDATE and COPY FROM write.",
+	"Index pages that the rows will need are read before their turn."},
+	{"pg_lookahead.enable_foreign_key", &la_enable_foreign_key, true, PGC_USERSET, 0,
+		"Enables look-ahead over the rows whose foreign keys are checked, or acted on.",
+	"Pages that the queries of the next rows will need are read before their turn."},
 	{"pg_lookahead.force", &la_force, false, PGC_USERSET, GUC_NOT_IN_SAMPLE,
 		"Forces look-ahead in every eligible plan node, for testing.",
 	"Thresholds are ignored, and queries may become slower."},

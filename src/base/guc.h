@@ -18,6 +18,8 @@ extern bool la_enable_hash_join;
 extern bool la_hash_huge_pages;
 extern bool la_enable_index_build;
 extern bool la_enable_btree_insert;
+extern bool la_enable_write;
+extern bool la_enable_foreign_key;
 extern bool la_force;
 extern bool la_explain;
 extern int	la_attach_threshold;

@@ -94,7 +94,9 @@ static const char *const kind_names[LA_NUM_KINDS] = {
 	"nested loop",
 	"hash join",
 	"bitmap heap scan",
-	"bitmap index scan"
+	"bitmap index scan",
+	"index insert",
+	"foreign key"
 };
 
 static SharedStats *shared = NULL;

@@ -10,8 +10,9 @@
  *		leaf, read --> position of the first entry >= key    la_descent_search_leaf()
  *		position --> TIDs of the entries that equal the key  la_descent_matches()
  *
- * The key has values, none of them null, for the first columns of the index.  The search goes
- * to the first entry that equals all of them.  So a pivot tuple that equals the key in all
+ * The key has values for the first columns of the index; null is one in the key of an entry that
+ * is to be inserted only.  The search goes to the first entry that equals all of them, or behind
+ * the last one (la_descent_search_behind()).  So a pivot tuple that equals the key in all
  * columns that it has is less than the key if the key has values for all of these and the
  * heap TID was truncated away; otherwise the search goes left of it.  (nbtree's README,
  * "Notes about suffix truncation".)
@@ -87,6 +88,7 @@ struct LaDescent
 	Relation	heap;
 	BlockNumber index_size;		/* see la_issue_exists() */
 	BlockNumber pending;		/* the inner page whose read was started last */
+	ItemPointerData last_tid;	/* greater than that of any entry */
 
 	/* SAME_LEAF: the leaf found last, and the separators around its downlink */
 	BlockNumber last_leaf;
@@ -127,6 +129,7 @@ la_descent_create(Relation index, Relation heap, int options)
 	d->heap = heap;
 	d->index_size = d->pending = InvalidBlockNumber;
 	d->last_leaf = d->searched_leaf = d->carried_to = InvalidBlockNumber;
+	ItemPointerSet(&d->last_tid, MaxBlockNumber, MaxOffsetNumber);
 	la_searchkey_init(&d->key, index, options, context);
 	return d;
 }
@@ -146,6 +149,12 @@ la_descent_add_column(LaDescent *d, Oid subtype, Oid collation)
 	d->carries = (d->key.options & LA_DESCENT_CARRY) != 0 &&
 		(d->carries || la_searchkey_is_costly(&d->key));
 	return true;
+}
+
+Relation
+la_descent_index(const LaDescent *d)
+{
+	return d->key.index;
 }
 
 int
@@ -178,6 +187,25 @@ la_descent_set(LaDescent *d, int column, Datum value)
 {
 	la_searchkey_set(&d->key, column, value);
 	d->carried_to = InvalidBlockNumber;
+}
+
+/* Set a column to null, in the key of an entry that is to be inserted. */
+void
+la_descent_set_null(LaDescent *d, int column)
+{
+	la_searchkey_set_null(&d->key, column);
+	d->carried_to = InvalidBlockNumber;
+}
+
+/*
+ * Search for the place behind all entries that equal the key, where an entry of a row that is
+ * behind all others in the table will be, or for the first one of them.  The key has all columns
+ * of the index.
+ */
+void
+la_descent_search_behind(LaDescent *d, bool behind)
+{
+	d->key.tid = behind && d->key.heapkeyspace ? &d->last_tid : NULL;
 }
 
 static void

@@ -42,10 +42,13 @@ extern LaDescent *la_descent_create(Relation index, Relation heap, int options);
 extern Size la_descent_size(void);
 extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
+extern Relation la_descent_index(const LaDescent *d);
 extern int	la_descent_columns(const LaDescent *d);
 extern bool la_descent_is_compiled(const LaDescent *d);
 extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
+extern void la_descent_set_null(LaDescent *d, int column);
+extern void la_descent_search_behind(LaDescent *d, bool behind);
 extern void la_descent_issue(LaDescent *d, BlockNumber block);
 extern LaDescentResult la_descent_find_leaf(LaDescent *d, bool may_wait,
 											BlockNumber *leaf);

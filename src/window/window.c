@@ -176,6 +176,14 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	return w;
 }
 
+/* A relation that was not known when the window was created; it has not been visited yet. */
+void
+la_window_set_relation(LaWindow *w, int i, Relation rel)
+{
+	w->rels[i] = rel;
+	w->sizes[i] = InvalidBlockNumber;
+}
+
 /* Forget the foreseen visits: the scan moves elsewhere, or ends. */
 void
 la_window_clear(LaWindow *w)

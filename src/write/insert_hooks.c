@@ -1,8 +1,8 @@
 /*
  * insert_hooks.c
- *	  How inserts into stock btree indexes get to la_btinsert().
+ *	  How writes get to look-ahead, and inserts into stock btree indexes to la_btinsert().
  *
- * It is put in place of btinsert() in an index's access method routine
+ * la_btinsert() is put in place of btinsert() in an index's access method routine
  * (attach/interpose_index.c), once a statement of many rows has the index open:
  *
  *	INSERT, UPDATE and MERGE
@@ -11,9 +11,11 @@
  *		next row, by a function between ModifyTable and the plan (attach/interpose_node.c).
  *		Statements are left out that the planner expects to have one row only, or that have
  *		more than MAX_RELATIONS tables.
+ *		The same function passes the plan's rows through look-ahead (modify.c).
  *	COPY FROM
  *		Before the statement, the table, or its partitions, if there are at most MAX_RELATIONS,
- *		are locked for a moment.  Those whose lock is not free are left out.
+ *		are locked for a moment.  Those whose lock is not free are left out.  la_copy_insert()
+ *		(copy.c) is in front of both then.
  *
  * Not reached: logical replication, which inserts row by row, toast tables and catalogs.
  *
@@ -29,6 +31,7 @@
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -39,10 +42,15 @@
 #include "attach/attach.h"
 #include "attach/interpose_index.h"
 #include "attach/interpose_node.h"
+#include "base/explain.h"
 #include "base/guc.h"
 #include "base/utility.h"
+#include "write/copy.h"
+#include "write/foreign_key.h"
 #include "write/insert.h"
 #include "write/insert_hooks.h"
+#include "write/modify.h"
+#include "write/tidlog.h"
 
 #define MAX_RELATIONS	64
 
@@ -50,6 +58,11 @@
 typedef struct Inserting
 {
 	LaInterposer interposer;	/* of the output of the plan below it */
+	LaModify   *modify;			/* NULL: no look-ahead */
+	bool		exchanges;		/* aminsert of its indexes */
+	bool		follows_keys;	/* looks ahead over foreign keys */
+	LaTidLog   *log;			/* ... of the plan's rows, or NULL */
+	int			routed;			/* partitions that it has seen */
 	ModifyTableState *modify_table;
 	bool		all_open;		/* all indexes but those of partitions */
 	int			seen;			/* partitions whose indexes are exchanged */
@@ -60,6 +73,13 @@ exchange(Relation index)
 {
 	if (!IsSystemRelation(index))
 		la_interpose_aminsert(index, la_btinsert);
+}
+
+static void
+exchange_for_copy(Relation index)
+{
+	if (!IsSystemRelation(index))
+		la_interpose_aminsert(index, la_enable_write ? la_copy_insert : la_btinsert);
 }
 
 static bool
@@ -86,13 +106,10 @@ exchange_indexes(ResultRelInfo *relation)
 	return true;
 }
 
-/* The plan's next row.  Indexes may have been opened for the last one. */
-static TupleTableSlot *
-exec_plan(PlanState *ps)
+/* Exchange the functions of indexes that have been opened. */
+static void
+exchange_opened(Inserting *s, const List *partitions)
 {
-	Inserting  *s = la_interpose_container(Inserting, la_interpose_enter(ps, LA_LAYER_OUTPUT));
-	List	   *partitions = ps->state->es_tuple_routing_result_relations;
-
 	if (!s->all_open)
 	{
 		s->all_open = true;
@@ -101,25 +118,129 @@ exec_plan(PlanState *ps)
 	}
 	for (; s->seen < Min(list_length(partitions), MAX_RELATIONS); s->seen++)
 		exchange_indexes(list_nth(partitions, s->seen));
-	return s->interposer.below(ps);
+}
+
+/* Partitions have been opened: look ahead over their foreign keys, too. */
+static void
+follow_routed(Inserting *s, EState *estate)
+{
+	const List *partitions = estate->es_tuple_routing_result_relations;
+
+	for (; s->routed < Min(list_length(partitions), MAX_RELATIONS); s->routed++)
+		(void) la_foreign_key_install(list_nth(partitions, s->routed), CMD_INSERT, estate, NULL);
+}
+
+/* The plan's next row.  Indexes may have been opened for the last one. */
+static TupleTableSlot *
+exec_plan(PlanState *ps)
+{
+	Inserting  *s = la_interpose_container(Inserting, la_interpose_enter(ps, LA_LAYER_OUTPUT));
+	TupleTableSlot *row;
+
+	if (s->exchanges)
+		exchange_opened(s, ps->state->es_tuple_routing_result_relations);
+	if (s->follows_keys)
+		follow_routed(s, ps->state);
+	row = s->modify != NULL ? la_modify_next(s->modify) : s->interposer.below(ps);
+	if (s->log != NULL && !TupIsNull(row))
+		la_tidlog_note(s->log, row);
+	return row;
+}
+
+/*
+ * Look ahead over the foreign keys of the tables.  Returns false if there are none, and none can
+ * come with a partition.
+ */
+static bool
+follow_keys(Inserting *s)
+{
+	ModifyTableState *mt = s->modify_table;
+	Relation	root = mt->rootResultRelInfo->ri_RelationDesc;
+
+	if (mt->operation != CMD_INSERT)
+		s->log = la_tidlog_create(mt);
+	for (int i = 0; i < mt->mt_nrels; i++)
+		s->follows_keys |= la_foreign_key_install(&mt->resultRelInfo[i], mt->operation,
+												  mt->ps.state, s->log);
+	if (!s->follows_keys)
+		s->log = NULL;
+	if (mt->operation == CMD_INSERT && root->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		s->follows_keys = true;
+	return s->follows_keys;
+}
+
+/* May foreign keys of this statement be looked ahead over? */
+static bool
+may_have_keys(const ModifyTableState *mt)
+{
+	if (!la_enable_foreign_key || (mt->operation != CMD_INSERT && mt->operation != CMD_UPDATE &&
+								   mt->operation != CMD_DELETE) ||
+		(mt->ps.state->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 ||
+		(outerPlanState(mt)->plan->plan_rows <= 1 && !la_force) || mt->mt_nrels > MAX_RELATIONS)
+		return false;
+	for (int i = 0; i < mt->mt_nrels; i++)
+	{
+		if (mt->resultRelInfo[i].ri_TrigDesc != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The memory of the query is freed. */
+static void
+on_end(LaInterposer *interposer)
+{
+	Inserting  *s = la_interpose_container(Inserting, interposer);
+
+	if (s->modify != NULL)
+		la_modify_end(s->modify);
+}
+
+/* May la_btinsert() insert the rows of this statement? */
+static bool
+is_exchangeable(const ModifyTableState *mt)
+{
+	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
+
+	return la_enable_btree_insert && plan->operation != CMD_DELETE &&
+		(outerPlan(plan)->plan_rows > 1 || la_force) && mt->mt_nrels <= MAX_RELATIONS;
 }
 
 static bool
 attach_modify_table(PlanState *ps, bool limited)
 {
 	ModifyTableState *mt = (ModifyTableState *) ps;
-	ModifyTable *plan = (ModifyTable *) ps->plan;
+	bool		exchanges = is_exchangeable(mt);
+	bool		looks_ahead = la_modify_is_possible(mt);
+	bool		has_keys = may_have_keys(mt);
 	Inserting  *s;
 
-	if (!la_enable_btree_insert || plan->operation == CMD_DELETE ||
-		(outerPlan(plan)->plan_rows <= 1 && !la_force) ||
-		mt->mt_nrels > MAX_RELATIONS ||
+	if ((!exchanges && !looks_ahead && !has_keys) ||
 		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
 	s->modify_table = mt;
+	s->exchanges = exchanges;
+	if (has_keys && !follow_keys(s) && !exchanges && !looks_ahead)
+		return false;
+	if (looks_ahead)
+		s->modify = la_modify_create(mt, &s->interposer);
+	s->interposer.on_end = on_end;
 	la_interpose_begin(&s->interposer, outerPlanState(ps), LA_LAYER_OUTPUT, exec_plan);
-	return false;
+	return looks_ahead;
+}
+
+static const LaCounters *
+explain_source(PlanState *ps)
+{
+	LaInterposer *interposer = !IsA(ps, ModifyTableState) ? NULL :
+		la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
+	LaModify   *modify;
+
+	if (interposer == NULL || interposer->function != exec_plan)
+		return NULL;
+	modify = la_interpose_container(Inserting, interposer)->modify;
+	return modify == NULL ? NULL : la_modify_counters(modify);
 }
 
 /* All indexes of a table that is locked. */
@@ -131,7 +252,7 @@ exchange_table(Oid table_oid)
 	if (table == NULL)
 		return;
 	if (is_ordinary_heap(table) && !IsSystemRelation(table))
-		la_interpose_each_index(table, exchange);
+		la_interpose_each_index(table, exchange_for_copy);
 	relation_close(table, NoLock);
 }
 
@@ -165,15 +286,18 @@ before_utility(const Node *statement)
 {
 	const CopyStmt *copy = (const CopyStmt *) statement;
 
-	if (IsA(statement, CopyStmt) && la_enable && la_enable_btree_insert &&
-		copy->is_from && copy->relation != NULL && !RecoveryInProgress())
-		attach_copy(copy);
-	return false;
+	if (!IsA(statement, CopyStmt) || !la_enable || !(la_enable_btree_insert || la_enable_write) ||
+		!copy->is_from || copy->relation == NULL || RecoveryInProgress())
+		return false;
+	la_copy_begin();
+	attach_copy(copy);
+	return true;
 }
 
 void
 la_insert_init(void)
 {
 	la_attach_register(T_ModifyTableState, attach_modify_table);
-	la_utility_register(before_utility, NULL);
+	la_utility_register(before_utility, la_copy_end);
+	la_explain_register(explain_source);
 }

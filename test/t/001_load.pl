@@ -110,7 +110,7 @@ like($err, qr/ERROR:  0 is outside the valid range/, 'ALTER SYSTEM checks');
 
 # the view, its reset, and who may do what
 is( $node->safe_psql('postgres', 'SELECT kind FROM pg_stat_lookahead ORDER BY 1'),
-	"bitmap heap scan\nbitmap index scan\nhash join\nindex only scan\nindex scan\nnested loop", 'view: a row for each kind');
+	"bitmap heap scan\nbitmap index scan\nforeign key\nhash join\nindex insert\nindex only scan\nindex scan\nnested loop", 'view: a row for each kind');
 $node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
 is(activated($node), 0, 'reset: counters are zero');
 is($node->safe_psql('postgres', forced() . $scan), $expected, 'preloaded: the same answer');

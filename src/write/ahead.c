@@ -1,0 +1,579 @@
+/*
+ * ahead.c
+ *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *
+ *	source --> [ row | row | row | row | row | row ] --> the server writes the row
+ *	            tail    ^             ^        ^ head
+ *	             first stage's    they are     second stage's blocks are visited,
+ *	             leaf pages are   searched     the row is handed over
+ *	             found, issued
+ *
+ * A row has visits, each of a block of an index or a table.  Those of the second stage are what
+ * the server will need: the leaf page of each index that gets an entry, or the heap block of the
+ * row that a key finds.  The first stage is for keys that have to be looked up before that is
+ * known: the index that decides about a conflict.  Most writes have no first stage.
+ *
+ * Each stage has a window with a policy of its own, as the leaf pages and the heap blocks of a
+ * nested loop have (nestloop/inner_prefetch.c), so blocks are issued in the order of need.
+ *
+ * Behaviours
+ *	PASS	Nothing is known of rows.  The caller compares two numbers for each.
+ *	TURN	When the server is to write a row, its blocks are visited first: read into shared
+ *		buffers, timed, and released.  The server finds them there.
+ *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the
+ *		leaf page looked for again when the row is half as far away.  It is then issued without
+ *		the window.
+ *
+ * Invariants
+ *	- These are hints.  A leaf page may be split before the row's turn, and the row may be
+ *	  changed by a trigger, or not be written at all; then a block was read in vain.
+ *	- A window gets the visits that its producer named, in that order, and no others: those
+ *	  with `foreseen` set.
+ *	- No buffer is pinned and no lock held when a row is fetched or handed over.
+ *
+ * src/write/ahead.c
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+#include "base/guc.h"
+#include "window/config.h"
+#include "window/history.h"
+#include "window/issue.h"
+#include "write/ahead.h"
+
+#define MAX_MATCHES		128		/* of a key, on its leaf page */
+
+typedef struct Position
+{
+	uint64		row;
+	int			visit;
+} Position;
+
+typedef struct Stage
+{
+	LaAhead    *ahead;
+	bool		first;
+	LaReads		reads;
+	Position	next;			/* to be foreseen */
+	Position	current;		/* being visited */
+} Stage;
+
+struct LaAhead
+{
+	LaRowSource source;
+	LaBudget	budget;
+	MemoryContext keys;			/* of the key that is being searched for */
+	int			nrels;
+	Relation	rels[LA_AHEAD_RELATIONS];
+	LaDescent  *descents[LA_AHEAD_RELATIONS];
+	Stage		first;
+	Stage		second;
+	bool		reading;		/* through the windows */
+	bool		deferred;		/* visits may be in state DEFERRED */
+	uint64		head;			/* the row whose turn is next */
+	uint64		tail;			/* the row to be fetched next */
+	LaAheadRow	rows[LA_AHEAD_ROWS];
+};
+
+static bool next_visit(void *arg, LaForeseen *visit);
+static void restart(void *arg);
+
+static inline LaAheadRow *
+row_at(LaAhead *a, uint64 n)
+{
+	return &a->rows[n & (LA_AHEAD_ROWS - 1)];
+}
+
+static inline bool
+is_before(Position a, Position b)
+{
+	return a.row < b.row || (a.row == b.row && a.visit < b.visit);
+}
+
+/* ---- creation -------------------------------------------------------------- */
+
+static void
+init_stage(LaAhead *a, Stage *stage, bool first, bool read_to_end, Relation rel, Oid known_by)
+{
+	LaIoPolicyConfig config = la_config_reads(rel, read_to_end, known_by);
+
+	config.costly_to_observe = true;
+	config.kernel_reads_near = true;
+	stage->ahead = a;
+	stage->first = first;
+	stage->reads.rels = a->rels;
+	la_io_policy_init(&stage->reads.policy, &config);
+}
+
+Size
+la_ahead_size(void)
+{
+	return sizeof(LaAhead);
+}
+
+/*
+ * Created in the current memory context.  rel: one of the relations, by whose tablespace reads
+ * are configured; known_by: the index for which history.c may know whether they are waits.
+ * NULL if the budget has no room.
+ */
+LaAhead *
+la_ahead_create(const LaRowSource *source, bool read_to_end, Relation rel, Oid known_by)
+{
+	LaBudget	budget = {.limit = (Size) la_scan_memory * 1024};
+	LaAhead    *a;
+
+	if (!la_budget_has(&budget, sizeof(LaAhead)))
+		return NULL;
+	a = palloc0(sizeof(LaAhead));
+	a->budget = budget;
+	la_budget_take(&a->budget, sizeof(LaAhead));
+	a->source = *source;
+	a->keys = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
+									ALLOCSET_SMALL_SIZES);
+	init_stage(a, &a->first, true, read_to_end, rel, known_by);
+	init_stage(a, &a->second, false, read_to_end, rel, known_by);
+	a->second.reads.counters.c[LA_SCANS_ATTACHED] = 1;
+	return a;
+}
+
+static bool
+create_window(LaAhead *a, Stage *stage)
+{
+	LaProducer	producer = {stage, next_visit, restart};
+	Size		size = la_window_size(a->rels, LA_AHEAD_RELATIONS, &stage->reads.policy);
+
+	if (stage->reads.window != NULL)
+		return true;
+	if (!la_budget_has(&a->budget, size))
+		return false;
+	la_budget_take(&a->budget, size);
+	stage->reads.window = la_window_create(a->rels, LA_AHEAD_RELATIONS, producer,
+										   &stage->reads.policy, NULL,
+										   &stage->reads.counters, &a->budget);
+	return true;
+}
+
+/*
+ * Add a table, or an index with the descent that is to search it.  Neither is temporary.
+ * Returns its number, or -1 if there is no room.
+ */
+int
+la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent)
+{
+	int			n = a->nrels;
+
+	if (n >= LA_AHEAD_RELATIONS)
+		return -1;
+	a->rels[n] = rel;
+	a->descents[n] = descent;
+	if (n == 0 && (!create_window(a, &a->first) || !create_window(a, &a->second)))
+	{
+		la_ahead_refuse(a);
+		return -1;
+	}
+	la_window_set_relation(a->first.reads.window, n, rel);
+	la_window_set_relation(a->second.reads.window, n, rel);
+	a->nrels++;
+	return n;
+}
+
+LaBudget *
+la_ahead_budget(LaAhead *a)
+{
+	return &a->budget;
+}
+
+/* ---- rows ------------------------------------------------------------------ */
+
+/* For LaRowSource.plan and .locate.  NULL if there is no room. */
+LaRowVisit *
+la_ahead_add_visit(LaAheadRow *row, int rel)
+{
+	LaRowVisit *v;
+
+	if (row->nvisits >= LA_ROW_VISITS)
+		return NULL;
+	v = &row->visits[row->nvisits++];
+	v->rel = rel;
+	v->block = InvalidBlockNumber;
+	v->state = ROW_VISIT_FRESH;
+	v->foreseen = false;
+	return v;
+}
+
+/* Row n; NULL if it cannot be known now. */
+static LaAheadRow *
+fetch_row(LaAhead *a, uint64 n)
+{
+	LaAheadRow *row = row_at(a, n);
+
+	Assert(n >= a->head && n <= a->tail);
+	if (n == a->tail)
+	{
+		if (a->tail - a->head >= LA_AHEAD_ROWS - 1 || !a->source.fetch(a->source.arg, n))
+			return NULL;
+		a->tail++;
+		row->nfirst = row->nvisits = 0;
+		row->planned = row->located = false;
+	}
+	if (!row->planned)
+	{
+		row->planned = true;
+		a->source.plan(a->source.arg, n, row);
+		if (a->source.locate == NULL)
+			row->located = true;
+		else
+			row->nfirst = row->nvisits;
+	}
+	return row;
+}
+
+static bool
+set_key(LaAhead *a, uint64 n, int rel)
+{
+	MemoryContext old;
+	bool		result;
+
+	MemoryContextReset(a->keys);
+	old = MemoryContextSwitchTo(a->keys);
+	result = a->source.set_key(a->source.arg, n, rel);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* Find the leaf page of a visit.  Returns false if it is not known. */
+static bool
+find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
+{
+	LaDescentResult result = LA_DESCENT_NOTHING;
+
+	if (v->state >= ROW_VISIT_KNOWN)
+		return v->state == ROW_VISIT_KNOWN;
+	if (set_key(a, n, v->rel))
+		result = la_descent_find_leaf(a->descents[v->rel], may_wait, &v->block);
+	v->state = result == LA_DESCENT_FOUND ? ROW_VISIT_KNOWN :
+		result == LA_DESCENT_PENDING ? ROW_VISIT_DEFERRED : ROW_VISIT_NONE;
+	if (result == LA_DESCENT_PENDING)
+		a->deferred = true;
+	return result == LA_DESCENT_FOUND;
+}
+
+/* Visit a block of the row, into *buffer, pinned.  Returns false if there is none. */
+static bool
+visit(Stage *stage, uint64 n, int i, Buffer *buffer)
+{
+	LaAhead    *a = stage->ahead;
+	LaRowVisit *v = &row_at(a, n)->visits[i];
+	Position	here = {n, i};
+
+	if (!find_leaf(a, n, v, true))
+		return false;
+	stage->current = here;
+	if (!is_before(here, stage->next))
+	{
+		/* ahead of the window's producer, which continues behind it */
+		stage->next = (Position)
+		{
+			n, i + 1
+		};
+		v->foreseen = true;
+	}
+	if (v->foreseen)
+		la_reads_visit(&stage->reads, v->rel, v->block, true, buffer);
+	else
+		(void) la_issue_read(a->rels[v->rel], v->block, InvalidBuffer, false, false, buffer);
+	return true;
+}
+
+/* Search the leaf page, pinned, for the row's key, and release it. */
+static bool
+search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
+{
+	int			rel = row->visits[i].rel;
+	ItemPointerData tids[MAX_MATCHES];
+	LaMatches	matches = {tids, MAX_MATCHES, 0, false};
+	OffsetNumber position;
+
+	if (!set_key(a, n, rel))
+		ReleaseBuffer(buffer);
+	else if (la_descent_search_leaf(a->descents[rel], &buffer, &position))
+	{
+		la_descent_matches(a->descents[rel], buffer, position, true, &matches);
+		_bt_relbuf(a->rels[rel], buffer);
+	}
+	return a->source.locate(a->source.arg, n, row, rel, &matches, i == row->nfirst - 1);
+}
+
+/* Make the visits of the first stage, so that those of the second are known. */
+static void
+locate(LaAhead *a, uint64 n, LaAheadRow *row)
+{
+	LaMatches	none = {0};
+
+	if (row->located)
+		return;
+	row->located = true;
+	CHECK_FOR_INTERRUPTS();
+	for (int i = 0; i < row->nfirst; i++)
+	{
+		Buffer		buffer = InvalidBuffer;
+
+		if (visit(&a->first, n, i, &buffer))
+		{
+			if (search_leaf(a, n, row, i, buffer))
+				return;
+		}
+		else if (a->source.locate(a->source.arg, n, row, row->visits[i].rel, &none,
+								  i == row->nfirst - 1))
+			return;
+	}
+}
+
+/* Behaviour DEFERRED: look again for leaf pages of rows that are half as far away. */
+static void
+search_deferred(LaAhead *a)
+{
+	uint64		end = a->head + (a->tail - a->head) / 2;
+
+	if (!a->deferred)
+		return;
+	a->deferred = false;
+	for (uint64 n = a->head; n < a->tail; n++)
+	{
+		LaAheadRow *row = row_at(a, n);
+
+		for (int i = 0; row->planned && i < row->nvisits; i++)
+		{
+			LaRowVisit *v = &row->visits[i];
+
+			if (v->state != ROW_VISIT_DEFERRED)
+				continue;
+			if (n >= end)
+			{
+				a->deferred = true;
+				return;
+			}
+			CHECK_FOR_INTERRUPTS();
+			if (find_leaf(a, n, v, true))
+				la_descent_issue(a->descents[v->rel], v->block);
+		}
+	}
+}
+
+/* A stage's window wants one more visit. */
+static bool
+next_visit(void *arg, LaForeseen *foreseen)
+{
+	Stage	   *stage = arg;
+	LaAhead    *a = stage->ahead;
+	Position   *next = &stage->next;
+	uint64		from = stage->first ? Max(a->second.next.row, a->head) : a->head;
+	uint64		ahead = la_io_policy_visits_ahead(&stage->reads.policy);
+
+	search_deferred(a);
+	while (next->row < from + 1 + ahead)
+	{
+		LaAheadRow *row = fetch_row(a, next->row);
+		int			end;
+
+		if (row == NULL)
+			return false;
+		if (!stage->first)
+			locate(a, next->row, row);
+		next->visit = Max(next->visit, stage->first ? 0 : row->nfirst);
+		end = stage->first ? row->nfirst : row->nvisits;
+		while (next->visit < end)
+		{
+			LaRowVisit *v = &row->visits[next->visit++];
+
+			v->foreseen = find_leaf(a, next->row, v, false);
+			if (!v->foreseen)
+				continue;
+			foreseen->rel = v->rel;
+			foreseen->block = v->block;
+			foreseen->offset = FirstOffsetNumber;
+			return true;
+		}
+		*next = (Position)
+		{
+			next->row + 1, 0
+		};
+	}
+	return false;
+}
+
+/* The window starts over behind the visit that is being made. */
+static void
+restart(void *arg)
+{
+	Stage	   *stage = arg;
+
+	stage->next = stage->current;
+	stage->next.visit++;
+}
+
+/* ---- what the caller does for each row --------------------------------------- */
+
+/* Are rows to be passed to la_ahead_turn(), instead of la_ahead_pass()? */
+bool
+la_ahead_is_active(const LaAhead *a)
+{
+	return a->first.reads.policy.state != LA_PASS || a->second.reads.policy.state != LA_PASS;
+}
+
+/* Are rows to be known ahead? */
+bool
+la_ahead_is_armed(const LaAhead *a)
+{
+	return a->first.reads.policy.state == LA_ARMED || a->second.reads.policy.state == LA_ARMED;
+}
+
+bool
+la_ahead_has_rows(const LaAhead *a)
+{
+	return a->head < a->tail;
+}
+
+/* The number of the row whose turn is next. */
+uint64
+la_ahead_next_row(const LaAhead *a)
+{
+	return a->head;
+}
+
+/* Behaviour PASS: a row has been written; missed: a block was read for it. */
+void
+la_ahead_pass(LaAhead *a, bool missed)
+{
+	LaIoPolicy *first = &a->first.reads.policy;
+	LaIoPolicy *second = &a->second.reads.policy;
+
+	la_io_policy_stop(first);
+	la_io_policy_on_pass(second, missed);
+	if (a->source.locate != NULL)
+		la_io_policy_on_pass(first, second->state != LA_PASS);
+}
+
+static void
+clear_windows(LaAhead *a)
+{
+	if (a->nrels == 0)
+		return;
+	la_window_clear(a->first.reads.window);
+	la_window_clear(a->second.reads.window);
+}
+
+/* Clear the windows when they are no longer used: what they hold gets stale. */
+static void
+stop_reading(LaAhead *a)
+{
+	if (!a->reading)
+		return;
+	a->reading = false;
+	clear_windows(a);
+}
+
+/* Have the producers skip rows that were handed over. */
+static void
+catch_up(LaAhead *a, Stage *stage)
+{
+	if (stage->next.row < a->head)
+		stage->next = (Position)
+	{
+		a->head, 0
+	};
+}
+
+static void
+visit_row(LaAhead *a, uint64 n, LaAheadRow *row)
+{
+	bool		visited = false;
+
+	locate(a, n, row);
+	for (int i = row->nfirst; i < row->nvisits; i++)
+	{
+		Buffer		buffer = InvalidBuffer;
+
+		if (visit(&a->second, n, i, &buffer))
+		{
+			ReleaseBuffer(buffer);
+			visited = true;
+		}
+	}
+	if (row->nfirst == 0)
+		la_reads_no_visit(&a->first.reads);
+	if (!visited)
+		la_reads_no_visit(&a->second.reads);
+}
+
+/*
+ * Behaviour TURN: the server is to write the next row, whose number is la_ahead_next_row().
+ * Returns false if there is none.
+ */
+bool
+la_ahead_turn(LaAhead *a)
+{
+	LaAheadRow *row = fetch_row(a, a->head);
+
+	if (row == NULL)
+		return false;
+	catch_up(a, &a->first);
+	catch_up(a, &a->second);
+	if (la_ahead_is_active(a))
+	{
+		if (la_ahead_is_armed(a) && !a->reading)
+		{
+			a->second.reads.counters.c[LA_SCANS_ACTIVATED]++;
+			a->reading = true;
+		}
+		visit_row(a, a->head, row);
+	}
+	else
+		stop_reading(a);
+	a->head++;
+	return true;
+}
+
+/* Forget all rows that are known: the source continues elsewhere, or there are no more. */
+void
+la_ahead_clear(LaAhead *a)
+{
+	clear_windows(a);
+	a->reading = a->deferred = false;
+	a->head = a->tail;
+	a->first.next = a->second.next = (Position)
+	{
+		a->head, 0
+	};
+}
+
+/* Never look ahead. */
+void
+la_ahead_refuse(LaAhead *a)
+{
+	la_io_policy_disable(&a->first.reads.policy);
+	la_io_policy_disable(&a->second.reads.policy);
+}
+
+const LaCounters *
+la_ahead_counters(LaAhead *a)
+{
+	LaCounters *counters = &a->second.reads.counters;
+
+	counters->c[LA_LEAF_PAGES_ISSUED] = a->first.reads.counters.c[LA_BLOCKS_ISSUED];
+	return counters;
+}
+
+/* Its memory is freed. */
+void
+la_ahead_end(LaAhead *a, LaKind kind, Oid heaprelid, Oid known_by)
+{
+	la_budget_end(&a->budget);
+	la_stats_publish(kind, heaprelid, InvalidOid, la_ahead_counters(a));
+	la_history_note(known_by, a->second.reads.policy.verdict, LA_CACHE_UNKNOWN);
+}

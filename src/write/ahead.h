@@ -1,0 +1,91 @@
+/*
+ * ahead.h
+ *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *
+ * See ahead.c.
+ *
+ * src/write/ahead.h
+ */
+#ifndef LA_AHEAD_H
+#define LA_AHEAD_H
+
+#include "base/budget.h"
+#include "btree/descent.h"
+#include "window/reads.h"
+
+#define LA_AHEAD_ROWS		512 /* known ahead, at most; a power of 2 */
+#define LA_AHEAD_RELATIONS	512 /* of the tables and indexes of a statement */
+#define LA_ROW_VISITS		24	/* of one row */
+
+typedef enum LaRowVisitState
+{
+	ROW_VISIT_FRESH,			/* the leaf page of the row's key in an index */
+	ROW_VISIT_DEFERRED,			/* ... for which an inner page is being read */
+	ROW_VISIT_KNOWN,			/* the block is known */
+	ROW_VISIT_NONE				/* there is none */
+} LaRowVisitState;
+
+typedef struct LaRowVisit
+{
+	BlockNumber block;
+	uint16		rel;			/* see la_ahead_add_relation() */
+	uint8		state;			/* a LaRowVisitState */
+	bool		foreseen;		/* by its stage's window */
+} LaRowVisit;
+
+/* The visits of a row: those of the first stage, and those of the second. */
+typedef struct LaAheadRow
+{
+	uint8		nfirst;
+	uint8		nvisits;		/* of both */
+	bool		planned;		/* those of the first stage are there */
+	bool		located;		/* ... and of the second */
+	LaRowVisit	visits[LA_ROW_VISITS];
+} LaAheadRow;
+
+/* Where rows come from.  They are numbered from 0, and numbers are not used again. */
+typedef struct LaRowSource
+{
+	void	   *arg;
+
+	/* makes row n known, the next one; false if it cannot be known now */
+	bool		(*fetch) (void *arg, uint64 n);
+
+	/*
+	 * names the row's visits: of the first stage, or of the second if there
+	 * is no first
+	 */
+	void		(*plan) (void *arg, uint64 n, LaAheadRow *row);
+
+	/* sets the row's key in an index's descent; false if it has none */
+	bool		(*set_key) (void *arg, uint64 n, int rel);
+
+	/*
+	 * Names the row's visits of the second stage, given what its visit of the
+	 * first stage has found.  Called for each of those until it returns true;
+	 * NULL without a first stage.
+	 */
+	bool		(*locate) (void *arg, uint64 n, LaAheadRow *row, int rel,
+						   const LaMatches *matches, bool last);
+} LaRowSource;
+
+typedef struct LaAhead LaAhead;
+
+extern LaAhead *la_ahead_create(const LaRowSource *source, bool read_to_end,
+								Relation rel, Oid known_by);
+extern Size la_ahead_size(void);
+extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
+extern LaBudget *la_ahead_budget(LaAhead *a);
+extern LaRowVisit *la_ahead_add_visit(LaAheadRow *row, int rel);
+extern bool la_ahead_is_active(const LaAhead *a);
+extern bool la_ahead_is_armed(const LaAhead *a);
+extern bool la_ahead_has_rows(const LaAhead *a);
+extern uint64 la_ahead_next_row(const LaAhead *a);
+extern void la_ahead_pass(LaAhead *a, bool missed);
+extern bool la_ahead_turn(LaAhead *a);
+extern void la_ahead_clear(LaAhead *a);
+extern void la_ahead_refuse(LaAhead *a);
+extern const LaCounters *la_ahead_counters(LaAhead *a);
+extern void la_ahead_end(LaAhead *a, LaKind kind, Oid heaprelid, Oid known_by);
+
+#endif							/* LA_AHEAD_H */

@@ -1,0 +1,364 @@
+/*
+ * copy.c
+ *	  COPY FROM that looks ahead over the rows that it has put into the table.
+ *
+ * COPY FROM puts up to a thousand rows into the table at once, and then inserts their entries
+ * into the indexes, row by row.  la_copy_insert() is in the place of btinsert() meanwhile
+ * (insert_hooks.c).  When it is called with the first entry of a row, the next rows are on the
+ * pages of the table already, behind this one:
+ *
+ *		table  [ ... | row | row | row | row | older rows or none ... ]
+ *					   ^ entries are	 ^ last one that is known
+ *						 being inserted
+ *
+ * They are told by what the server has written into them: the transaction and the command that is
+ * running.  ahead.c starts the reads of the leaf pages that they need, in all indexes.
+ *
+ * Where COPY inserts row by row (BEFORE ROW triggers, volatile defaults, and others), no next row
+ * is ever found, and look-ahead ends after FUTILE_TURNS rows.
+ *
+ * State is kept for each table of a COPY statement, in the memory context of its IndexInfo, which
+ * ends with the statement.  Statements are numbered, so that state that another statement has left
+ * in the same context is never used.
+ *
+ * Invariants
+ *	- Heap pages are read only if they are cached, and share-locked while a row is copied.
+ *	- The indexes are those that the server has opened for the statement, which keeps them open;
+ *	  no reference to one is held here.
+ *
+ * src/write/copy.c
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/nbtree.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#include "attach/interpose_index.h"
+#include "base/compat.h"
+#include "base/guc.h"
+#include "window/issue.h"
+#include "write/ahead.h"
+#include "write/copy.h"
+#include "write/insert.h"
+#include "write/target.h"
+
+#define FUTILE_TURNS	64
+
+/* What a COPY statement keeps for a table. */
+typedef struct Copy
+{
+	uint64		statement;
+	Relation	heap;
+	Oid			heaprelid;
+	Oid			known_by;		/* the index whose history is used */
+	MemoryContext context;
+	bool		refused;		/* nothing can be known ahead */
+	int64		seen_reads;		/* blocks read when the last row's turn came */
+	ItemPointerData turn;		/* the row whose entries are being inserted */
+	int			futile;			/* turns without a next row */
+
+	LaAhead    *ahead;			/* NULL until a block is read */
+	LaTarget   *target;
+	ItemPointerData next;		/* where the next row may be */
+	MemoryContext copies;
+	Size		accounted;		/* what of it was taken from the budget */
+	HeapTuple	rows[LA_AHEAD_ROWS];
+	TupleTableSlot *slot;		/* has the row slot_row */
+	uint64		slot_row;
+	MemoryContextCallback callback;
+	struct Copy *previous;
+} Copy;
+
+/* Newest first. */
+static Copy *copies = NULL;
+static uint64 statement = 0;
+static bool running = false;	/* or has ended by an error */
+
+/* A COPY FROM statement begins. */
+void
+la_copy_begin(void)
+{
+	statement++;
+	running = true;
+}
+
+/* It has ended.  Before 17, our function may stay until the end of the transaction. */
+void
+la_copy_end(void)
+{
+	running = false;
+}
+
+static void
+forget(void *arg)
+{
+	Copy	   *c = arg;
+	Copy	  **p = &copies;
+
+	while (*p != NULL && *p != c)
+		p = &(*p)->previous;
+	if (*p != NULL)
+		*p = c->previous;
+	if (c->ahead != NULL)
+		la_ahead_end(c->ahead, LA_KIND_INDEX_INSERT, c->heaprelid, c->known_by);
+}
+
+static Copy *
+copy_of(Relation heap, const IndexInfo *info)
+{
+	Copy	   *c = copies;
+
+	while (c != NULL && (c->statement != statement || c->heap != heap ||
+						 c->context != info->ii_Context))
+		c = c->previous;
+	if (c != NULL)
+		return c;
+	c = MemoryContextAllocZero(info->ii_Context, sizeof(Copy));
+	c->statement = statement;
+	c->heap = heap;
+	c->heaprelid = RelationGetRelid(heap);
+	c->context = info->ii_Context;
+	ItemPointerSetInvalid(&c->turn);
+	c->callback.func = forget;
+	c->callback.arg = c;
+	MemoryContextRegisterResetCallback(c->context, &c->callback);
+	c->previous = copies;
+	copies = c;
+	return c;
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+static inline HeapTuple *
+row_at(Copy *c, uint64 n)
+{
+	return &c->rows[n & (LA_AHEAD_ROWS - 1)];
+}
+
+/* Has the running command put this row there? */
+static bool
+is_own_row(HeapTupleHeader row)
+{
+	return TransactionIdIsNormal(HeapTupleHeaderGetRawXmin(row)) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(row)) &&
+		(row->t_infomask & HEAP_XMAX_INVALID) != 0 &&
+		(row->t_infomask & HEAP_COMBOCID) == 0 &&
+		HeapTupleHeaderGetRawCommandId(row) == GetCurrentCommandId(false);
+}
+
+/* Copy the row at this place.  NULL if it is not one of the statement's. */
+static HeapTuple
+copy_row(Copy *c, Page page, const ItemPointerData *tid)
+{
+	ItemId		item;
+	HeapTupleData row;
+
+	if (ItemPointerGetOffsetNumber(tid) > PageGetMaxOffsetNumber(page))
+		return NULL;
+	item = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
+	if (!ItemIdIsNormal(item))
+		return NULL;
+	row.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	row.t_len = ItemIdGetLength(item);
+	row.t_self = *tid;
+	row.t_tableOid = c->heaprelid;
+	if (!is_own_row(row.t_data))
+		return NULL;
+	return heap_copytuple(&row);
+}
+
+/* The row at c->next, or at the beginning of the page behind it. */
+static HeapTuple
+find_next(Copy *c)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(&c->next);
+	HeapTuple	row = NULL;
+
+	for (int tries = 0; row == NULL && tries < 2; tries++)
+	{
+		BlockNumber size = InvalidBlockNumber;
+		Buffer		buffer;
+
+		if (tries > 0)
+			ItemPointerSet(&c->next, ++block, FirstOffsetNumber);
+		if (!la_issue_exists(c->heap, block, &size) ||
+			!la_issue_is_cached(c->heap, block, &buffer))
+			return NULL;
+		buffer = ReadBuffer(c->heap, block);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		row = copy_row(c, BufferGetPage(buffer), &c->next);
+		UnlockReleaseBuffer(buffer);
+	}
+	return row;
+}
+
+/* Is there memory for one more copy? */
+static bool
+has_memory(Copy *c)
+{
+	LaBudget   *budget = la_ahead_budget(c->ahead);
+	Size		now = MemoryContextMemAllocated(c->copies, false);
+
+	if (now > c->accounted)
+		la_budget_take(budget, now - c->accounted);
+	else
+		la_budget_return(budget, c->accounted - now);
+	c->accounted = now;
+	return la_budget_has(budget, BLCKSZ);
+}
+
+/* LaRowSource.fetch */
+static bool
+fetch(void *arg, uint64 n)
+{
+	Copy	   *c = arg;
+	HeapTuple  *row = row_at(c, n);
+	MemoryContext old;
+
+	if (la_ahead_has_rows(c->ahead) && (!la_ahead_is_armed(c->ahead) || !has_memory(c)))
+		return false;
+	if (*row != NULL)
+		heap_freetuple(*row);
+	old = MemoryContextSwitchTo(c->copies);
+	*row = find_next(c);
+	MemoryContextSwitchTo(old);
+	if (*row == NULL)
+		return false;
+	c->slot_row = PG_UINT64_MAX;
+	c->next = (*row)->t_self;
+	ItemPointerSetOffsetNumber(&c->next, ItemPointerGetOffsetNumber(&c->next) + 1);
+	return true;
+}
+
+/* LaRowSource.plan */
+static void
+plan_visits(void *arg, uint64 n, LaAheadRow *row)
+{
+	la_target_plan(((Copy *) arg)->target, row);
+}
+
+/* LaRowSource.set_key */
+static bool
+set_key(void *arg, uint64 n, int rel)
+{
+	Copy	   *c = arg;
+
+	if (c->slot_row != n)
+		ExecForceStoreHeapTuple(*row_at(c, n), c->slot, false);
+	c->slot_row = n;
+	return la_target_set_key(c->target, rel, c->slot);
+}
+
+/* ---- a row's turn -------------------------------------------------------------- */
+
+/* The indexes of the table; those that are not ready for inserts may not be open. */
+static void
+create_target(Copy *c)
+{
+	Relation	indexes[LA_TARGET_INDEXES];
+	int			n = 0;
+	List	   *list = RelationGetIndexList(c->heap);
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		Relation	index = n == LA_TARGET_INDEXES ? NULL : RelationIdGetRelation(lfirst_oid(lc));
+
+		if (!RelationIsValid(index))
+			continue;
+		indexes[n++] = index;
+		RelationClose(index);
+	}
+	list_free(list);
+	c->target = la_target_create(c->ahead, c->heap, n, indexes, true);
+}
+
+/* A block has been read for a row: look at the reads of the next ones. */
+static void
+create_ahead(Copy *c, Relation index)
+{
+	LaRowSource source = {c, fetch, plan_visits, set_key, NULL};
+	MemoryContext old = MemoryContextSwitchTo(c->context);
+
+	c->known_by = RelationGetRelid(index);
+	c->ahead = la_ahead_create(&source, true, index, c->known_by);
+	if (c->ahead != NULL)
+	{
+		create_target(c);
+		c->copies = AllocSetContextCreate(c->context, "pg_lookahead copied rows",
+										  ALLOCSET_DEFAULT_SIZES);
+		c->slot = MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(c->heap)),
+										   &TTSOpsHeapTuple);
+		c->slot_row = PG_UINT64_MAX;
+	}
+	c->refused = c->ahead == NULL || c->target == NULL;
+	MemoryContextSwitchTo(old);
+}
+
+/* The row is known already, or look-ahead begins with it. */
+static void
+turn_to(Copy *c, ItemPointer tid)
+{
+	uint64		n = la_ahead_next_row(c->ahead);
+
+	if (!la_ahead_has_rows(c->ahead) || !ItemPointerEquals(&(*row_at(c, n))->t_self, tid))
+	{
+		la_ahead_clear(c->ahead);
+		c->next = *tid;
+	}
+	if (!la_ahead_turn(c->ahead))
+		return;
+	c->futile = la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead) ? 0 : c->futile + 1;
+	if (c->futile > FUTILE_TURNS)
+	{
+		la_ahead_clear(c->ahead);
+		c->refused = true;
+	}
+}
+
+/* The first entry of a row is to be inserted. */
+static void
+begin_row(Copy *c, Relation index, ItemPointer tid)
+{
+	bool		missed = ItemPointerIsValid(&c->turn) && la_issue_blocks_read() != c->seen_reads;
+
+	c->turn = *tid;
+	if (c->ahead == NULL && (missed || la_force))
+		create_ahead(c, index);
+	if (c->ahead != NULL && !c->refused)
+	{
+		if (!la_ahead_is_active(c->ahead))
+			la_ahead_pass(c->ahead, missed);
+		if (la_ahead_is_active(c->ahead) || la_ahead_has_rows(c->ahead))
+			turn_to(c, tid);
+	}
+	c->seen_reads = la_issue_blocks_read();
+}
+
+/* In place of btinsert() during COPY FROM. */
+bool
+la_copy_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			   IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
+{
+	if (!la_enable || (!la_enable_write && !la_enable_btree_insert))
+		la_interpose_restore(index);
+	else if (running && la_enable_write && info != NULL && unique != UNIQUE_CHECK_EXISTING &&
+			 la_target_is_possible(heap))
+	{
+		Copy	   *c = copy_of(heap, info);
+
+		if (!c->refused &&
+			(!ItemPointerIsValid(&c->turn) || !ItemPointerEquals(&c->turn, tid)))
+			begin_row(c, index, tid);
+	}
+	return la_enable && la_enable_btree_insert ?
+		la_btinsert(index, values, isnull, tid, heap, unique, unchanged, info) :
+		btinsert(index, values, isnull, tid, heap, unique, unchanged, info);
+}

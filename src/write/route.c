@@ -1,0 +1,195 @@
+/*
+ * route.c
+ *	  The partition that a row is going to be inserted into.
+ *
+ * The server finds a row's partition when it inserts the row, and opens and locks the partition
+ * then.  Neither may be early.  So the partition is looked up here without being opened, and a
+ * row is routed only to partitions that the statement has opened for an earlier row.
+ *
+ * A row is not routed
+ *	- if the partition is itself partitioned;
+ *	- if an expression of the partition key, or a function that compares or hashes it, could be
+ *	  noticed to be evaluated early (attach/effects.c);
+ *	- if there is no partition for it: the server raises the error.
+ *
+ * src/write/route.c
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+#include "attach/effects.h"
+#include "write/route.h"
+
+struct LaRoute
+{
+	Relation	root;
+	EState	   *estate;			/* of the statement */
+	EState	   *own;			/* of expressions */
+	List	   *expressions;	/* ExprStates */
+	MemoryContext context;
+	int			nfound;
+	ResultRelInfo **found;		/* by number of the partition; NULL: not yet */
+};
+
+static bool
+key_is_pure(const PartitionKey key)
+{
+	LaEffects	effects = {0};
+
+	la_effects_of_expression(&effects, (Node *) key->partexprs);
+	for (int i = 0; i < key->partnatts; i++)
+		la_effects_of_support(&effects, key->partsupfunc[i].fn_oid, 1, &key->parttypid[i]);
+	return effects.flags == 0;
+}
+
+/* In the current memory context. */
+LaRoute *
+la_route_create(Relation root, EState *estate)
+{
+	PartitionKey key = RelationGetPartitionKey(root);
+	LaRoute    *route = palloc0(sizeof(LaRoute));
+
+	route->estate = estate;
+	route->context = CurrentMemoryContext;
+	if (!key_is_pure(key))
+		return route;
+	route->root = root;
+	if (key->partexprs != NIL)
+	{
+		route->own = CreateExecutorState();
+		route->expressions = ExecPrepareExprList(key->partexprs, route->own);
+	}
+	return route;
+}
+
+/* The columns of the partition key. */
+static void
+form_key(LaRoute *route, TupleTableSlot *row, Datum *values, bool *isnull)
+{
+	PartitionKey key = RelationGetPartitionKey(route->root);
+	ListCell   *expression = list_head(route->expressions);
+	ExprContext *econtext = NULL;
+
+	if (expression != NULL)
+	{
+		econtext = GetPerTupleExprContext(route->own);
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = row;
+	}
+	for (int i = 0; i < key->partnatts; i++)
+	{
+		if (key->partattrs[i] != 0)
+			values[i] = slot_getattr(row, key->partattrs[i], &isnull[i]);
+		else
+		{
+			values[i] = ExecEvalExpr((ExprState *) lfirst(expression), econtext, &isnull[i]);
+			expression = lnext(route->expressions, expression);
+		}
+	}
+}
+
+/* The number of the partition for a key, by list; or -1. */
+static int
+find_by_list(const PartitionKey key, const PartitionBoundInfo bounds, Datum value, bool isnull)
+{
+	bool		equal = false;
+	int			offset;
+
+	if (isnull)
+		return partition_bound_accepts_nulls(bounds) ? bounds->null_index : -1;
+	offset = partition_list_bsearch(key->partsupfunc, key->partcollation, bounds, value, &equal);
+	return offset >= 0 && equal ? bounds->indexes[offset] : -1;
+}
+
+static int
+find_by_range(const PartitionKey key, const PartitionBoundInfo bounds, Datum *values,
+			  const bool *isnull)
+{
+	bool		equal = false;
+	int			offset;
+
+	for (int i = 0; i < key->partnatts; i++)
+	{
+		if (isnull[i])
+			return -1;
+	}
+	offset = partition_range_datum_bsearch(key->partsupfunc, key->partcollation, bounds,
+										   key->partnatts, values, &equal);
+	return bounds->indexes[offset + 1];
+}
+
+static int
+find_partition(const PartitionKey key, const PartitionBoundInfo bounds, Datum *values,
+			   bool *isnull)
+{
+	int			n = -1;
+
+	switch (key->strategy)
+	{
+		case PARTITION_STRATEGY_HASH:
+			return bounds->indexes[compute_partition_hash_value(key->partnatts, key->partsupfunc,
+																key->partcollation, values,
+																isnull) % bounds->nindexes];
+		case PARTITION_STRATEGY_LIST:
+			n = find_by_list(key, bounds, values[0], isnull[0]);
+			break;
+		case PARTITION_STRATEGY_RANGE:
+			n = find_by_range(key, bounds, values, isnull);
+			break;
+	}
+	return n >= 0 ? n : bounds->default_index;
+}
+
+/* The partition, if the statement has opened it. */
+static ResultRelInfo *
+opened(LaRoute *route, int n, int npartitions, Oid oid)
+{
+	ListCell   *lc;
+
+	if (npartitions > route->nfound)
+	{
+		route->found = MemoryContextAllocZero(route->context,
+											  npartitions * sizeof(ResultRelInfo *));
+		route->nfound = npartitions;
+	}
+	if (route->found[n] != NULL && RelationGetRelid(route->found[n]->ri_RelationDesc) == oid)
+		return route->found[n];
+	foreach(lc, route->estate->es_tuple_routing_result_relations)
+	{
+		ResultRelInfo *relation = lfirst(lc);
+
+		if (RelationGetRelid(relation->ri_RelationDesc) == oid)
+		{
+			route->found[n] = relation;
+			return relation;
+		}
+	}
+	return NULL;
+}
+
+/* The partition of this row of the plan; NULL if it is not known. */
+ResultRelInfo *
+la_route_find(LaRoute *route, TupleTableSlot *row)
+{
+	Datum		values[PARTITION_MAX_KEYS];
+	bool		isnull[PARTITION_MAX_KEYS];
+	PartitionDesc desc;
+	int			n;
+
+	if (route->root == NULL)
+		return NULL;
+	desc = RelationGetPartitionDesc(route->root, true);
+	if (desc->nparts == 0)
+		return NULL;
+	form_key(route, row, values, isnull);
+	n = find_partition(RelationGetPartitionKey(route->root), desc->boundinfo, values, isnull);
+	if (n < 0 || !desc->is_leaf[n])
+		return NULL;
+	return opened(route, n, desc->nparts, desc->oids[n]);
+}

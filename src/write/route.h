@@ -1,0 +1,17 @@
+/*
+ * route.h
+ *	  The partition that a row is going to be inserted into.
+ *
+ * src/write/route.h
+ */
+#ifndef LA_ROUTE_H
+#define LA_ROUTE_H
+
+#include "nodes/execnodes.h"
+
+typedef struct LaRoute LaRoute;
+
+extern LaRoute *la_route_create(Relation root, EState *estate);
+extern ResultRelInfo *la_route_find(LaRoute *route, TupleTableSlot *row);
+
+#endif							/* LA_ROUTE_H */

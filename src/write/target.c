@@ -1,0 +1,321 @@
+/*
+ * target.c
+ *	  A table that rows are written to, and the leaf pages of its btree indexes that a row needs.
+ *
+ * A new row gets an entry in each index whose predicate it satisfies.  The entry's key is formed
+ * of the row's columns, as FormIndexDatum() does it later for the server, and the leaf page is
+ * found by a descent.  In a unique index it is the first page that can have an equal entry, where
+ * the server looks for conflicts; in others the place behind all equal entries, since heap TIDs
+ * are part of the order, and new rows are mostly behind the others in the table.
+ *
+ * An index is left alone
+ *	- if it is not a btree, is not ready for inserts, or is of a version in which heap TIDs are
+ *	  not part of the order;
+ *	- if a comparison function, an expression or the predicate could be noticed to be evaluated
+ *	  early, or could fail for a row that the server may not write (attach/effects.c);
+ *	- if it depends on a generated column whose value is not known yet.
+ *
+ * ON CONFLICT: the arbiter indexes are looked up first.  If one of them has an equal entry, its
+ * rows are what the server reads next; otherwise it needs the leaf pages of the other indexes.
+ *
+ * Invariant: only functions are called that have no effects, read no state and do not fail.
+ *
+ * src/write/target.c
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "attach/effects.h"
+#include "base/accessmethod.h"
+#include "base/compat.h"
+#include "write/target.h"
+
+#define MAX_HEAP_VISITS	4		/* of rows that conflict */
+
+struct LaTargetIndex
+{
+	LaDescent  *descent;
+	int			rel;			/* in LaAhead */
+	IndexInfo  *info;
+	ExprState  *predicate;
+	List	   *expressions;	/* ExprStates */
+	bool		unique;
+	bool		arbiter;
+};
+
+/* Is this a table of whose indexes something can be known ahead? */
+bool
+la_target_is_possible(Relation heap)
+{
+	return heap->rd_rel->relkind == RELKIND_RELATION &&
+		heap->rd_tableam == GetHeapamTableAmRoutine() &&
+		heap->rd_rel->relhasindex && !RelationUsesLocalBuffers(heap);
+}
+
+/* ---- eligibility of an index ------------------------------------------------- */
+
+static bool
+comparisons_are_pure(Relation index)
+{
+	LaEffects	effects = {0};
+
+	la_effects_of_index(&effects, index);
+	return effects.flags == 0;
+}
+
+static bool
+expressions_are_pure(const IndexInfo *info)
+{
+	LaEffects	effects = {0};
+
+	la_effects_of_expression(&effects, (Node *) info->ii_Expressions);
+	la_effects_of_expression(&effects, (Node *) info->ii_Predicate);
+	return effects.flags == 0;
+}
+
+static bool
+uses_generated(const IndexInfo *info, TupleDesc desc)
+{
+	Bitmapset  *used = NULL;
+	int			i = -1;
+
+	if (desc->constr == NULL)
+		return false;
+	pull_varattnos((Node *) info->ii_Expressions, 1, &used);
+	pull_varattnos((Node *) info->ii_Predicate, 1, &used);
+	for (int k = 0; k < info->ii_NumIndexAttrs; k++)
+		used = bms_add_member(used, info->ii_IndexAttrNumbers[k] -
+							  FirstLowInvalidHeapAttributeNumber);
+	while ((i = bms_next_member(used, i)) >= 0)
+	{
+		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno > 0 && TupleDescAttr(desc, attno - 1)->attgenerated != '\0')
+			return true;
+	}
+	return false;
+}
+
+static LaDescent *
+create_descent(Relation index, Relation heap)
+{
+	LaDescent  *descent = la_descent_create(index, heap, LA_DESCENT_ALL);
+
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		if (!la_descent_add_column(descent, InvalidOid, index->rd_indcollation[i]))
+		{
+			la_descent_free(descent);
+			return NULL;
+		}
+	}
+	return descent;
+}
+
+static void
+prepare_expressions(LaTarget *target, LaTargetIndex *ix)
+{
+	if (ix->info->ii_Expressions == NIL && ix->info->ii_Predicate == NIL)
+		return;
+	if (target->estate == NULL)
+		target->estate = CreateExecutorState();
+	ix->expressions = ExecPrepareExprList(ix->info->ii_Expressions, target->estate);
+	if (ix->info->ii_Predicate != NIL)
+		ix->predicate = ExecPrepareQual(ix->info->ii_Predicate, target->estate);
+}
+
+static bool
+add_index(LaTarget *target, Relation index, bool generated_known)
+{
+	LaTargetIndex *ix = &target->indexes[target->nindexes];
+	Size		size = la_descent_size();
+
+	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisready ||
+		!la_budget_has(la_ahead_budget(target->ahead), size) || !comparisons_are_pure(index))
+		return false;
+	ix->info = BuildIndexInfo(index);
+	if (!expressions_are_pure(ix->info) ||
+		(!generated_known && uses_generated(ix->info, RelationGetDescr(target->heap))))
+		return false;
+	ix->descent = create_descent(index, target->heap);
+	if (ix->descent == NULL)
+		return false;
+	ix->rel = la_ahead_add_relation(target->ahead, index, ix->descent);
+	if (ix->rel < 0)
+		return false;
+	la_budget_take(la_ahead_budget(target->ahead), size);
+	ix->unique = index->rd_index->indisunique && !index->rd_index->indisexclusion;
+	ix->arbiter = false;
+	prepare_expressions(target, ix);
+	target->nindexes++;
+	return true;
+}
+
+/*
+ * Created in the current memory context.  indexes: those that the server has opened, some may be
+ * NULL.  NULL if nothing can be known ahead.
+ */
+LaTarget *
+la_target_create(LaAhead *ahead, Relation heap, int nindexes, Relation *indexes,
+				 bool generated_known)
+{
+	LaTarget   *target;
+
+	if (!la_target_is_possible(heap) || la_am_is_excluded(BTREE_AM_OID))
+		return NULL;
+	target = palloc0(sizeof(LaTarget));
+	target->ahead = ahead;
+	target->heap = heap;
+	target->heap_rel = -1;
+	target->indexes = palloc0(LA_TARGET_INDEXES * sizeof(LaTargetIndex));
+	for (int i = 0; i < nindexes && target->nindexes < LA_TARGET_INDEXES; i++)
+	{
+		if (indexes[i] != NULL)
+			(void) add_index(target, indexes[i], generated_known);
+	}
+	return target->nindexes > 0 ? target : NULL;
+}
+
+/* ON CONFLICT.  arbiters: the indexes that decide; NIL: all unique ones do. */
+void
+la_target_set_arbiters(LaTarget *target, List *arbiters)
+{
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		LaTargetIndex *ix = &target->indexes[i];
+
+		ix->arbiter = ix->unique &&
+			(arbiters == NIL ||
+			 list_member_oid(arbiters, RelationGetRelid(la_descent_index(ix->descent))));
+		target->has_arbiters |= ix->arbiter;
+	}
+	if (target->has_arbiters)
+		target->heap_rel = la_ahead_add_relation(target->ahead, target->heap, NULL);
+}
+
+/* ---- a row ------------------------------------------------------------------ */
+
+static void
+add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters)
+{
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		if (target->indexes[i].arbiter == arbiters)
+			(void) la_ahead_add_visit(row, target->indexes[i].rel);
+	}
+}
+
+/* For LaRowSource.plan. */
+void
+la_target_plan(const LaTarget *target, LaAheadRow *row)
+{
+	add_visits(target, row, target->has_arbiters);
+}
+
+/* For LaRowSource.locate. */
+bool
+la_target_locate(const LaTarget *target, LaAheadRow *row, const LaMatches *matches, bool last)
+{
+	if (matches->count > 0 && target->heap_rel >= 0)
+	{
+		for (int i = 0; i < Min(matches->count, MAX_HEAP_VISITS); i++)
+		{
+			LaRowVisit *v = la_ahead_add_visit(row, target->heap_rel);
+
+			if (v == NULL)
+				break;
+			v->block = ItemPointerGetBlockNumber(&matches->tids[i]);
+			v->state = ROW_VISIT_KNOWN;
+		}
+		return true;
+	}
+	if (last)
+		add_visits(target, row, false);
+	return last;
+}
+
+/* A value of the key, which is used before the context is reset.  False if it is not at hand. */
+static bool
+set_value(LaTargetIndex *ix, int column, Datum value, bool isnull, bool *has_null)
+{
+	Relation	index = la_descent_index(ix->descent);
+
+	if (isnull)
+	{
+		la_descent_set_null(ix->descent, column);
+		*has_null = true;
+		return true;
+	}
+	if (TupleDescAttr(RelationGetDescr(index), column)->attlen == -1)
+	{
+		if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+			return false;
+		value = PointerGetDatum(PG_DETOAST_DATUM(value));
+	}
+	la_descent_set(ix->descent, column, value);
+	return true;
+}
+
+static bool
+set_columns(LaTargetIndex *ix, TupleTableSlot *slot, ExprContext *econtext)
+{
+	ListCell   *expression = list_head(ix->expressions);
+	bool		has_null = false;
+
+	for (int i = 0; i < ix->info->ii_NumIndexKeyAttrs; i++)
+	{
+		AttrNumber	attno = ix->info->ii_IndexAttrNumbers[i];
+		Datum		value;
+		bool		isnull;
+
+		if (attno > 0)
+			value = slot_getattr(slot, attno, &isnull);
+		else if (attno == 0 && expression != NULL)
+		{
+			value = ExecEvalExpr((ExprState *) lfirst(expression), econtext, &isnull);
+			expression = lnext(ix->expressions, expression);
+		}
+		else
+			return false;
+		if (!set_value(ix, i, value, isnull, &has_null))
+			return false;
+	}
+	if (la_descent_index(ix->descent)->rd_index->indnullsnotdistinct)
+		has_null = false;
+	la_descent_search_behind(ix->descent, !ix->unique || has_null);
+	return true;
+}
+
+/*
+ * For LaRowSource.set_key: set the key of the row, which is in this slot.  What it
+ * allocates is in the current memory context, and needed until the search is over.
+ */
+bool
+la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot)
+{
+	ExprContext *econtext = NULL;
+	LaTargetIndex *ix = target->indexes;
+
+	while (ix->rel != rel)
+	{
+		if (++ix == target->indexes + target->nindexes)
+			return false;
+	}
+	if (ix->expressions != NIL || ix->predicate != NULL)
+	{
+		econtext = GetPerTupleExprContext(target->estate);
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = slot;
+		if (ix->predicate != NULL && !ExecQual(ix->predicate, econtext))
+			return false;
+	}
+	return set_columns(ix, slot, econtext);
+}

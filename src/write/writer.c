@@ -1,0 +1,121 @@
+/*
+ * writer.c
+ *	  Does a write run code that could notice that rows of its plan were taken early?
+ *
+ * Where the plan calls a function that reads state, or draws values in an order, such as
+ * nextval(), the write between two rows must neither change that state nor draw from the same
+ * source.  What the server itself does in a write changes neither.  So a write is quiet if all
+ * else that it runs between two rows has no effects:
+ *	- the table has no BEFORE ROW or INSTEAD OF trigger.  (Others run before the first row of the
+ *	  plan, or after the last one has been written, as in stock.);
+ *	- constraints, generated columns, expressions and predicates of indexes, policies, RETURNING,
+ *	  and the SET and WHERE clauses of ON CONFLICT call trusted functions only, and so do
+ *	  comparisons in indexes (attach/effects.c);
+ *	- it is not partitioned, since partitions may have triggers and indexes of their own, which
+ *	  are not known before they are opened.
+ *
+ * src/write/writer.c
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "utils/rel.h"
+
+#include "attach/effects.h"
+#include "base/compat.h"
+#include "write/writer.h"
+
+static void
+note_text(LaEffects *e, const char *expression)
+{
+	if (expression != NULL)
+		la_effects_of_expression(e, stringToNode(expression));
+}
+
+/* Constraints, and generated columns.  (Other defaults are part of the plan.) */
+static void
+note_constraints(LaEffects *e, Relation table)
+{
+	const TupleConstr *constr = RelationGetDescr(table)->constr;
+
+	if (constr == NULL)
+		return;
+	for (int i = 0; i < constr->num_check; i++)
+		note_text(e, constr->check[i].ccbin);
+	for (int i = 0; i < constr->num_defval; i++)
+	{
+		const AttrDefault *value = &constr->defval[i];
+
+		if (TupleDescAttr(RelationGetDescr(table), value->adnum - 1)->attgenerated != '\0')
+			note_text(e, value->adbin);
+	}
+}
+
+static void
+note_indexes(LaEffects *e, const ResultRelInfo *relation)
+{
+	for (int i = 0; i < relation->ri_NumIndices; i++)
+	{
+		const IndexInfo *info = relation->ri_IndexRelationInfo[i];
+
+		if (relation->ri_IndexRelationDescs[i] == NULL)
+			continue;
+		la_effects_of_index(e, relation->ri_IndexRelationDescs[i]);
+		la_effects_of_expression(e, (Node *) info->ii_Expressions);
+		la_effects_of_expression(e, (Node *) info->ii_Predicate);
+		if (info->ii_ExclusionOps != NULL)
+			la_effects_add(e, LA_HAS_EFFECTS, "an exclusion constraint is checked");
+	}
+}
+
+static void
+note_policies(LaEffects *e, const List *policies)
+{
+	ListCell   *lc;
+
+	foreach(lc, policies)
+		la_effects_of_expression(e, ((WithCheckOption *) lfirst(lc))->qual);
+}
+
+static bool
+has_row_triggers(const TriggerDesc *triggers)
+{
+	return triggers != NULL &&
+		(triggers->trig_insert_before_row || triggers->trig_update_before_row ||
+		 triggers->trig_delete_before_row || triggers->trig_insert_instead_row ||
+		 triggers->trig_update_instead_row);
+}
+
+static bool
+is_quiet_table(LaEffects *e, const ResultRelInfo *relation)
+{
+	Relation	table = relation->ri_RelationDesc;
+
+	if (table->rd_rel->relkind != RELKIND_RELATION ||
+		table->rd_tableam != GetHeapamTableAmRoutine() ||
+		table->rd_rel->relispartition || has_row_triggers(relation->ri_TrigDesc) ||
+		(relation->ri_IndexRelationDescs == NULL && table->rd_rel->relhasindex))
+		return false;
+	note_constraints(e, table);
+	note_indexes(e, relation);
+	note_policies(e, relation->ri_WithCheckOptions);
+	return true;
+}
+
+/* The indexes of the tables are open. */
+bool
+la_writer_is_quiet(ModifyTableState *mt)
+{
+	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
+	LaEffects	effects = {0};
+
+	for (int i = 0; i < mt->mt_nrels; i++)
+	{
+		if (!is_quiet_table(&effects, &mt->resultRelInfo[i]))
+			return false;
+	}
+	la_effects_of_expression(&effects, (Node *) plan->returningLists);
+	la_effects_of_expression(&effects, (Node *) plan->onConflictSet);
+	la_effects_of_expression(&effects, plan->onConflictWhere);
+	return (effects.flags & (LA_ANY_EFFECTS | LA_HAS_SUBPLAN)) == 0;
+}

@@ -1,0 +1,321 @@
+--
+-- write - statements that write rows do the same with and without look-ahead.
+--
+-- Each statement runs with look-ahead off, and then in several ways with it.  Compared are: the
+-- error, the number of rows, the rows of all tables, what triggers and functions have noted, in
+-- the order in which they did, and the values of sequences.  Everything is rolled back in between.
+-- "same" must be true; the other columns tell what stock does.  After an error, look-ahead may have
+-- taken more values from a sequence (docs/safety.md).
+--
+\set ECHO none
+set client_min_messages = warning;
+create extension if not exists pg_lookahead;
+drop schema if exists la_write cascade;
+create schema la_write;
+set search_path = la_write, public;
+set synchronous_commit = off;
+
+create sequence seq;
+create sequence other;
+create domain even as int check (value % 2 = 0);
+
+-- what triggers and functions have seen
+create function note(text) returns void language plpgsql as $$
+begin
+    perform set_config('la.trace', coalesce(current_setting('la.trace', true), '') || $1 || ' ', true);
+end $$;
+create function noted(int) returns int language plpgsql as $$
+begin
+    if $1 % 100 = 0 then perform note('f' || $1); end if;
+    return $1;
+end $$;
+
+create function tables() returns text language plpgsql as $$
+declare r record; h text; out text := '';
+begin
+    for r in select oid::regclass t from pg_class
+        where relnamespace = 'la_write'::regnamespace and relkind = 'r' and relname <> 'src'
+        order by relname loop
+        execute format('select md5(string_agg(t::text, '','' order by t::text)) from %s t', r.t) into h;
+        out := out || coalesce(left(h, 8), '-') || ' ';
+    end loop;
+    return out;
+end $$;
+
+create function outcome(statement text, ahead text[], out error text, out rows bigint, out result text, out sequences text)
+language plpgsql as $$
+declare s text; parts text[];
+begin
+    perform setval('seq', 1), setval('other', 1);
+    begin
+        foreach s in array ahead loop
+            execute 'set local ' || s;
+        end loop;
+        perform set_config('la.trace', '', true);
+        error := '';
+        begin
+            execute statement;
+            get diagnostics rows = row_count;
+            set constraints all immediate;
+        exception when others then
+            error := sqlstate || ' ' || sqlerrm;
+        end;
+        set local pg_lookahead.enable = off;
+        result := tables() || '|' || current_setting('la.trace');
+        raise exception using errcode = 'LA001';
+    exception when sqlstate 'LA001' then
+        null;
+    end;
+    select (select last_value from seq) || ' ' || (select last_value from other) into sequences;
+end $$;
+
+create function activated() returns bigint language sql as
+    $$ select scans_activated from pg_stat_lookahead where kind = 'index insert' $$;
+
+create function write(statement text, out same bool, out ahead bool, out rows bigint, out error text)
+language plpgsql as $$
+declare stock record; ours record; way text[]; before bigint;
+begin
+    stock := outcome(statement, array['pg_lookahead.enable = off']);
+    same := true;
+    before := activated();
+    foreach way slice 1 in array array[
+        array['pg_lookahead.force = on', 'pg_lookahead.scan_memory = 512', 'pg_lookahead.enable = on'],
+        array['pg_lookahead.force = on', 'pg_lookahead.max_distance = 1', 'pg_lookahead.enable_btree_insert = on'],
+        array['pg_lookahead.miss_threshold = 0', 'pg_lookahead.min_read_time = 0', 'pg_lookahead.enable = on']] loop
+        ours := outcome(statement, way);
+        if (ours.error, ours.rows, ours.result) is distinct from (stock.error, stock.rows, stock.result)
+            or (stock.error = '' and ours.sequences is distinct from stock.sequences) then
+            same := false;
+            raise warning '% %', way, ours;
+            raise warning 'stock %', stock;
+        end if;
+    end loop;
+    ahead := activated() > before;
+    rows := stock.rows;
+    error := stock.error;
+end $$;
+
+create table src (i int, k int, s text);
+insert into src select i, (i * 7919) % 100003, case when i % 10 > 0 then 's' || i end from generate_series(1, 1500) i;
+create table t (id int primary key, k int, u uuid default gen_random_uuid(), s text, n bigint);
+create index on t (k);
+create index on t (s collate "C" desc, k);
+create index on t ((k / 2)) where k % 3 = 0;
+create index on t (k) include (s);
+create index on t using hash (k);
+create index on t using brin (k);
+create unique index on t (n) where n > 0;
+insert into t select i + 1000000, i, null, 'old' || i, null from generate_series(1, 3000) i;
+alter table t alter u drop default;
+vacuum analyze t, src;
+
+\pset format unaligned
+\pset tuples_only
+-- 1. rows of all kinds
+select * from write('insert into t (id, k, s) select i, k, s from src');
+select * from write('insert into t (id, k, s) select i, k, s from src order by k desc');
+select * from write('insert into t (id, k, s) select i, null, null from src');
+select * from write('insert into t (id, k, s) values (1, 2, ''a''), (2, 3, ''b''), (3, null, ''c'')');
+select * from write('insert into t (id, k, n) select i, 7, i from src');
+select * from write('insert into t (id, k, s) select id + 1, k, repeat(s, 100) from t where id % 7 = 0 on conflict do nothing');
+select * from write('insert into t select id + 5000, k, u, s from t');
+-- 2. rows that fail when they are written
+select * from write('insert into t (id, k) select i % 1000, k from src');
+select * from write('insert into t (id, k) select nullif(i, 900), k from src');
+select * from write('insert into t (id, n) select i, i % 700 from src');
+-- 3. rows that fail in the plan: before, at and after a row that fails when it is written
+select * from write('insert into t (id, k) select i, 1 / (700 - i) from src');
+select * from write('insert into t (id, k) select i % 690, 1 / (700 - i) from src');
+select * from write('insert into t (id, k) select i % 710, 1 / (700 - i) from src');
+select * from write('insert into t (id, k) select case i when 699 then 1 else i end, 1 / (700 - i) from src');
+select * from write('insert into t (id, k) select i, case when i < 700 then i else ''x''::text::int + i end from src');
+select * from write('insert into t (id, k) select i, (case when i < 700 then 2 * i else i end)::even from src');
+select * from write('insert into t (id, k) select i, (select i from src s2 where s2.i <= greatest(src.i - 698, 1)) from src');
+-- 4. triggers that see rows, fail, change them, leave them out
+create function trg() returns trigger language plpgsql as $$
+begin
+    if new.id % 100 = 0 then perform note(tg_when || new.id); end if;
+    if new.id = 650 then new.k := -1; end if;
+    if new.id = 651 then return null; end if;
+    if new.id = coalesce(nullif(current_setting('la.fail', true), ''), '0')::int then raise exception 'at %', new.id; end if;
+    return new;
+end $$;
+create trigger b before insert or update on t for each row execute function trg();
+create trigger a after insert or update on t for each row execute function trg();
+select * from write('insert into t (id, k, s) select i, k, s from src');
+select * from write('insert into t (id, k, s) select i, 1 / (700 - i), s from src');
+select * from write('with x as (select set_config(''la.fail'', ''777'', true)) insert into t (id, k) select i, k from src, x');
+select * from write('insert into t (id, k) select noted(i), k from src');
+-- what a trigger changes, and the plan reads
+set la.seen = '';
+create function setter() returns trigger language plpgsql as $$
+begin
+    perform set_config('la.seen', new.id::text, true);
+    return new;
+end $$;
+create trigger c before insert on t for each row execute function setter();
+select * from write('insert into t (id, k, s) select i, k, current_setting(''la.seen'', true) from src');
+select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src');
+drop trigger c on t;
+create function drawer() returns trigger language plpgsql as $$
+begin
+    new.n := nextval('seq');
+    return new;
+end $$;
+create trigger c before insert on t for each row execute function drawer();
+select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src');
+drop trigger a on t;
+drop trigger b on t;
+drop trigger c on t;
+-- 5. values that are drawn, and state that is read
+select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src');
+select * from write('insert into t (id, k, s) select nextval(''seq''), 1 / (700 - i), s from src');
+select * from write('insert into t (id, k, n) select nextval(''seq''), k, nextval(''seq'') from src');
+select * from write('insert into t (id, k, s) select i, k, (now() at time zone ''utc'')::text || s from src');
+select * from write('insert into t (id, k, n) select i, k, currval(''seq'') + i from src');
+select * from write('insert into t (id, k, s) select i, k, pg_current_xact_id_if_assigned()::text is null from src');
+select * from write('insert into t (id, k, s) select i, k, clock_timestamp()::text is null from src');
+-- 6. ON CONFLICT
+select * from write('insert into t (id, k, s) select i + case when i % 2 = 0 then 1000000 else 0 end, k, s from src on conflict (id) do update set k = t.k + 1, s = excluded.s');
+select * from write('insert into t (id, k, s) select i + 999000, k, s from src on conflict do nothing');
+select * from write('insert into t (id, k, s) select i % 900, k, s from src on conflict (id) do update set k = 1');
+select * from write('insert into t (id, k, s) select i + 999000, k, s from src on conflict (id) do update set id = t.id + 1 where t.k > 100');
+select * from write('insert into t (id, k, n) select i, k, i / 2 from src on conflict (n) where n > 0 do update set s = ''twice'' where t.n <> 50');
+-- 7. UPDATE
+select * from write('update t set k = k + 1');
+select * from write('update t set s = s || ''x'' where id % 3 = 0');
+select * from write('update t set u = gen_random_uuid()::text::uuid where false');
+select * from write('update t set n = 5 where id in (1000001, 1000002)');
+select * from write('update t set id = id + 1');
+select * from write('update t set id = id + 5000, n = id');
+select * from write('update t set k = src.k from src where src.i % 1000 = t.k % 1000');
+select * from write('update t set k = 1 / (t.k - 500) from src where src.i = t.k');
+-- 8. constraints, generated and wide columns, other expressions of the write
+create table g (id int, k int check (k < 100000), d int generated always as (k / 2) stored, w text, p point, a int[], e even);
+create index on g (d);
+create index on g (lower(w));
+create index on g using gist (p);
+create index on g using gin (a);
+create index on g (a);
+create index on g (e, w);
+select * from write('insert into g (id, k, w, p, a, e) select i, k % 1000, repeat(s, 60), point(i, k), array[i, k], 2 * i from src');
+select * from write('insert into g (id, k, w, a) select i, case i when 800 then 100000 else k % 1000 end, s, array[i, k] from src');
+select * from write('insert into g (id, w) select i, string_agg(md5((i * 1000 + j)::text), '''') from src, generate_series(1, 100) j where i < 200 group by i');
+select * from write('insert into g (id, w) select id, w from g union all select i, repeat(s, 1000) from src');
+select * from write('insert into g (id, w) select i, repeat(md5(i::text), 100) from src');
+-- 9. partitions
+create table p (id int, k int, s text) partition by range (k);
+create table p0 partition of p for values from (minvalue) to (30000);
+create table p1 (s text, gone int, k int, id int);
+alter table p1 drop column gone;
+alter table p attach partition p1 for values from (30000) to (60000);
+create table p2 partition of p for values from (60000) to (100000) partition by hash (id);
+create table p2a partition of p2 for values with (modulus 2, remainder 0);
+create table p2b partition of p2 for values with (modulus 2, remainder 1);
+create unique index on p (id, k);
+create index on p (s);
+create table l (id int, k text) partition by list (lower(k));
+create table l0 partition of l for values in ('a', null);
+create table l1 partition of l default;
+create index on l (k, id);
+create table h (id int, k text) partition by hash (k, id);
+create table h0 partition of h for values with (modulus 2, remainder 0);
+create table h1 partition of h for values with (modulus 2, remainder 1);
+create index on h (k, id);
+insert into p select -i, i * 37 % 90000, 'old' || i from generate_series(1, 1000) i;
+select * from write('insert into p select i, k, s from src');
+select * from write('insert into p select i, k + case when i > 1400 then 90000 else 0 end, s from src');
+select * from write('insert into p select i - 1000, (i - 1000) * -37 % 90000, s from src on conflict (id, k) do update set s = excluded.s');
+select * from write('insert into l select i, case i % 5 when 0 then ''A'' when 1 then null else ''b'' || i end from src');
+select * from write('insert into h select i, s from src');
+select * from write('update p set s = ''x'' || id');
+select * from write('update p set k = (k + 20000) % 90000 where id % 2 = 0');
+select * from write('insert into p1 (id, k, s) select i, i + 29000 + i / 1100 * 40000, s from src');
+create trigger pt before insert on p1 for each row execute function trg();
+select * from write('insert into p select i, k, s from src');
+-- 10. views, policies, RETURNING, CTEs, functions, other triggers
+create view v as select id, k, s from t where k < 90000 with check option;
+create view w as select id, k from t;
+create function instead() returns trigger language plpgsql as $$
+begin
+    if new.id % 100 = 0 then perform note('v' || new.id); end if;
+    insert into t (id, k) values (new.id, new.k);
+    return new;
+end $$;
+create trigger i instead of insert on w for each row execute function instead();
+select * from write('insert into v select i, k % 90000, s from src');
+select * from write('insert into v select i, k + i * 60 from src');
+select * from write('insert into w select i, k from src');
+select * from write('with x as (insert into t (id, k) select i, k from src returning id, noted(id)) select count(*) from x where id % 2 = 0');
+select * from write('with x as (insert into t (id, k) select i, k from src returning id) insert into g (id, w) select id, ''w'' || id from x');
+select * from write('with x as (update t set k = k + 1 returning id) insert into g (id, w) select i, s from src where exists (select from x where x.id = 1000000 + i)');
+select * from write('merge into t using src on t.id = src.i + 1000000 - 500 when matched then update set k = src.k when not matched then insert (id, k) values (i, src.k)');
+create function fill() returns int language sql as $$ insert into la_write.t (id, k) select i, k from la_write.src returning id $$;
+select * from write('select fill() from src where i < 2');
+select * from write('do $d$ declare c cursor for select * from la_write.t where k < 500 for update; begin for r in c loop update la_write.t set k = k + 1 where current of c; end loop; end $d$');
+create function transition() returns trigger language plpgsql as $$
+begin
+    perform note(tg_when || tg_op || coalesce((select sum(k)::text || max(id) from n), ''));
+    return null;
+end $$;
+create trigger s after insert on t referencing new table as n for each statement execute function transition();
+select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src');
+drop trigger s on t;
+-- 11. foreign keys, and constraints that are checked at the end
+create table c (id int primary key, o int unique deferrable initially deferred, t int references t deferrable initially deferred, parent int references c);
+select * from write('insert into c select i, i, 1000000 + i, i from src');
+select * from write('insert into c select i, i, 1000000 + i, i + 1 from src');
+select * from write('insert into c select i, i % 1400, 1000000 + i, null from src');
+select * from write('insert into c select i, i, i + 1001600, null from src');
+-- 12. COPY
+select current_setting('data_directory') || '/la_write.copy' as file \gset
+copy (select i, k, s from src) to :'file';
+select * from write(format('copy t (id, k, s) from %L', :'file'));
+select * from write(format('copy t (k, id, s) from %L', :'file'));
+select * from write(format('copy t (id, n, s) from %L where n < 50000', :'file'));
+select * from write(format('copy p from %L', :'file'));
+select * from write(format('copy g (id, k, w) from %L', :'file'));
+copy (select i, case i when 1200 then 'x' else k::text end, s from src) to :'file';
+select * from write(format('copy t (id, k, s) from %L', :'file'));
+copy (select i % 1300, k, s from src) to :'file';
+select * from write(format('copy t (id, k, s) from %L', :'file'));
+create trigger b before insert or update on t for each row execute function trg();
+copy (select i, k, s from src) to :'file';
+select * from write(format('copy t (id, k, s) from %L', :'file'));
+drop trigger b on t;
+create trigger b before insert on t for each statement execute function transition();
+\set VERBOSITY terse
+begin;
+copy (select i, i::text from src) to :'file';
+create temp table tt (id int primary key, s text);
+set local pg_lookahead.force = on;
+copy tt from :'file';
+insert into tt select i + 2000, s from src;
+savepoint a;
+copy tt from :'file';
+rollback to a;
+select count(*) from tt;
+rollback;
+-- 13. isolation levels
+begin isolation level serializable;
+set local pg_lookahead.force = on;
+drop trigger b on t;
+insert into t (id, k, s) select i, k, s from src;
+update t set k = k + 1 where id < 1000;
+select count(*), sum(k) from t;
+rollback;
+-- 14. why not
+set pg_lookahead.force = on;
+drop trigger b on t;
+create trigger b before insert on t for each row execute function setter();
+begin;
+insert into t (id, k) select nextval('seq') - 1000000, k from src;
+select kind, relation, reason from pg_lookahead_last_statement();
+rollback;
+begin;
+insert into t (id, k) select noted(i), k from src;
+select kind, relation, reason from pg_lookahead_last_statement();
+rollback;
+reset pg_lookahead.force;
+drop schema la_write cascade;
