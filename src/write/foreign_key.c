@@ -29,9 +29,8 @@
  * Invariants
  *	- The server's function is called for each row, as in stock, and decides.  What is looked up
  *	  here is forgotten.
- *	- The other table has been locked by the first call.  It and its index are kept open by the
- *	  statement until its end (es_trig_target_relations, where the server keeps tables that it
- *	  opens for triggers).
+ *	- The other table has been locked by the first call.  It and its index are open only while
+ *	  look-ahead works on a row.  When a relcache entry has moved meanwhile, look-ahead ends.
  *
  * src/write/foreign_key.c
  */
@@ -91,6 +90,8 @@ typedef struct ForeignKey
 	int			heap_rel;
 	Oid			other;			/* the other table */
 	Oid			index;
+	Relation	other_rel;		/* as they were when they were opened first */
+	Relation	index_relation;
 	int			ncolumns;
 	AttrNumber	columns[INDEX_MAX_KEYS];	/* of this table, in the index's
 											 * order */
@@ -236,19 +237,6 @@ open_index(ForeignKey *f, const KeyColumns *k, Relation other)
 	}
 	list_free(list);
 	return best;
-}
-
-/*
- * The statement closes the index at its end.  (Triggers are looked for by the number of a table,
- * which that of an index never is.)
- */
-static void
-leave_open(ForeignKey *f, Relation index)
-{
-	ResultRelInfo *relation = makeNode(ResultRelInfo);
-
-	relation->ri_RelationDesc = index;
-	f->estate->es_trig_target_relations = lappend(f->estate->es_trig_target_relations, relation);
 }
 
 /* ---- rows ------------------------------------------------------------------------ */
@@ -476,6 +464,13 @@ on_end(void *arg)
 		la_ahead_end(f->ahead, LA_KIND_FOREIGN_KEY, f->other, f->index);
 }
 
+/* The statement ends, and not by an error: rows may be known for which there was no event. */
+static void
+on_shutdown(Datum arg)
+{
+	la_ahead_clear(((ForeignKey *) DatumGetPointer(arg))->ahead);
+}
+
 /* Look at the other table.  Returns false if nothing can be known ahead. */
 static bool
 prepare(ForeignKey *f, const Trigger *trigger)
@@ -489,21 +484,14 @@ prepare(ForeignKey *f, const Trigger *trigger)
 		!ConditionalLockRelationOid(k.other, AccessShareLock))
 		return false;
 
-	/*
-	 * as the server opens it for triggers of rows that an action changes
-	 * there
-	 */
-	other = ExecGetTriggerResultRel(f->estate, k.other, NULL)->ri_RelationDesc;
+	f->other = k.other;
+	f->other_rel = other = table_open(k.other, NoLock);
 	if (other->rd_rel->relkind != RELKIND_RELATION || RelationUsesLocalBuffers(other) ||
 		other->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
-	index = open_index(f, &k, other);
-	if (index == NULL)
+	f->index_relation = index = open_index(f, &k, other);
+	if (index == NULL || !create_descent(f, other, index))
 		return false;
-	leave_open(f, index);
-	if (!create_descent(f, other, index))
-		return false;
-	f->other = k.other;
 	f->index = RelationGetRelid(index);
 	f->ahead = la_ahead_create(&source, true, other, f->index);
 	if (f->ahead == NULL)
@@ -513,6 +501,8 @@ prepare(ForeignKey *f, const Trigger *trigger)
 	f->callback.func = on_end;
 	f->callback.arg = f;
 	MemoryContextRegisterResetCallback(f->context, &f->callback);
+	RegisterExprContextCallback(GetPerTupleExprContext(f->estate), on_shutdown,
+								PointerGetDatum(f));
 	f->index_rel = la_ahead_add_relation(f->ahead, index, f->descent);
 	f->heap_rel = la_ahead_add_relation(f->ahead, other, NULL);
 	return f->index_rel >= 0 && f->heap_rel >= 0;
@@ -534,36 +524,74 @@ continue_at(ForeignKey *f, const ItemPointerData *tid, const ItemPointerData *ol
 	}
 }
 
+/* Open the other table and its index for a row, the first time to look at them. */
+static void
+open_other(ForeignKey *f, const Trigger *trigger)
+{
+	MemoryContext old;
+
+	if (f->ahead == NULL)
+	{
+		old = MemoryContextSwitchTo(f->context);
+		f->refused = !prepare(f, trigger);
+		MemoryContextSwitchTo(old);
+	}
+	else
+	{
+		Relation	other = RelationIdGetRelation(f->other);
+		Relation	index = RelationIdGetRelation(f->index);
+
+		f->refused |= other != f->other_rel || index != f->index_relation;
+		f->other_rel = other;
+		f->index_relation = index;
+		if (f->refused)
+			la_ahead_clear(f->ahead);
+	}
+}
+
+static void
+close_other(ForeignKey *f)
+{
+	if (RelationIsValid(f->index_relation))
+		RelationClose(f->index_relation);
+	if (RelationIsValid(f->other_rel))
+		RelationClose(f->other_rel);
+}
+
+/* The turn of this row, with the other table open. */
+static void
+turn_to(ForeignKey *f, const ItemPointerData *tid, const ItemPointerData *old)
+{
+	int			n;
+
+	if (!la_ahead_has_rows(f->ahead) ||
+		!ItemPointerEquals(&f->tids[slot_number(la_ahead_next_row(f->ahead))],
+						   unconstify(ItemPointerData *, tid)))
+		continue_at(f, tid, old);
+	if (f->refused)
+		return;
+	n = slot_number(la_ahead_next_row(f->ahead));
+	if (la_ahead_turn(f->ahead))
+		f->last_entry = Max(f->entries[n], 0);
+}
+
 static void
 begin_row(ForeignKey *f, const TriggerData *data)
 {
 	bool		is_new = f->is_check && f->operation == CMD_UPDATE;
 	const ItemPointerData *tid = is_new ? &data->tg_newtuple->t_self : &data->tg_trigtuple->t_self;
 	bool		missed = f->started && la_issue_blocks_read() != f->seen_reads;
-	MemoryContext old;
-	int			n;
 
-	if (f->ahead == NULL && f->started && (missed || la_force))
-	{
-		old = MemoryContextSwitchTo(f->context);
-		f->refused = !prepare(f, data->tg_trigger);
-		MemoryContextSwitchTo(old);
-	}
-	if (f->ahead == NULL || f->refused)
+	if (f->ahead == NULL && !(f->started && (missed || la_force)))
 		return;
-	if (!la_ahead_is_active(f->ahead))
+	if (f->ahead != NULL && !la_ahead_is_active(f->ahead))
 		la_ahead_pass(f->ahead, missed);
-	if (!la_ahead_is_active(f->ahead) && !la_ahead_has_rows(f->ahead))
+	if (f->ahead != NULL && !la_ahead_is_active(f->ahead) && !la_ahead_has_rows(f->ahead))
 		return;
-	if (!la_ahead_has_rows(f->ahead) ||
-		!ItemPointerEquals(&f->tids[slot_number(la_ahead_next_row(f->ahead))],
-						   unconstify(ItemPointerData *, tid)))
-		continue_at(f, tid, &data->tg_trigtuple->t_self);
-	if (f->refused)
-		return;
-	n = slot_number(la_ahead_next_row(f->ahead));
-	if (la_ahead_turn(f->ahead))
-		f->last_entry = Max(f->entries[n], 0);
+	open_other(f, data->tg_trigger);
+	if (!f->refused)
+		turn_to(f, tid, &data->tg_trigtuple->t_self);
+	close_other(f);
 }
 
 /* In place of the trigger's function. */
