@@ -309,11 +309,26 @@ search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
 	return a->source.locate(a->source.arg, n, row, rel, &matches, i == row->nfirst - 1);
 }
 
+/* The visits of the second stage are known without this one of the first. */
+static void
+leave_out(LaAhead *a, uint64 n, int i)
+{
+	Position	here = {n, i};
+	Position	behind = {n, i + 1};
+	Buffer		buffer = InvalidBuffer;
+
+	if (!is_before(here, a->first.next))
+		a->first.next = behind;
+	else if (row_at(a, n)->visits[i].foreseen && visit(&a->first, n, i, &buffer))
+		ReleaseBuffer(buffer);	/* the window expects it */
+}
+
 /* Make the visits of the first stage, so that those of the second are known. */
 static void
 locate(LaAhead *a, uint64 n, LaAheadRow *row)
 {
 	LaMatches	none = {0};
+	bool		known = false;
 
 	if (row->located)
 		return;
@@ -323,14 +338,13 @@ locate(LaAhead *a, uint64 n, LaAheadRow *row)
 	{
 		Buffer		buffer = InvalidBuffer;
 
-		if (visit(&a->first, n, i, &buffer))
-		{
-			if (search_leaf(a, n, row, i, buffer))
-				return;
-		}
-		else if (a->source.locate(a->source.arg, n, row, row->visits[i].rel, &none,
-								  i == row->nfirst - 1))
-			return;
+		if (known)
+			leave_out(a, n, i);
+		else if (visit(&a->first, n, i, &buffer))
+			known = search_leaf(a, n, row, i, buffer);
+		else
+			known = a->source.locate(a->source.arg, n, row, row->visits[i].rel, &none,
+									 i == row->nfirst - 1);
 	}
 }
 

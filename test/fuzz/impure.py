@@ -44,6 +44,7 @@ TIMEOUT = "3s"
 LONG_TIMEOUT = "120s"
 CLEAN_EVERY = 400           # cases, until dead rows are vacuumed away
 TRIES = 8                   # of a case whose outcome is undetermined
+ROUNDS = 6                  # ... of stock, until it has come to all that was seen
 ALONE = ({"max_parallel_workers": "0"}, {"max_parallel_workers": "1", "parallel_leader_participation": "off"})
 
 # (only a setval() of a value that has been used tells currval())
@@ -284,10 +285,12 @@ class Compared:
     def is_undetermined(self, case, run):
         """Does stock come to this run's outcome, too, if it is asked often enough?  Or does the
         statement fail either way, and is it only the race of its processes that decides with what?"""
-        seen = [r.key(False) for _ in range(TRIES) for r in self.session.run(case, (0, 0))[0]]
+        seen = []
         here = [r for _ in range(TRIES) for r in self.session.run(case, (run,))[0]]
-        if all(r.key(False) in seen for r in here):
-            return True
+        for _ in range(ROUNDS):
+            seen += [r.key(False) for _ in range(TRIES) for r in self.session.run(case, (0, 0))[0]]
+            if all(r.key(False) in seen for r in here):
+                return True
         fails = all(r.errors() for r in here) and all(any(error for _, _, error in key) for key in seen)
         return fails and self.agrees_alone(case, run)
 

@@ -254,6 +254,8 @@ class Cases:
     def written(self, table):
         """What a modification has left."""
         out = [f"select * from {table} order by 1, 2, 3, 4"]
+        if table == "w2":
+            out.append("select * from w4 order by 1, 2")
         if self.g.chance(0.15):
             # new rows are not where they were in the run before
             out.append(f"select sum({self.g.i(['w'], 1)}) from (select * from {table} order by 1, 2, 3, 4 offset 0) w")

@@ -182,6 +182,16 @@ select * from write('insert into t (id, k, s) select i + 999000, k, s from src o
 select * from write('insert into t (id, k, s) select i % 900, k, s from src on conflict (id) do update set k = 1');
 select * from write('insert into t (id, k, s) select i + 999000, k, s from src on conflict (id) do update set id = t.id + 1 where t.k > 100');
 select * from write('insert into t (id, k, n) select i, k, i / 2 from src on conflict (n) where n > 0 do update set s = ''twice'' where t.n <> 50');
+-- several arbiters, of which the first one finds a row
+create table m (a int, b text collate "C", c int);
+create unique index on m (b, a);
+create unique index on m ((nullif(a, 5)));
+create unique index on m (c);
+insert into m select i, i % 7, i from generate_series(10, 1000) i;
+select * from write('insert into m select i, i % 7, i from generate_series(500, 1300) i on conflict do nothing');
+select * from write('insert into m select i, i % 7, 5000 + i from generate_series(500, 1300) i on conflict do nothing');
+select * from write('insert into m select i, i % 7 + 1, i from generate_series(500, 1300) i on conflict do nothing');
+drop table m;
 -- 7. UPDATE
 select * from write('update t set k = k + 1');
 select * from write('update t set s = s || ''x'' where id % 3 = 0');

@@ -192,9 +192,9 @@ is($node->safe_psql('postgres', forced() . $scan), $expected, 'a list in the con
 $node->safe_psql('postgres', 'DROP EXTENSION pg_lookahead');
 is($node->safe_psql('postgres', forced() . $scan), $expected, 'look-ahead needs no CREATE EXTENSION');
 $node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; CREATE EXTENSION pg_lookahead SCHEMA elsewhere');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM elsewhere.pg_stat_lookahead'), 6, 'in another schema');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM elsewhere.pg_stat_lookahead'), 8, 'in another schema');
 $node->safe_psql('postgres', 'ALTER EXTENSION pg_lookahead SET SCHEMA public');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_lookahead'), 6, 'relocated');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_lookahead'), 8, 'relocated');
 
 check_log($node);
 $node->stop;

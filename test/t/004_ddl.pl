@@ -351,7 +351,7 @@ for my $kind (sort keys %scan)
 
 	for my $mode (sort keys %modes)
 	{
-		$node->safe_psql('postgres', "DROP TABLE d; $table");
+		$node->safe_psql('postgres', "SET pg_lookahead.enable = off; DROP TABLE d; $table");
 		my $reader = open_session($node, $modes{$mode});
 
 		ask($reader, "BEGIN; DECLARE c CURSOR FOR $scan{$kind}");

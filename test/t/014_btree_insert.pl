@@ -201,7 +201,8 @@ for my $t (qw(r p))
 			# room on the pages: a new table each time
 			$node->safe_psql('postgres', "$off TRUNCATE $table; INSERT INTO $table SELECT * FROM src; $flush");
 			my $before = visits($table);
-			$node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off; $setting $s; $flush");
+			$node->safe_psql('postgres', "SET enable_indexscan = off; SET enable_bitmapscan = off; SET pg_lookahead.enable_write = off;
+				$setting $s; $flush");
 			$visits{$setting} = visits($table) - $before;
 		}
 		cmp_ok($visits{$on}, '<', 0.8 * $visits{$off}, "$name, " . ($t eq 'p' ? 'partitions' : 'table') . ": reached");
