@@ -11,10 +11,11 @@ How it works
      pipeline) and read afterwards.
   3. Required: the same rows in the same order, command tags, errors with all their fields, notices
      in order, and effects: sequences (one of them is a digest of the order of calls, which
-     survives an error), the rows of the log in order, and settings.  Where workers are at
-     work, rows are compared as a multiset, and the outcome must be one that stock has, too;
-     of several errors the one that a process comes to first is reported, so there another
-     error will do, if a single process fails as stock does.
+     survives an error; of a write that fails, not the one that its plan draws from), the rows
+     of the log in order, and settings.  Where workers are at work, rows are compared as a
+     multiset, and the outcome must be one that stock has, too; of several errors the one that
+     a process comes to first is reported, so there another error will do, if a single process
+     fails as stock does.
   4. EXPLAIN (ANALYZE) is compared with its figures where the plan is read to its end.  Where a
      node may stop before (EARLY_END), rows that were taken ahead and not used are counted, as
      src/README.md says; then only the plan is compared, and what it returns.
@@ -77,17 +78,22 @@ def comparable(step):
 class Result:
     """What one run of a case has shown."""
 
-    __slots__ = ("steps", "after", "notices")
+    __slots__ = ("steps", "after", "notices", "writes")
 
-    def __init__(self):
-        self.steps, self.after, self.notices = [], [], []
+    def __init__(self, writes=False):
+        self.steps, self.after, self.notices, self.writes = [], [], [], writes
 
     def key(self, ordered):
         steps = self.steps
         if not ordered:
             # nor is it known which process fails
             return [(tag, rows and sorted(rows, key=str), error and error[:-1]) for tag, rows, error in steps]
-        return (steps, self.after, self.notices)
+        after = self.after
+        if self.writes and self.errors():
+            # a write that fails may have drawn more from the sequence "sq" (docs/safety.md)
+            tag, rows, error = after[-1]
+            after = after[:-1] + [(tag, rows and [row[1:] for row in rows], error)]
+        return (steps, after, self.notices)
 
     def errors(self):
         return [s[2] for s in self.steps if s[2]]
@@ -204,7 +210,7 @@ class Impure(Session):
             raise Lost(f"no end of a group: {res and res.status} {self.conn.error_message.decode(errors='replace')}")
 
     def read_run(self, case, nsteps, plan):
-        out = Result()
+        out = Result(case.kind in ("write", "with_write"))
         self.read()
         out.after.append(self.read()[2])
         if plan:
