@@ -274,15 +274,19 @@ class Bench:
 
     def _change(self, workload: Changing, cell: Cell, variant: Variant, rep: int) -> Result:
         """A sample of what changes something."""
-        statements = workload.statements(cell, rep)
         off = self._off(variant)
         with closing(self.server.connect(off)) as connection:
             if workload.tried and cell.key not in self._warm:
                 workload.prepare(connection, cell)
-                self._at_once(workload, cell, off, statements)
+                self._at_once(workload, cell, off, workload.statements(cell, rep))
                 self._warm.add(cell.key)
             workload.prepare(connection, cell)
             connection.execute("checkpoint")
+            statements = workload.statements(cell, rep)
+        if cell.state == COLD:
+            # what it needs has been made; now nothing of it is in memory
+            self._enter(workload, cell, variant, 0)
+        with closing(self.server.connect(off)) as connection:
             before = blocks_read(connection, workload.tables(cell), indexes=False)
             ms, settings, workers = self._at_once(workload, cell, variant.session, statements)
             reads = blocks_read(connection, workload.tables(cell), indexes=False) - before

@@ -22,10 +22,11 @@ from .short import Short
 from .toast import Toast
 from .tpch import TpcH
 from .vector import Vector
+from .write import Write
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Short, Mixed, Lookup,
-    Contents, Bitmap, BitmapGin, Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, IndexBuild, Insert, TpcH,
+    Contents, Bitmap, BitmapGin, Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, IndexBuild, Insert, Write, TpcH,
 )
 
 __all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Changing", "Fresh", "Index", "Outcome", "Scope", "Throughput", "WORKLOADS", "Workload"]
