@@ -69,5 +69,8 @@ run_pgindent()
 	} | sort -u >"$INDENT/typedefs.list"
 	(cd "$ROOT" && perl "$CACHE/src/18/src/tools/pgindent/pgindent" \
 		--indent="$INDENT/pg_bsd_indent" --typedefs="$INDENT/typedefs.list" \
-		"$@" "${files[@]#"$ROOT"/}")
+		"$@" "${files[@]#"$ROOT"/}") && return
+	# what it leaves of a file that it cannot format
+	rm -f "$ROOT"/pgsrc*.BAK
+	return 1
 }

@@ -10,6 +10,7 @@
  *		la_budget_has_spare()	is there more than others are likely to want?
  *		la_budget_take()		they were allocated
  *		la_budget_return()		they were freed
+ *		la_budget_follow()		both, for what a memory context has
  *		la_budget_has_pin()		may one more buffer stay pinned?
  *		la_budget_take_pin()	it was pinned
  *		la_budget_return_pin()	it was unpinned
@@ -42,6 +43,7 @@
 #include "storage/bufmgr.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 #include "base/budget.h"
 #include "base/compat.h"
@@ -81,6 +83,23 @@ la_budget_return(LaBudget *budget, Size bytes)
 	Assert(budget->used >= bytes);
 	budget->used -= bytes;
 	backend_used -= bytes;
+}
+
+/*
+ * Account for what a memory context has grown or shrunk by; *accounted keeps what was taken for it.
+ * Returns its bytes.
+ */
+Size
+la_budget_follow(LaBudget *budget, MemoryContext context, Size *accounted)
+{
+	Size		now = MemoryContextMemAllocated(context, false);
+
+	if (now > *accounted)
+		la_budget_take(budget, now - *accounted);
+	else
+		la_budget_return(budget, *accounted - now);
+	*accounted = now;
+	return now;
 }
 
 /* The server always grants one pin, so that its callers can proceed: ask for two. */

@@ -7,6 +7,8 @@
 #ifndef LA_BUDGET_H
 #define LA_BUDGET_H
 
+#include "utils/palloc.h"
+
 /* One per node; all but the limit is zero at first. */
 typedef struct LaBudget
 {
@@ -19,6 +21,7 @@ extern bool la_budget_has(LaBudget *budget, Size bytes);
 extern bool la_budget_has_spare(LaBudget *budget, Size bytes);
 extern void la_budget_take(LaBudget *budget, Size bytes);
 extern void la_budget_return(LaBudget *budget, Size bytes);
+extern Size la_budget_follow(LaBudget *budget, MemoryContext context, Size *accounted);
 extern bool la_budget_has_pin(bool local);
 extern void la_budget_take_pin(LaBudget *budget, bool local);
 extern void la_budget_return_pin(LaBudget *budget, bool local);

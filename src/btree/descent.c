@@ -189,6 +189,23 @@ la_descent_set(LaDescent *d, int column, Datum value)
 	d->carried_to = InvalidBlockNumber;
 }
 
+/*
+ * The same for a value as it may be in a tuple: a compressed one is decompressed in the current
+ * memory context.  Returns false if it is stored out of line, and would have to be read.
+ */
+bool
+la_descent_set_stored(LaDescent *d, int column, Datum value, bool varlena)
+{
+	if (varlena)
+	{
+		if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+			return false;
+		value = PointerGetDatum(PG_DETOAST_DATUM(value));
+	}
+	la_descent_set(d, column, value);
+	return true;
+}
+
 /* Set a column to null, in the key of an entry that is to be inserted. */
 void
 la_descent_set_null(LaDescent *d, int column)

@@ -231,13 +231,8 @@ set_columns(LaInnerKeys *keys, TupleTableSlot *slot)
 			value = c->key->sk_argument;
 		if (isnull)
 			return false;
-		if (c->toastable)
-		{
-			if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
-				return false;
-			value = PointerGetDatum(PG_DETOAST_DATUM(value));
-		}
-		la_descent_set(keys->inner->descent, i, value);
+		if (!la_descent_set_stored(keys->inner->descent, i, value, c->toastable))
+			return false;
 	}
 	return true;
 }

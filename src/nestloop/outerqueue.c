@@ -54,13 +54,8 @@ has_memory(LaOuterQueue *queue)
 {
 	LaBudget   *budget = &queue->join->budget;
 	uint64		queued = queue->tail - queue->head;
-	Size		now = MemoryContextMemAllocated(queue->context, false);
+	Size		now = la_budget_follow(budget, queue->context, &queue->accounted);
 
-	if (now > queue->accounted)
-		la_budget_take(budget, now - queue->accounted);
-	else
-		la_budget_return(budget, queue->accounted - now);
-	queue->accounted = now;
 	return queued == 0 || la_budget_has(budget, now / queued);
 }
 

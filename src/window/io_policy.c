@@ -103,6 +103,20 @@
 #define SHARE_UNIT			1024
 #define SHARE_WEIGHT		16	/* blocks over which a share is averaged */
 
+/* When a trial ends; see on_kernel_read(). */
+typedef struct TrialRules
+{
+	int			reads;
+	int			slow;			/* so many of them may be waits, */
+	int			hopeless;		/* ... and not all of the first ones */
+} TrialRules;
+
+static const TrialRules near_rules = {NEAR_TRIAL, NEAR_SLOW, NEAR_HOPELESS};
+static const TrialRules stream_rules = {STREAM_TRIAL, STREAM_SLOW, STREAM_TRIAL};
+
+/* waits are expected; only their time matters */
+static const TrialRules next_rules = {NEXT_TRIAL, NEXT_TRIAL, NEXT_TRIAL + 1};
+
 static void
 pass(LaIoPolicy *p)
 {
@@ -240,11 +254,11 @@ on_quiet_visit(LaIoPolicy *p)
 }
 
 /*
- * NEAR and STREAMS: a block left to the kernel had to be read.  A trial ends after `length`
- * reads, or as soon as more than `max_slow` were waits, or all of the first ones.
+ * NEAR, STREAMS and DISTANT: a block left to the kernel had to be read.  A trial ends after so
+ * many reads, or as soon as more were waits than may be.
  */
 static void
-on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow, bool slow,
+on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, const TrialRules *rules, bool slow,
 			   double us)
 {
 	bool		distant;
@@ -258,17 +272,17 @@ on_kernel_read(LaIoPolicy *p, LaKernelTrial *trial, int length, int max_slow, bo
 	if (slow)
 		trial->slow++;
 	trial->us += us;
-	distant = trial->us > length * KERNEL_US;
+	distant = trial->us > rules->reads * KERNEL_US;
 	if (distant)
 		p->kernel_is_slow = true;
-	if (trial->slow > max_slow || distant ||
-		(trial == &p->near && trial->slow == trial->reads && trial->reads >= NEAR_HOPELESS))
+	if (trial->slow > rules->slow || distant ||
+		(trial->slow == trial->reads && trial->reads >= rules->hopeless))
 	{
 		trial->leave = trial->proven = false;
 		trial->again_at = p->length.total + trial->pause;
 		trial->pause = la_min(trial->pause * 2, TRIAL_PAUSE_LAST);
 	}
-	else if (trial->reads < length)
+	else if (trial->reads < rules->reads)
 		return;
 	else
 	{
@@ -389,13 +403,13 @@ on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow, double us)
 			p->hit_run = 0;
 			break;
 		case LA_VISIT_NEAR_MISS:
-			on_kernel_read(p, &p->near, NEAR_TRIAL, NEAR_SLOW, slow, us);
+			on_kernel_read(p, &p->near, &near_rules, slow, us);
 			break;
 		case LA_VISIT_STREAM_MISS:
-			on_kernel_read(p, &p->stream, STREAM_TRIAL, STREAM_SLOW, slow, us);
+			on_kernel_read(p, &p->stream, &stream_rules, slow, us);
 			break;
 		case LA_VISIT_NEXT_MISS:
-			on_kernel_read(p, &p->next, NEXT_TRIAL, NEXT_TRIAL, slow, us);
+			on_kernel_read(p, &p->next, &next_rules, slow, us);
 			break;
 		case LA_VISIT_HIT:
 			on_quiet_visit(p);

@@ -98,9 +98,9 @@ is_before(Position a, Position b)
 /* ---- creation -------------------------------------------------------------- */
 
 static void
-init_stage(LaAhead *a, Stage *stage, bool first, bool read_to_end, Relation rel, Oid known_by)
+init_stage(LaAhead *a, Stage *stage, bool first, Relation rel, Oid known_by)
 {
-	LaIoPolicyConfig config = la_config_reads(rel, read_to_end, known_by);
+	LaIoPolicyConfig config = la_config_reads(rel, true, known_by);
 
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
@@ -110,19 +110,13 @@ init_stage(LaAhead *a, Stage *stage, bool first, bool read_to_end, Relation rel,
 	la_io_policy_init(&stage->reads.policy, &config);
 }
 
-Size
-la_ahead_size(void)
-{
-	return sizeof(LaAhead);
-}
-
 /*
  * Created in the current memory context.  rel: one of the relations, by whose tablespace reads
  * are configured; known_by: the index for which history.c may know whether they are waits.
  * NULL if the budget has no room.
  */
 LaAhead *
-la_ahead_create(const LaRowSource *source, bool read_to_end, Relation rel, Oid known_by)
+la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by)
 {
 	LaBudget	budget = {.limit = (Size) la_scan_memory * 1024};
 	LaAhead    *a;
@@ -135,8 +129,8 @@ la_ahead_create(const LaRowSource *source, bool read_to_end, Relation rel, Oid k
 	a->source = *source;
 	a->keys = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
 									ALLOCSET_SMALL_SIZES);
-	init_stage(a, &a->first, true, read_to_end, rel, known_by);
-	init_stage(a, &a->second, false, read_to_end, rel, known_by);
+	init_stage(a, &a->first, true, rel, known_by);
+	init_stage(a, &a->second, false, rel, known_by);
 	a->second.reads.counters.c[LA_SCANS_ATTACHED] = 1;
 	return a;
 }
@@ -306,7 +300,7 @@ search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
 		la_descent_matches(a->descents[rel], buffer, position, true, &matches);
 		_bt_relbuf(a->rels[rel], buffer);
 	}
-	return a->source.locate(a->source.arg, n, row, rel, &matches, i == row->nfirst - 1);
+	return a->source.locate(a->source.arg, n, row, &matches, i == row->nfirst - 1);
 }
 
 /* The visits of the second stage are known without this one of the first. */
@@ -343,8 +337,7 @@ locate(LaAhead *a, uint64 n, LaAheadRow *row)
 		else if (visit(&a->first, n, i, &buffer))
 			known = search_leaf(a, n, row, i, buffer);
 		else
-			known = a->source.locate(a->source.arg, n, row, row->visits[i].rel, &none,
-									 i == row->nfirst - 1);
+			known = a->source.locate(a->source.arg, n, row, &none, i == row->nfirst - 1);
 	}
 }
 

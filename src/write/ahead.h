@@ -65,15 +65,13 @@ typedef struct LaRowSource
 	 * first stage has found.  Called for each of those until it returns true;
 	 * NULL without a first stage.
 	 */
-	bool		(*locate) (void *arg, uint64 n, LaAheadRow *row, int rel,
+	bool		(*locate) (void *arg, uint64 n, LaAheadRow *row,
 						   const LaMatches *matches, bool last);
 } LaRowSource;
 
 typedef struct LaAhead LaAhead;
 
-extern LaAhead *la_ahead_create(const LaRowSource *source, bool read_to_end,
-								Relation rel, Oid known_by);
-extern Size la_ahead_size(void);
+extern LaAhead *la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by);
 extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
 extern LaRowVisit *la_ahead_add_visit(LaAheadRow *row, int rel);

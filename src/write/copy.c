@@ -22,7 +22,6 @@
  * in the same context is never used.
  *
  * Invariants
- *	- Heap pages are read only if they are cached, and share-locked while a row is copied.
  *	- The indexes are those that the server has opened for the statement, which keeps them open;
  *	  no reference to one is held here.
  *
@@ -46,6 +45,7 @@
 #include "window/issue.h"
 #include "write/ahead.h"
 #include "write/copy.h"
+#include "write/heaprow.h"
 #include "write/insert.h"
 #include "write/target.h"
 
@@ -69,7 +69,7 @@ typedef struct Copy
 	ItemPointerData next;		/* where the next row may be */
 	MemoryContext copies;
 	Size		accounted;		/* what of it was taken from the budget */
-	HeapTuple	rows[LA_AHEAD_ROWS];
+	HeapTuple  *rows;			/* LA_AHEAD_ROWS, with it */
 	TupleTableSlot *slot;		/* has the row slot_row */
 	uint64		slot_row;
 	MemoryContextCallback callback;
@@ -142,61 +142,14 @@ row_at(Copy *c, uint64 n)
 	return &c->rows[n & (LA_AHEAD_ROWS - 1)];
 }
 
-/* Has the running command put this row there? */
+/* Has the running command put this row there?  (LaRowFilter) */
 static bool
 is_own_row(HeapTupleHeader row)
 {
-	return TransactionIdIsNormal(HeapTupleHeaderGetRawXmin(row)) &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(row)) &&
+	return la_heaprow_is_own(HeapTupleHeaderGetRawXmin(row)) &&
 		(row->t_infomask & HEAP_XMAX_INVALID) != 0 &&
 		(row->t_infomask & HEAP_COMBOCID) == 0 &&
 		HeapTupleHeaderGetRawCommandId(row) == GetCurrentCommandId(false);
-}
-
-/* Copy the row at this place.  NULL if it is not one of the statement's. */
-static HeapTuple
-copy_row(Copy *c, Page page, const ItemPointerData *tid)
-{
-	ItemId		item;
-	HeapTupleData row;
-
-	if (ItemPointerGetOffsetNumber(tid) > PageGetMaxOffsetNumber(page))
-		return NULL;
-	item = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
-	if (!ItemIdIsNormal(item))
-		return NULL;
-	row.t_data = (HeapTupleHeader) PageGetItem(page, item);
-	row.t_len = ItemIdGetLength(item);
-	row.t_self = *tid;
-	row.t_tableOid = c->heaprelid;
-	if (!is_own_row(row.t_data))
-		return NULL;
-	return heap_copytuple(&row);
-}
-
-/* The row at c->next, or at the beginning of the page behind it. */
-static HeapTuple
-find_next(Copy *c)
-{
-	BlockNumber block = ItemPointerGetBlockNumber(&c->next);
-	HeapTuple	row = NULL;
-
-	for (int tries = 0; row == NULL && tries < 2; tries++)
-	{
-		BlockNumber size = InvalidBlockNumber;
-		Buffer		buffer;
-
-		if (tries > 0)
-			ItemPointerSet(&c->next, ++block, FirstOffsetNumber);
-		if (!la_issue_exists(c->heap, block, &size) ||
-			!la_issue_is_cached(c->heap, block, &buffer))
-			return NULL;
-		buffer = ReadBuffer(c->heap, block);
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		row = copy_row(c, BufferGetPage(buffer), &c->next);
-		UnlockReleaseBuffer(buffer);
-	}
-	return row;
 }
 
 /* Is there memory for one more copy? */
@@ -204,13 +157,8 @@ static bool
 has_memory(Copy *c)
 {
 	LaBudget   *budget = la_ahead_budget(c->ahead);
-	Size		now = MemoryContextMemAllocated(c->copies, false);
 
-	if (now > c->accounted)
-		la_budget_take(budget, now - c->accounted);
-	else
-		la_budget_return(budget, c->accounted - now);
-	c->accounted = now;
+	(void) la_budget_follow(budget, c->copies, &c->accounted);
 	return la_budget_has(budget, BLCKSZ);
 }
 
@@ -227,13 +175,11 @@ fetch(void *arg, uint64 n)
 	if (*row != NULL)
 		heap_freetuple(*row);
 	old = MemoryContextSwitchTo(c->copies);
-	*row = find_next(c);
+	*row = la_heaprow_next(c->heap, &c->next, is_own_row);
 	MemoryContextSwitchTo(old);
 	if (*row == NULL)
 		return false;
 	c->slot_row = PG_UINT64_MAX;
-	c->next = (*row)->t_self;
-	ItemPointerSetOffsetNumber(&c->next, ItemPointerGetOffsetNumber(&c->next) + 1);
 	return true;
 }
 
@@ -288,12 +234,13 @@ create_ahead(Copy *c, Relation index)
 	MemoryContext old = MemoryContextSwitchTo(c->context);
 
 	c->known_by = RelationGetRelid(index);
-	c->ahead = la_ahead_create(&source, true, index, c->known_by);
+	c->ahead = la_ahead_create(&source, index, c->known_by);
 	if (c->ahead != NULL)
 	{
 		create_target(c);
 		c->copies = AllocSetContextCreate(c->context, "pg_lookahead copied rows",
 										  ALLOCSET_DEFAULT_SIZES);
+		c->rows = palloc0(LA_AHEAD_ROWS * sizeof(HeapTuple));
 		c->slot = MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(c->heap)),
 										   &TTSOpsHeapTuple);
 		c->slot_row = PG_UINT64_MAX;
@@ -313,9 +260,11 @@ turn_to(Copy *c, ItemPointer tid)
 		la_ahead_clear(c->ahead);
 		c->next = *tid;
 	}
-	if (!la_ahead_turn(c->ahead))
-		return;
-	c->futile = la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead) ? 0 : c->futile + 1;
+	if (la_ahead_turn(c->ahead) &&
+		(la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead)))
+		c->futile = 0;
+	else
+		c->futile++;
 	if (c->futile > FUTILE_TURNS)
 	{
 		la_ahead_clear(c->ahead);

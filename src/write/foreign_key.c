@@ -62,6 +62,8 @@
 #include "window/issue.h"
 #include "write/ahead.h"
 #include "write/foreign_key.h"
+#include "write/heaprow.h"
+#include "write/target.h"
 
 #define MAX_HEAP_VISITS	16		/* of referring rows of one key */
 #define MAX_SKIPPED		64		/* rows without an event, to be looked at for
@@ -101,9 +103,8 @@ typedef struct ForeignKey
 	int64		last_entry;		/* of the row whose turn was last */
 	MemoryContext copies;
 	Size		accounted;		/* what of it was taken from the budget */
-	HeapTuple	rows[LA_AHEAD_ROWS];	/* their keys are used */
-	int64		entries[LA_AHEAD_ROWS]; /* in the log */
-	ItemPointerData tids[LA_AHEAD_ROWS];	/* by which triggers know them */
+	HeapTuple  *rows;			/* LA_AHEAD_ROWS, with ahead */
+	int64	   *entries;		/* of these, in the log */
 	MemoryContextCallback callback;
 } ForeignKey;
 
@@ -241,67 +242,11 @@ open_index(ForeignKey *f, const KeyColumns *k, Relation other)
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-/* The row at this place, if it is cached; a copy, or NULL. */
-static HeapTuple
-copy_at(const ForeignKey *f, const ItemPointerData *tid)
-{
-	BlockNumber block = ItemPointerGetBlockNumber(tid);
-	BlockNumber size = InvalidBlockNumber;
-	HeapTuple	row = NULL;
-	Buffer		buffer;
-	Page		page;
-
-	if (!la_issue_exists(f->table, block, &size) || !la_issue_is_cached(f->table, block, &buffer))
-		return NULL;
-	buffer = ReadBuffer(f->table, block);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buffer);
-	if (ItemPointerGetOffsetNumber(tid) <= PageGetMaxOffsetNumber(page))
-	{
-		ItemId		item = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
-		HeapTupleData found;
-
-		if (ItemIdIsNormal(item))
-		{
-			found.t_data = (HeapTupleHeader) PageGetItem(page, item);
-			found.t_len = ItemIdGetLength(item);
-			found.t_self = *tid;
-			found.t_tableOid = RelationGetRelid(f->table);
-			row = heap_copytuple(&found);
-		}
-	}
-	UnlockReleaseBuffer(buffer);
-	return row;
-}
-
+/* Has this transaction put the row there?  (LaRowFilter) */
 static bool
-is_own(TransactionId xid)
+is_own_row(HeapTupleHeader row)
 {
-	return TransactionIdIsNormal(xid) && TransactionIdIsCurrentTransactionId(xid);
-}
-
-/* INSERT: the row at f->next, or at the beginning of the page behind it. */
-static HeapTuple
-next_inserted(ForeignKey *f, ItemPointer tid)
-{
-	BlockNumber block = ItemPointerGetBlockNumber(&f->next);
-	HeapTuple	row = copy_at(f, &f->next);
-
-	if (row == NULL)
-	{
-		ItemPointerSet(&f->next, block + 1, FirstOffsetNumber);
-		row = copy_at(f, &f->next);
-	}
-	if (row != NULL && !is_own(HeapTupleHeaderGetRawXmin(row->t_data)))
-	{
-		heap_freetuple(row);
-		row = NULL;
-	}
-	if (row == NULL)
-		return NULL;
-	*tid = row->t_self;
-	ItemPointerSetOffsetNumber(&f->next, ItemPointerGetOffsetNumber(&f->next) + 1);
-	return row;
+	return la_heaprow_is_own(HeapTupleHeaderGetRawXmin(row));
 }
 
 /* Is the key null in one version, or the same in both?  Then there is no event for the row. */
@@ -330,21 +275,20 @@ has_no_event(const ForeignKey *f, HeapTuple old, HeapTuple new)
 
 /* The row of an entry of the log, if there is an event for it, else NULL. */
 static HeapTuple
-logged_row(const ForeignKey *f, int64 entry, ItemPointer tid)
+logged_row(const ForeignKey *f, int64 entry)
 {
 	const ItemPointerData *place = la_tidlog_get(f->log, entry, RelationGetRelid(f->table));
-	HeapTuple	old = place == NULL ? NULL : copy_at(f, place);
+	HeapTuple	old = place == NULL ? NULL : la_heaprow_copy(f->table, place, NULL);
 	HeapTuple	new = NULL;
-	bool		useful = old != NULL && is_own(HeapTupleHeaderGetRawXmax(old->t_data));
+	bool		useful = old != NULL && la_heaprow_is_own(HeapTupleHeaderGetRawXmax(old->t_data));
 
 	if (useful && f->operation == CMD_UPDATE)
 	{
-		new = ItemPointerIsValid(&old->t_data->t_ctid) ? copy_at(f, &old->t_data->t_ctid) : NULL;
+		new = ItemPointerIsValid(&old->t_data->t_ctid) ?
+			la_heaprow_copy(f->table, &old->t_data->t_ctid, NULL) : NULL;
 		useful = new != NULL;
 	}
 	useful = useful && !has_no_event(f, old, new);
-	if (useful)
-		*tid = f->is_check ? new->t_self : old->t_self;
 	if (old != NULL && (!useful || f->is_check))
 		heap_freetuple(old);
 	if (new != NULL && (!useful || !f->is_check))
@@ -354,11 +298,11 @@ logged_row(const ForeignKey *f, int64 entry, ItemPointer tid)
 
 /* UPDATE, DELETE: the next row in the log with an event. */
 static HeapTuple
-next_logged(ForeignKey *f, ItemPointer tid)
+next_logged(ForeignKey *f)
 {
 	for (int i = 0; i < MAX_SKIPPED && f->next_entry < la_tidlog_length(f->log); i++)
 	{
-		HeapTuple	row = logged_row(f, f->next_entry++, tid);
+		HeapTuple	row = logged_row(f, f->next_entry++);
 
 		if (row != NULL)
 			return row;
@@ -371,13 +315,8 @@ static bool
 has_memory(ForeignKey *f)
 {
 	LaBudget   *budget = la_ahead_budget(f->ahead);
-	Size		now = MemoryContextMemAllocated(f->copies, false);
 
-	if (now > f->accounted)
-		la_budget_take(budget, now - f->accounted);
-	else
-		la_budget_return(budget, f->accounted - now);
-	f->accounted = now;
+	(void) la_budget_follow(budget, f->copies, &f->accounted);
 	return la_budget_has(budget, 2 * BLCKSZ);
 }
 
@@ -394,7 +333,7 @@ fetch(void *arg, uint64 n)
 	if (f->rows[i] != NULL)
 		heap_freetuple(f->rows[i]);
 	old = MemoryContextSwitchTo(f->copies);
-	f->rows[i] = f->log == NULL ? next_inserted(f, &f->tids[i]) : next_logged(f, &f->tids[i]);
+	f->rows[i] = f->log == NULL ? la_heaprow_next(f->table, &f->next, is_own_row) : next_logged(f);
 	f->entries[i] = f->next_entry - 1;
 	MemoryContextSwitchTo(old);
 	return f->rows[i] != NULL;
@@ -421,20 +360,16 @@ set_key(void *arg, uint64 n, int rel)
 
 		if (isnull)
 			return false;
-		if (TupleDescAttr(desc, f->columns[i] - 1)->attlen == -1)
-		{
-			if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
-				return false;
-			value = PointerGetDatum(PG_DETOAST_DATUM(value));
-		}
-		la_descent_set(f->descent, i, value);
+		if (!la_descent_set_stored(f->descent, i, value,
+								   TupleDescAttr(desc, f->columns[i] - 1)->attlen == -1))
+			return false;
 	}
 	return true;
 }
 
 /* LaRowSource.locate */
 static bool
-locate(void *arg, uint64 n, LaAheadRow *row, int rel, const LaMatches *matches, bool last)
+locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
 	ForeignKey *f = arg;
 	BlockNumber seen = InvalidBlockNumber;
@@ -486,18 +421,19 @@ prepare(ForeignKey *f, const Trigger *trigger)
 
 	f->other = k.other;
 	f->other_rel = other = table_open(k.other, NoLock);
-	if (other->rd_rel->relkind != RELKIND_RELATION || RelationUsesLocalBuffers(other) ||
-		other->rd_tableam != GetHeapamTableAmRoutine())
+	if (!la_target_is_heap(other) || RelationUsesLocalBuffers(other))
 		return false;
 	f->index_relation = index = open_index(f, &k, other);
 	if (index == NULL || !create_descent(f, other, index))
 		return false;
 	f->index = RelationGetRelid(index);
-	f->ahead = la_ahead_create(&source, true, other, f->index);
+	f->ahead = la_ahead_create(&source, other, f->index);
 	if (f->ahead == NULL)
 		return false;
 	f->copies = AllocSetContextCreate(f->context, "pg_lookahead rows with foreign keys",
 									  ALLOCSET_DEFAULT_SIZES);
+	f->rows = palloc0(LA_AHEAD_ROWS * sizeof(HeapTuple));
+	f->entries = palloc(LA_AHEAD_ROWS * sizeof(int64));
 	f->callback.func = on_end;
 	f->callback.arg = f;
 	MemoryContextRegisterResetCallback(f->context, &f->callback);
@@ -565,7 +501,7 @@ turn_to(ForeignKey *f, const ItemPointerData *tid, const ItemPointerData *old)
 	int			n;
 
 	if (!la_ahead_has_rows(f->ahead) ||
-		!ItemPointerEquals(&f->tids[slot_number(la_ahead_next_row(f->ahead))],
+		!ItemPointerEquals(&f->rows[slot_number(la_ahead_next_row(f->ahead))]->t_self,
 						   unconstify(ItemPointerData *, tid)))
 		continue_at(f, tid, old);
 	if (f->refused)
@@ -646,10 +582,8 @@ la_foreign_key_install(ResultRelInfo *relation, CmdType operation, EState *estat
 	const TriggerDesc *triggers = relation->ri_TrigDesc;
 	bool		any = false;
 
-	if (!has_any(triggers, operation) ||
-		relation->ri_RelationDesc->rd_rel->relkind != RELKIND_RELATION ||
-		RelationUsesLocalBuffers(relation->ri_RelationDesc) ||
-		relation->ri_RelationDesc->rd_tableam != GetHeapamTableAmRoutine())
+	if (!has_any(triggers, operation) || !la_target_is_heap(relation->ri_RelationDesc) ||
+		RelationUsesLocalBuffers(relation->ri_RelationDesc))
 		return false;
 	/* for the triggers of a partition the server has another one */
 	if (relation->ri_RootResultRelInfo != NULL)

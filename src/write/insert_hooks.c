@@ -50,6 +50,7 @@
 #include "write/insert.h"
 #include "write/insert_hooks.h"
 #include "write/modify.h"
+#include "write/target.h"
 #include "write/tidlog.h"
 
 #define MAX_RELATIONS	64
@@ -82,18 +83,11 @@ exchange_for_copy(Relation index)
 		la_interpose_aminsert(index, la_enable_write ? la_copy_insert : la_btinsert);
 }
 
-static bool
-is_ordinary_heap(Relation table)
-{
-	return table->rd_rel->relkind == RELKIND_RELATION &&
-		table->rd_tableam == GetHeapamTableAmRoutine();
-}
-
 /* Returns false if the indexes have not been opened yet. */
 static bool
 exchange_indexes(ResultRelInfo *relation)
 {
-	if (!is_ordinary_heap(relation->ri_RelationDesc) ||
+	if (!la_target_is_heap(relation->ri_RelationDesc) ||
 		!relation->ri_RelationDesc->rd_rel->relhasindex)
 		return true;
 	if (relation->ri_IndexRelationDescs == NULL)
@@ -251,7 +245,7 @@ exchange_table(Oid table_oid)
 
 	if (table == NULL)
 		return;
-	if (is_ordinary_heap(table) && !IsSystemRelation(table))
+	if (la_target_is_heap(table) && !IsSystemRelation(table))
 		la_interpose_each_index(table, exchange_for_copy);
 	relation_close(table, NoLock);
 }

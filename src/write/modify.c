@@ -78,8 +78,8 @@ struct LaModify
 
 	LaAhead    *ahead;			/* NULL until a block is read */
 	LaNewTuples *tuples;
-	TupleTableSlot *slots[LA_AHEAD_ROWS];
-	int			targets[LA_AHEAD_ROWS];
+	TupleTableSlot **slots;		/* of LA_AHEAD_ROWS rows, with it */
+	int		   *targets;		/* their tables */
 	MemoryContext copies;
 	Size		accounted;		/* what of it was taken from the budget */
 	TupleTableSlot *returned;	/* the row handed over last, if it was queued */
@@ -156,7 +156,7 @@ is_whole_statement(const LaModify *m)
 static bool fetch(void *arg, uint64 n);
 static void plan_visits(void *arg, uint64 n, LaAheadRow *row);
 static bool set_key(void *arg, uint64 n, int rel);
-static bool locate(void *arg, uint64 n, LaAheadRow *row, int rel, const LaMatches *matches,
+static bool locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches,
 				   bool last);
 
 /* A btree index of a table that the statement has opened, or NULL. */
@@ -187,12 +187,14 @@ create_ahead(LaModify *m)
 	if (plan->onConflictAction == ONCONFLICT_NONE)
 		source.locate = NULL;
 	m->known_by = RelationGetRelid(index);
-	m->ahead = la_ahead_create(&source, true, index, m->known_by);
+	m->ahead = la_ahead_create(&source, index, m->known_by);
 	if (m->ahead == NULL)
 	{
 		m->eligibility = NOT_ELIGIBLE;
 		return;
 	}
+	m->slots = palloc0(LA_AHEAD_ROWS * sizeof(TupleTableSlot *));
+	m->targets = palloc(LA_AHEAD_ROWS * sizeof(int));
 	m->tuples = la_newtuples_create(m->mt, m->ahead);
 	m->copies = AllocSetContextCreate(m->context, "pg_lookahead rows to be written",
 									  ALLOCSET_DEFAULT_SIZES);
@@ -227,13 +229,8 @@ static bool
 has_memory(LaModify *m)
 {
 	LaBudget   *budget = la_ahead_budget(m->ahead);
-	Size		now = MemoryContextMemAllocated(m->copies, false);
 
-	if (now > m->accounted)
-		la_budget_take(budget, now - m->accounted);
-	else
-		la_budget_return(budget, m->accounted - now);
-	m->accounted = now;
+	(void) la_budget_follow(budget, m->copies, &m->accounted);
 	return la_budget_has(budget, ALLOCSET_DEFAULT_INITSIZE);
 }
 
@@ -360,7 +357,7 @@ set_key(void *arg, uint64 n, int rel)
 
 /* LaRowSource.locate */
 static bool
-locate(void *arg, uint64 n, LaAheadRow *row, int rel, const LaMatches *matches, bool last)
+locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
 	LaModify   *m = arg;
 	int			target = m->targets[slot_number(n)];

@@ -55,9 +55,7 @@ struct LaTargetIndex
 bool
 la_target_is_possible(Relation heap)
 {
-	return heap->rd_rel->relkind == RELKIND_RELATION &&
-		heap->rd_tableam == GetHeapamTableAmRoutine() &&
-		heap->rd_rel->relhasindex && !RelationUsesLocalBuffers(heap);
+	return la_target_is_heap(heap) && heap->rd_rel->relhasindex && !RelationUsesLocalBuffers(heap);
 }
 
 /* ---- eligibility of an index ------------------------------------------------- */
@@ -254,14 +252,8 @@ set_value(LaTargetIndex *ix, int column, Datum value, bool isnull, bool *has_nul
 		*has_null = true;
 		return true;
 	}
-	if (TupleDescAttr(RelationGetDescr(index), column)->attlen == -1)
-	{
-		if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
-			return false;
-		value = PointerGetDatum(PG_DETOAST_DATUM(value));
-	}
-	la_descent_set(ix->descent, column, value);
-	return true;
+	return la_descent_set_stored(ix->descent, column, value,
+								 TupleDescAttr(RelationGetDescr(index), column)->attlen == -1);
 }
 
 static bool

@@ -7,7 +7,10 @@
 #ifndef LA_TARGET_H
 #define LA_TARGET_H
 
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
 #include "executor/tuptable.h"
+#include "utils/rel.h"
 
 #include "write/ahead.h"
 
@@ -25,6 +28,14 @@ typedef struct LaTarget
 	bool		has_arbiters;	/* ON CONFLICT looks some of them up first */
 	int			heap_rel;		/* its number in ahead, then */
 } LaTarget;
+
+/* An ordinary table, of heap: what is known of others may be wrong. */
+static inline bool
+la_target_is_heap(Relation table)
+{
+	return table->rd_rel->relkind == RELKIND_RELATION &&
+		table->rd_tableam == GetHeapamTableAmRoutine();
+}
 
 extern bool la_target_is_possible(Relation heap);
 extern LaTarget *la_target_create(LaAhead *ahead, Relation heap, int nindexes,

@@ -23,6 +23,7 @@
 
 #include "attach/effects.h"
 #include "base/compat.h"
+#include "write/target.h"
 #include "write/writer.h"
 
 static void
@@ -91,9 +92,8 @@ is_quiet_table(LaEffects *e, const ResultRelInfo *relation)
 {
 	Relation	table = relation->ri_RelationDesc;
 
-	if (table->rd_rel->relkind != RELKIND_RELATION ||
-		table->rd_tableam != GetHeapamTableAmRoutine() ||
-		table->rd_rel->relispartition || has_row_triggers(relation->ri_TrigDesc) ||
+	if (!la_target_is_heap(table) || table->rd_rel->relispartition ||
+		has_row_triggers(relation->ri_TrigDesc) ||
 		(relation->ri_IndexRelationDescs == NULL && table->rd_rel->relhasindex))
 		return false;
 	note_constraints(e, table);

@@ -1,0 +1,83 @@
+/*
+ * heaprow.c
+ *	  Copies of rows that the statement has written.
+ *
+ * Pages are read only if they are cached, which those are that have just been written, and
+ * share-locked while a row is copied.
+ *
+ * src/write/heaprow.c
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "window/issue.h"
+#include "write/heaprow.h"
+
+/* Is it a transaction ID of the running transaction? */
+bool
+la_heaprow_is_own(TransactionId xid)
+{
+	return TransactionIdIsNormal(xid) && TransactionIdIsCurrentTransactionId(xid);
+}
+
+static HeapTuple
+copy_from(Relation table, Page page, const ItemPointerData *tid, LaRowFilter filter)
+{
+	ItemId		item;
+	HeapTupleData row;
+
+	if (ItemPointerGetOffsetNumber(tid) > PageGetMaxOffsetNumber(page))
+		return NULL;
+	item = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
+	if (!ItemIdIsNormal(item))
+		return NULL;
+	row.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	row.t_len = ItemIdGetLength(item);
+	row.t_self = *tid;
+	row.t_tableOid = RelationGetRelid(table);
+	return filter == NULL || filter(row.t_data) ? heap_copytuple(&row) : NULL;
+}
+
+/* The row at this place; NULL if it is not cached, or not what the filter looks for. */
+HeapTuple
+la_heaprow_copy(Relation table, const ItemPointerData *tid, LaRowFilter filter)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(tid);
+	BlockNumber size = InvalidBlockNumber;
+	HeapTuple	row;
+	Buffer		buffer;
+
+	if (!la_issue_exists(table, block, &size) || !la_issue_is_cached(table, block, &buffer))
+		return NULL;
+	buffer = ReadBuffer(table, block);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	row = copy_from(table, BufferGetPage(buffer), tid, filter);
+	UnlockReleaseBuffer(buffer);
+	return row;
+}
+
+/*
+ * The row at *next, or at the beginning of the page behind it; *next is then the place behind
+ * the row.
+ */
+HeapTuple
+la_heaprow_next(Relation table, ItemPointer next, LaRowFilter filter)
+{
+	HeapTuple	row = la_heaprow_copy(table, next, filter);
+	ItemPointerData behind;
+
+	if (row == NULL)
+	{
+		ItemPointerSet(&behind, ItemPointerGetBlockNumber(next) + 1, FirstOffsetNumber);
+		row = la_heaprow_copy(table, &behind, filter);
+	}
+	if (row != NULL)
+		ItemPointerSet(next, ItemPointerGetBlockNumber(&row->t_self),
+					   ItemPointerGetOffsetNumber(&row->t_self) + 1);
+	return row;
+}
