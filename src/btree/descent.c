@@ -194,9 +194,9 @@ la_descent_set(LaDescent *d, int column, Datum value)
  * memory context.  Returns false if it is stored out of line, and would have to be read.
  */
 bool
-la_descent_set_stored(LaDescent *d, int column, Datum value, bool varlena)
+la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena)
 {
-	if (varlena)
+	if (is_varlena)
 	{
 		if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
 			return false;
