@@ -143,7 +143,7 @@ static const IntSetting int_settings[] = {
 		"Sets the maximum number of index leaf pages that a scan keeps read ahead.",
 	"Each page takes up to 22 kB of memory, or 30 kB in an index-only scan."},
 	{"pg_lookahead.scan_memory", &la_scan_memory, 2048, 64, MAX_KILOBYTES, GUC_UNIT_KB,
-		"Sets the maximum memory to be used for look-ahead by one scan.",
+		"Sets the maximum memory for look-ahead in one scan, or in one index of a write.",
 	"A scan without memory for another index page looks less far ahead."},
 	{"pg_lookahead.backend_memory", &la_backend_memory, 32768, 0, MAX_KILOBYTES, GUC_UNIT_KB,
 		"Sets the maximum memory to be used for look-ahead by all scans of a backend.",

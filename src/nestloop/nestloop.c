@@ -306,6 +306,7 @@ init_reads(LaReads *reads, LaNestLoop *join, bool heaps)
 		config.early_visits = heaps && !demand.to_end ? demand.early_visits : 0;
 	}
 	config.costly_to_observe = true;
+	config.order = LA_ORDER_OF_NEED;
 	config.kernel_reads_near = true;
 	la_io_policy_init(&reads->policy, &config);
 }

@@ -12,6 +12,14 @@
 
 #include "window/scan_length.h"
 
+/* In which order are blocks issued?  See lot_policy.c. */
+typedef enum LaIssueOrder
+{
+	LA_ORDER_BY_PROBE,			/* of the table, if a probe finds neighbours */
+	LA_ORDER_OF_NEED,
+	LA_ORDER_OF_TABLE
+} LaIssueOrder;
+
 typedef struct LaIoPolicyConfig
 {
 	int			max_distance;	/* blocks in flight, at most */
@@ -27,6 +35,7 @@ typedef struct LaIoPolicyConfig
 	int32_t		early_visits;	/* of earlier scans that were ended early,
 								 * 1/16ths, or 0 */
 	bool		costly_to_observe;	/* to observe a visit is to make it twice */
+	LaIssueOrder order;
 	bool		kernel_reads_near;	/* advice would spoil its read-ahead */
 	bool		force;			/* look ahead at once and for good */
 } LaIoPolicyConfig;

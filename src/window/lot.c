@@ -154,6 +154,7 @@ collect(LaWindow *w, int nblocks)
 		return;
 	lot->n = lot->next = 0;
 	lot->first = w->tail;
+	w->reach = w->tail - w->head + most;
 	while (lot->n < nblocks && nvisits < most &&
 		   w->producer.next_visit(w->producer.arg, &f))
 	{

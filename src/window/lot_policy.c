@@ -24,6 +24,9 @@
  *				does for the reads (NEAR in io_policy.c).  Blocks that are left to it are no
  *				reason for a probe, unless it is too slow (DISTANT there): PROBE_AFTER have to be
  *				issued in the order of need.
+ *	TABLE		The leaf pages of a write (LA_ORDER_OF_TABLE) need no neighbours.  A session that
+ *				writes is bound by the processor, and starting the sorted reads takes less of its
+ *				time: measured on keys of which one in six had a neighbour, 3.1 s instead of 3.5 s.
  *	RAMP		There is no lot until the io policy has ramped up.  In a scan that is read to its
  *				end, lots become GROWTH_TO_END times as large each time.  In others they double, and
  *				have no more than a quarter of the visits that the scan has made.  So a scan that is
@@ -104,7 +107,7 @@ la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
 	int64_t		size = p->size;
 
 	if (io->state != LA_ARMED || !io->for_reads || io->assumed ||
-		(p->until_probe > 0 && !io->kernel_is_slow) || io->config.costly_to_observe ||
+		(p->until_probe > 0 && !io->kernel_is_slow) || io->config.order == LA_ORDER_OF_NEED ||
 		io->config.max_distance < LEAST_DISTANCE ||
 		io->length.total < p->again_at ||
 		io->ahead < io->config.max_distance)
@@ -151,7 +154,7 @@ la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r)
 		stop(p, io);
 	else if (io->config.force || r->uncached < LEAST_SIZE / 2)
 		set_size(p, p->size * GROWTH);
-	else if (r->close * WORTHWHILE >= r->uncached &&
+	else if ((r->close * WORTHWHILE >= r->uncached || io->config.order == LA_ORDER_OF_TABLE) &&
 			 r->uncached * MANY_VISITS * (1 + p->gap) >= r->visits)
 	{
 		set_size(p, p->size * (io->config.end_is_certain ? GROWTH_TO_END : GROWTH));

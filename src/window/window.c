@@ -397,6 +397,7 @@ top_up(LaWindow *w)
 	if (la_lot_top_up(w))
 		return;
 	Assert(wanted <= w->mask);
+	w->reach = wanted;
 	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
 		   w->undecided < MAX_UNDECIDED &&
 		   (w->aio == NULL || la_aio_has_room(w->aio)) &&
@@ -467,6 +468,16 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 	la_scan_policy_on_visit(w->policy, w->cache_policy, result, r.us);
 	if (la_cache_policy_clock_due(w->cache_policy))
 		la_scan_policy_on_clock(w->policy, w->cache_policy, la_issue_clock_us());
+}
+
+/*
+ * For a producer that is asked for a visit: how many visits behind the one being made the window
+ * may want foreseen now.
+ */
+uint64
+la_window_reach(const LaWindow *w)
+{
+	return w->reach;
 }
 
 /* The scan is about to return a row of another block than the previous one. */

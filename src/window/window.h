@@ -28,6 +28,7 @@ extern LaWindow *la_window_create(Relation *rels, int nrels,
 								  LaCachePolicy *cache_policy,
 								  LaCounters *counters, LaBudget *budget);
 extern void la_window_set_relation(LaWindow *window, int i, Relation rel);
+extern uint64 la_window_reach(const LaWindow *window);
 extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);
 extern void la_window_clear(LaWindow *window);

@@ -85,6 +85,7 @@ struct LaWindow
 
 	uint64		head;			/* next visit to be consumed */
 	uint64		tail;			/* next visit to be foreseen */
+	uint64		reach;			/* so many visits ahead, at most, for now */
 	uint64		page_touched;	/* visits before this had their first touch */
 	int			in_flight;		/* issued, not consumed, not settled */
 	int			nsettled;		/* issued, known to be done, not consumed */

@@ -23,6 +23,17 @@
  *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the
  *		leaf page looked for again when the row is half as far away.  It is then issued without
  *		the window.
+ *	LOT		Leaf pages of random keys are many and scattered, and to start the read of each one
+ *		takes more of the processor's time than a fast disk needs for it.  So the windows issue
+ *		lots of them in the order of the index (window/lot.c), as soon as waits are proven, and
+ *		thousands of rows are known ahead: the more there are, the more of their leaf pages are
+ *		neighbours.
+ *
+ * Memory.  A row takes about 100 bytes here and 64 for each visit in its window, and its source
+ * copies it.  Each relation that is visited may have scan_memory, as one scan has, but not more
+ * than MEMORY_RELATIONS of them.  The ring doubles as long as the rows of the new half will have
+ * room if they are like the others.  Copies are freed in the order in which they were made, so a
+ * generation context returns their memory.
  *
  * Invariants
  *	- These are hints.  A leaf page may be split before the row's turn, and the row may be
@@ -47,6 +58,11 @@
 #include "write/ahead.h"
 
 #define MAX_MATCHES		128		/* of a key, on its leaf page */
+#define FIRST_ROWS		128		/* known ahead; a power of 2 */
+#define MOST_ROWS		8192
+#define FIRST_VISITS	4		/* of a row */
+#define MEMORY_RELATIONS 4		/* that count for the memory's limit */
+#define NO_ROW			PG_UINT64_MAX
 
 typedef struct Position
 {
@@ -74,10 +90,16 @@ struct LaAhead
 	Stage		first;
 	Stage		second;
 	bool		reading;		/* through the windows */
-	bool		deferred;		/* visits may be in state DEFERRED */
+	uint64		deferred;		/* no row before this has a visit in state
+								 * DEFERRED, or NO_ROW */
 	uint64		head;			/* the row whose turn is next */
 	uint64		tail;			/* the row to be fetched next */
-	LaAheadRow	rows[LA_AHEAD_ROWS];
+	MemoryContext memory;		/* of the ring and its rows */
+	MemoryContext copies;		/* see la_ahead_copies() */
+	Size		accounted;		/* what of both was taken from the budget */
+	Size		copies_accounted;
+	uint64		mask;			/* of the ring's slots */
+	LaAheadRow **ring;			/* rows stay where they are when it grows */
 };
 
 static bool next_visit(void *arg, LaForeseen *visit);
@@ -86,7 +108,7 @@ static void restart(void *arg);
 static inline LaAheadRow *
 row_at(LaAhead *a, uint64 n)
 {
-	return &a->rows[n & (LA_AHEAD_ROWS - 1)];
+	return a->ring[n & a->mask];
 }
 
 static inline bool
@@ -104,6 +126,7 @@ init_stage(LaAhead *a, Stage *stage, bool first, Relation rel, Oid known_by)
 
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
+	config.order = LA_ORDER_OF_TABLE;
 	stage->ahead = a;
 	stage->first = first;
 	stage->reads.rels = a->rels;
@@ -129,6 +152,14 @@ la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by)
 	a->source = *source;
 	a->keys = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
 									ALLOCSET_SMALL_SIZES);
+	a->memory = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead rows",
+									  ALLOCSET_DEFAULT_SIZES);
+	a->ring = MemoryContextAllocZero(a->memory, FIRST_ROWS * sizeof(LaAheadRow *));
+	a->mask = FIRST_ROWS - 1;
+	a->copies = GenerationContextCreate(CurrentMemoryContext, "pg_lookahead copied rows",
+										ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE,
+										ALLOCSET_SMALL_MAXSIZE);
+	a->deferred = NO_ROW;
 	init_stage(a, &a->first, true, rel, known_by);
 	init_stage(a, &a->second, false, rel, known_by);
 	a->second.reads.counters.c[LA_SCANS_ATTACHED] = 1;
@@ -173,6 +204,7 @@ la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent)
 	la_window_set_relation(a->first.reads.window, n, rel);
 	la_window_set_relation(a->second.reads.window, n, rel);
 	a->nrels++;
+	a->budget.limit = (Size) la_scan_memory * 1024 * Min(a->nrels, MEMORY_RELATIONS);
 	return n;
 }
 
@@ -180,6 +212,30 @@ LaBudget *
 la_ahead_budget(LaAhead *a)
 {
 	return &a->budget;
+}
+
+/* Where sources keep what stays when rows have passed. */
+MemoryContext
+la_ahead_memory(LaAhead *a)
+{
+	return a->memory;
+}
+
+/* Where sources copy rows to.  A copy is freed before those that were made later, or soon after. */
+MemoryContext
+la_ahead_copies(LaAhead *a)
+{
+	return a->copies;
+}
+
+/*
+ * What the source keeps with row n, which is known or being fetched: own_size bytes, zero at first
+ * and then what a row has left that had the place before.
+ */
+void *
+la_ahead_own(LaAhead *a, uint64 n)
+{
+	return (char *) row_at(a, n) + MAXALIGN(sizeof(LaAheadRow));
 }
 
 /* ---- rows ------------------------------------------------------------------ */
@@ -192,6 +248,11 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 
 	if (row->nvisits >= LA_ROW_VISITS)
 		return NULL;
+	if (row->nvisits == row->room)
+	{
+		row->room = Min(2 * row->room, LA_ROW_VISITS);
+		row->visits = repalloc(row->visits, row->room * sizeof(LaRowVisit));
+	}
 	v = &row->visits[row->nvisits++];
 	v->rel = rel;
 	v->block = InvalidBlockNumber;
@@ -200,20 +261,76 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 	return v;
 }
 
+/* Replace the ring, all of whose slots have a row, by one twice as large. */
+static void
+grow_ring(LaAhead *a)
+{
+	uint64		nslots = 2 * (a->mask + 1);
+	LaAheadRow **ring = MemoryContextAllocZero(a->memory, nslots * sizeof(LaAheadRow *));
+
+	for (uint64 n = a->head; n <= a->head + a->mask; n++)
+		ring[n & (nslots - 1)] = row_at(a, n);
+	pfree(a->ring);
+	a->ring = ring;
+	a->mask = nslots - 1;
+}
+
+/* Is there memory for one more row?  There always is for the one whose turn it is. */
+static bool
+has_room(LaAhead *a)
+{
+	uint64		known = a->tail - a->head;
+	Size		used;
+
+	if (known == 0)
+		return true;
+	used = la_budget_follow(&a->budget, a->memory, &a->accounted) +
+		la_budget_follow(&a->budget, a->copies, &a->copies_accounted);
+	if (!la_budget_has(&a->budget, 2 * BLCKSZ))
+		return false;
+	if (known <= a->mask)
+		return true;
+	if (known == MOST_ROWS || !la_budget_has(&a->budget, used))
+		return false;
+	grow_ring(a);
+	return true;
+}
+
+/* The ring's place behind the last row, without visits. */
+static LaAheadRow *
+clear_place(LaAhead *a)
+{
+	LaAheadRow **place = &a->ring[a->tail & a->mask];
+
+	if (*place == NULL)
+	{
+		*place = MemoryContextAllocZero(a->memory, MAXALIGN(sizeof(LaAheadRow)) +
+										a->source.own_size);
+		(*place)->room = FIRST_VISITS;
+		(*place)->visits = MemoryContextAlloc(a->memory, FIRST_VISITS * sizeof(LaRowVisit));
+	}
+	(*place)->nfirst = (*place)->nvisits = 0;
+	(*place)->planned = (*place)->located = false;
+	return *place;
+}
+
 /* Row n; NULL if it cannot be known now. */
 static LaAheadRow *
 fetch_row(LaAhead *a, uint64 n)
 {
-	LaAheadRow *row = row_at(a, n);
+	LaAheadRow *row;
 
 	Assert(n >= a->head && n <= a->tail);
-	if (n == a->tail)
+	if (n < a->tail)
+		row = row_at(a, n);
+	else
 	{
-		if (a->tail - a->head >= LA_AHEAD_ROWS - 1 || !a->source.fetch(a->source.arg, n))
+		if (!has_room(a))
+			return NULL;
+		row = clear_place(a);
+		if (!a->source.fetch(a->source.arg, n))
 			return NULL;
 		a->tail++;
-		row->nfirst = row->nvisits = 0;
-		row->planned = row->located = false;
 	}
 	if (!row->planned)
 	{
@@ -253,7 +370,7 @@ find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
 	v->state = result == LA_DESCENT_FOUND ? ROW_VISIT_KNOWN :
 		result == LA_DESCENT_PENDING ? ROW_VISIT_DEFERRED : ROW_VISIT_NONE;
 	if (result == LA_DESCENT_PENDING)
-		a->deferred = true;
+		a->deferred = Min(a->deferred, n);
 	return result == LA_DESCENT_FOUND;
 }
 
@@ -347,12 +464,11 @@ search_deferred(LaAhead *a)
 {
 	uint64		end = a->head + (a->tail - a->head) / 2;
 
-	if (!a->deferred)
+	if (a->deferred == NO_ROW)
 		return;
-	a->deferred = false;
-	for (uint64 n = a->head; n < a->tail; n++)
+	for (a->deferred = Max(a->deferred, a->head); a->deferred < end; a->deferred++)
 	{
-		LaAheadRow *row = row_at(a, n);
+		LaAheadRow *row = row_at(a, a->deferred);
 
 		for (int i = 0; row->planned && i < row->nvisits; i++)
 		{
@@ -360,13 +476,8 @@ search_deferred(LaAhead *a)
 
 			if (v->state != ROW_VISIT_DEFERRED)
 				continue;
-			if (n >= end)
-			{
-				a->deferred = true;
-				return;
-			}
 			CHECK_FOR_INTERRUPTS();
-			if (find_leaf(a, n, v, true))
+			if (find_leaf(a, a->deferred, v, true))
 				la_descent_issue(a->descents[v->rel], v->block);
 		}
 	}
@@ -380,10 +491,10 @@ next_visit(void *arg, LaForeseen *foreseen)
 	LaAhead    *a = stage->ahead;
 	Position   *next = &stage->next;
 	uint64		from = stage->first ? Max(a->second.next.row, a->head) : a->head;
-	uint64		ahead = la_io_policy_visits_ahead(&stage->reads.policy);
 
+	/* rows have at least one visit, as a rule */
 	search_deferred(a);
-	while (next->row < from + 1 + ahead)
+	while (next->row < from + 1 + la_window_reach(stage->reads.window))
 	{
 		LaAheadRow *row = fetch_row(a, next->row);
 		int			end;
@@ -551,7 +662,8 @@ void
 la_ahead_clear(LaAhead *a)
 {
 	clear_windows(a);
-	a->reading = a->deferred = false;
+	a->reading = false;
+	a->deferred = NO_ROW;
 	a->head = a->tail;
 	a->first.next = a->second.next = (Position)
 	{

@@ -13,9 +13,8 @@
 #include "btree/descent.h"
 #include "window/reads.h"
 
-#define LA_AHEAD_ROWS		512 /* known ahead, at most; a power of 2 */
 #define LA_AHEAD_RELATIONS	512 /* of the tables and indexes of a statement */
-#define LA_ROW_VISITS		24	/* of one row */
+#define LA_ROW_VISITS		24	/* of one row, at most */
 
 typedef enum LaRowVisitState
 {
@@ -38,15 +37,17 @@ typedef struct LaAheadRow
 {
 	uint8		nfirst;
 	uint8		nvisits;		/* of both */
+	uint8		room;			/* for visits */
 	bool		planned;		/* those of the first stage are there */
 	bool		located;		/* ... and of the second */
-	LaRowVisit	visits[LA_ROW_VISITS];
+	LaRowVisit *visits;
 } LaAheadRow;
 
 /* Where rows come from.  They are numbered from 0, and numbers are not used again. */
 typedef struct LaRowSource
 {
 	void	   *arg;
+	Size		own_size;		/* see la_ahead_own() */
 
 	/* makes row n known, the next one; false if it cannot be known now */
 	bool		(*fetch) (void *arg, uint64 n);
@@ -74,6 +75,9 @@ typedef struct LaAhead LaAhead;
 extern LaAhead *la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by);
 extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
+extern MemoryContext la_ahead_memory(LaAhead *a);
+extern MemoryContext la_ahead_copies(LaAhead *a);
+extern void *la_ahead_own(LaAhead *a, uint64 n);
 extern LaRowVisit *la_ahead_add_visit(LaAheadRow *row, int rel);
 extern bool la_ahead_is_active(const LaAhead *a);
 extern bool la_ahead_is_armed(const LaAhead *a);

@@ -67,9 +67,6 @@ typedef struct Copy
 	LaAhead    *ahead;			/* NULL until a block is read */
 	LaTarget   *target;
 	ItemPointerData next;		/* where the next row may be */
-	MemoryContext copies;
-	Size		accounted;		/* what of it was taken from the budget */
-	HeapTuple  *rows;			/* LA_AHEAD_ROWS, with it */
 	TupleTableSlot *slot;		/* has the row slot_row */
 	uint64		slot_row;
 	MemoryContextCallback callback;
@@ -139,7 +136,7 @@ copy_of(Relation heap, const IndexInfo *info)
 static inline HeapTuple *
 row_at(Copy *c, uint64 n)
 {
-	return &c->rows[n & (LA_AHEAD_ROWS - 1)];
+	return la_ahead_own(c->ahead, n);
 }
 
 /* Has the running command put this row there?  (LaRowFilter) */
@@ -152,16 +149,6 @@ is_own_row(HeapTupleHeader row)
 		HeapTupleHeaderGetRawCommandId(row) == GetCurrentCommandId(false);
 }
 
-/* Is there memory for one more copy? */
-static bool
-has_memory(Copy *c)
-{
-	LaBudget   *budget = la_ahead_budget(c->ahead);
-
-	(void) la_budget_follow(budget, c->copies, &c->accounted);
-	return la_budget_has(budget, BLCKSZ);
-}
-
 /* LaRowSource.fetch */
 static bool
 fetch(void *arg, uint64 n)
@@ -170,11 +157,11 @@ fetch(void *arg, uint64 n)
 	HeapTuple  *row = row_at(c, n);
 	MemoryContext old;
 
-	if (la_ahead_has_rows(c->ahead) && (!la_ahead_is_armed(c->ahead) || !has_memory(c)))
+	if (la_ahead_has_rows(c->ahead) && !la_ahead_is_armed(c->ahead))
 		return false;
 	if (*row != NULL)
 		heap_freetuple(*row);
-	old = MemoryContextSwitchTo(c->copies);
+	old = MemoryContextSwitchTo(la_ahead_copies(c->ahead));
 	*row = la_heaprow_next(c->heap, &c->next, is_own_row);
 	MemoryContextSwitchTo(old);
 	if (*row == NULL)
@@ -230,7 +217,7 @@ create_target(Copy *c)
 static void
 create_ahead(Copy *c, Relation index)
 {
-	LaRowSource source = {c, fetch, plan_visits, set_key, NULL};
+	LaRowSource source = {c, sizeof(HeapTuple), fetch, plan_visits, set_key, NULL};
 	MemoryContext old = MemoryContextSwitchTo(c->context);
 
 	c->known_by = RelationGetRelid(index);
@@ -238,9 +225,6 @@ create_ahead(Copy *c, Relation index)
 	if (c->ahead != NULL)
 	{
 		create_target(c);
-		c->copies = AllocSetContextCreate(c->context, "pg_lookahead copied rows",
-										  ALLOCSET_DEFAULT_SIZES);
-		c->rows = palloc0(LA_AHEAD_ROWS * sizeof(HeapTuple));
 		c->slot = MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(c->heap)),
 										   &TTSOpsHeapTuple);
 		c->slot_row = PG_UINT64_MAX;

@@ -71,6 +71,13 @@
 #define MAX_SEARCHED	4096	/* entries of the log, for a row that was not
 								 * expected */
 
+/* What is kept with a row that is known. */
+typedef struct Known
+{
+	HeapTuple	tuple;			/* or NULL */
+	int64		entry;			/* of it, in the log */
+} Known;
+
 /* A trigger of a statement. */
 typedef struct ForeignKey
 {
@@ -101,17 +108,13 @@ typedef struct ForeignKey
 	ItemPointerData next;		/* INSERT: where the next row may be */
 	int64		next_entry;		/* else: in the log */
 	int64		last_entry;		/* of the row whose turn was last */
-	MemoryContext copies;
-	Size		accounted;		/* what of it was taken from the budget */
-	HeapTuple  *rows;			/* LA_AHEAD_ROWS, with ahead */
-	int64	   *entries;		/* of these, in the log */
 	MemoryContextCallback callback;
 } ForeignKey;
 
-static inline int
-slot_number(uint64 n)
+static inline Known *
+known(ForeignKey *f, uint64 n)
 {
-	return n & (LA_AHEAD_ROWS - 1);
+	return la_ahead_own(f->ahead, n);
 }
 
 /* ---- the constraint ------------------------------------------------------------ */
@@ -310,33 +313,23 @@ next_logged(ForeignKey *f)
 	return NULL;
 }
 
-/* Is there memory for one more copy? */
-static bool
-has_memory(ForeignKey *f)
-{
-	LaBudget   *budget = la_ahead_budget(f->ahead);
-
-	(void) la_budget_follow(budget, f->copies, &f->accounted);
-	return la_budget_has(budget, 2 * BLCKSZ);
-}
-
 /* LaRowSource.fetch */
 static bool
 fetch(void *arg, uint64 n)
 {
 	ForeignKey *f = arg;
-	int			i = slot_number(n);
+	Known	   *row = known(f, n);
 	MemoryContext old;
 
-	if (la_ahead_has_rows(f->ahead) && (!la_ahead_is_armed(f->ahead) || !has_memory(f)))
+	if (la_ahead_has_rows(f->ahead) && !la_ahead_is_armed(f->ahead))
 		return false;
-	if (f->rows[i] != NULL)
-		heap_freetuple(f->rows[i]);
-	old = MemoryContextSwitchTo(f->copies);
-	f->rows[i] = f->log == NULL ? la_heaprow_next(f->table, &f->next, is_own_row) : next_logged(f);
-	f->entries[i] = f->next_entry - 1;
+	if (row->tuple != NULL)
+		heap_freetuple(row->tuple);
+	old = MemoryContextSwitchTo(la_ahead_copies(f->ahead));
+	row->tuple = f->log == NULL ? la_heaprow_next(f->table, &f->next, is_own_row) : next_logged(f);
+	row->entry = f->next_entry - 1;
 	MemoryContextSwitchTo(old);
-	return f->rows[i] != NULL;
+	return row->tuple != NULL;
 }
 
 /* LaRowSource.plan */
@@ -356,7 +349,7 @@ set_key(void *arg, uint64 n, int rel)
 	for (int i = 0; i < f->ncolumns; i++)
 	{
 		bool		isnull;
-		Datum		value = heap_getattr(f->rows[slot_number(n)], f->columns[i], desc, &isnull);
+		Datum		value = heap_getattr(known(f, n)->tuple, f->columns[i], desc, &isnull);
 
 		if (isnull)
 			return false;
@@ -410,7 +403,7 @@ on_shutdown(Datum arg)
 static bool
 prepare(ForeignKey *f, const Trigger *trigger)
 {
-	LaRowSource source = {f, fetch, plan_visits, set_key, locate};
+	LaRowSource source = {f, sizeof(Known), fetch, plan_visits, set_key, locate};
 	KeyColumns	k;
 	Relation	other;
 	Relation	index;
@@ -430,10 +423,6 @@ prepare(ForeignKey *f, const Trigger *trigger)
 	f->ahead = la_ahead_create(&source, other, f->index);
 	if (f->ahead == NULL)
 		return false;
-	f->copies = AllocSetContextCreate(f->context, "pg_lookahead rows with foreign keys",
-									  ALLOCSET_DEFAULT_SIZES);
-	f->rows = palloc0(LA_AHEAD_ROWS * sizeof(HeapTuple));
-	f->entries = palloc(LA_AHEAD_ROWS * sizeof(int64));
 	f->callback.func = on_end;
 	f->callback.arg = f;
 	MemoryContextRegisterResetCallback(f->context, &f->callback);
@@ -498,17 +487,16 @@ close_other(ForeignKey *f)
 static void
 turn_to(ForeignKey *f, const ItemPointerData *tid, const ItemPointerData *old)
 {
-	int			n;
+	uint64		n = la_ahead_next_row(f->ahead);
 
 	if (!la_ahead_has_rows(f->ahead) ||
-		!ItemPointerEquals(&f->rows[slot_number(la_ahead_next_row(f->ahead))]->t_self,
-						   unconstify(ItemPointerData *, tid)))
+		!ItemPointerEquals(&known(f, n)->tuple->t_self, unconstify(ItemPointerData *, tid)))
 		continue_at(f, tid, old);
 	if (f->refused)
 		return;
-	n = slot_number(la_ahead_next_row(f->ahead));
+	n = la_ahead_next_row(f->ahead);
 	if (la_ahead_turn(f->ahead))
-		f->last_entry = Max(f->entries[n], 0);
+		f->last_entry = Max(known(f, n)->entry, 0);
 }
 
 static void

@@ -64,6 +64,13 @@ typedef enum Eligibility
 	NOT_ELIGIBLE
 } Eligibility;
 
+/* What is kept with a row that is known. */
+typedef struct Queued
+{
+	TupleTableSlot *slot;
+	int			target;			/* its table */
+} Queued;
+
 struct LaModify
 {
 	ModifyTableState *mt;
@@ -78,19 +85,15 @@ struct LaModify
 
 	LaAhead    *ahead;			/* NULL until a block is read */
 	LaNewTuples *tuples;
-	TupleTableSlot **slots;		/* of LA_AHEAD_ROWS rows, with it */
-	int		   *targets;		/* their tables */
-	MemoryContext copies;
-	Size		accounted;		/* what of it was taken from the budget */
 	TupleTableSlot *returned;	/* the row handed over last, if it was queued */
 	bool		at_end;			/* the plan has no more rows */
 	ErrorData  *error;			/* ... because of this */
 };
 
-static inline int
-slot_number(uint64 n)
+static inline Queued *
+queued(LaModify *m, uint64 n)
 {
-	return n & (LA_AHEAD_ROWS - 1);
+	return la_ahead_own(m->ahead, n);
 }
 
 /* ---- eligibility ------------------------------------------------------------- */
@@ -178,7 +181,7 @@ any_index(const LaModify *m)
 static void
 create_ahead(LaModify *m)
 {
-	LaRowSource source = {m, fetch, plan_visits, set_key, locate};
+	LaRowSource source = {m, sizeof(Queued), fetch, plan_visits, set_key, locate};
 	const ModifyTable *plan = (const ModifyTable *) m->mt->ps.plan;
 	Relation	index = any_index(m);
 
@@ -193,11 +196,7 @@ create_ahead(LaModify *m)
 		m->eligibility = NOT_ELIGIBLE;
 		return;
 	}
-	m->slots = palloc0(LA_AHEAD_ROWS * sizeof(TupleTableSlot *));
-	m->targets = palloc(LA_AHEAD_ROWS * sizeof(int));
 	m->tuples = la_newtuples_create(m->mt, m->ahead);
-	m->copies = AllocSetContextCreate(m->context, "pg_lookahead rows to be written",
-									  ALLOCSET_DEFAULT_SIZES);
 }
 
 /* The policy would look ahead: may it?  The first call checks it. */
@@ -224,30 +223,25 @@ is_eligible(LaModify *m)
 
 /* ---- the queue ----------------------------------------------------------------- */
 
-/* Is there memory for one more copy? */
-static bool
-has_memory(LaModify *m)
-{
-	LaBudget   *budget = la_ahead_budget(m->ahead);
-
-	(void) la_budget_follow(budget, m->copies, &m->accounted);
-	return la_budget_has(budget, ALLOCSET_DEFAULT_INITSIZE);
-}
-
 static void
 copy_row(LaModify *m, uint64 n, TupleTableSlot *row)
 {
-	TupleTableSlot **slot = &m->slots[slot_number(n)];
-	MemoryContext old = MemoryContextSwitchTo(m->copies);
+	TupleTableSlot **slot = &queued(m, n)->slot;
+	MemoryContext old;
 
 	if (*slot == NULL)
 	{
 		bool		fixed;
 		const TupleTableSlotOps *ops = ExecGetResultSlotOps(m->plan, &fixed);
 
+		old = MemoryContextSwitchTo(la_ahead_memory(m->ahead));
 		*slot = la_alloc_table_slot(&m->plan->state->es_tupleTable, ExecGetResultType(m->plan),
 									fixed ? ops : &TTSOpsVirtual);
+		MemoryContextSwitchTo(old);
+		/* the slot stays, and what it has goes with the row */
+		(*slot)->tts_mcxt = la_ahead_copies(m->ahead);
 	}
+	old = MemoryContextSwitchTo(la_ahead_copies(m->ahead));
 	ExecCopySlot(*slot, row);
 	ExecMaterializeSlot(*slot);
 	MemoryContextSwitchTo(old);
@@ -313,7 +307,7 @@ fetch(void *arg, uint64 n)
 	bool		early = la_ahead_has_rows(m->ahead);
 	TupleTableSlot *row;
 
-	if (m->at_end || (early && (!la_ahead_is_armed(m->ahead) || !has_memory(m))))
+	if (m->at_end || (early && !la_ahead_is_armed(m->ahead)))
 		return false;
 	row = early ? take_early(m) : m->interposer->below(m->plan);
 	if (TupIsNull(row))
@@ -323,7 +317,7 @@ fetch(void *arg, uint64 n)
 	}
 	copy_row(m, n, row);
 	la_newtuples_forget_row(m->tuples);
-	m->targets[slot_number(n)] = NO_TARGET;
+	queued(m, n)->target = NO_TARGET;
 	return true;
 }
 
@@ -332,12 +326,12 @@ static void
 plan_visits(void *arg, uint64 n, LaAheadRow *row)
 {
 	LaModify   *m = arg;
-	TupleTableSlot *slot = m->slots[slot_number(n)];
+	TupleTableSlot *slot = queued(m, n)->slot;
 	int			target = la_newtuples_target_of(m->tuples, slot);
 
 	if (target < 0 || la_newtuples_is_known_heap_only(m->tuples, target, slot))
 		return;
-	m->targets[slot_number(n)] = target;
+	queued(m, n)->target = target;
 	la_target_plan(la_newtuples_target(m->tuples, target), row);
 }
 
@@ -346,12 +340,12 @@ static bool
 set_key(void *arg, uint64 n, int rel)
 {
 	LaModify   *m = arg;
-	int			target = m->targets[slot_number(n)];
+	int			target = queued(m, n)->target;
 	TupleTableSlot *tuple;
 
 	if (target == NO_TARGET)
 		return false;
-	tuple = la_newtuples_form(m->tuples, target, m->slots[slot_number(n)]);
+	tuple = la_newtuples_form(m->tuples, target, queued(m, n)->slot);
 	return tuple != NULL && la_target_set_key(la_newtuples_target(m->tuples, target), rel, tuple);
 }
 
@@ -360,7 +354,7 @@ static bool
 locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
 	LaModify   *m = arg;
-	int			target = m->targets[slot_number(n)];
+	int			target = queued(m, n)->target;
 
 	return target == NO_TARGET ||
 		la_target_locate(la_newtuples_target(m->tuples, target), row, matches, last);
@@ -374,7 +368,7 @@ next_queued(LaModify *m)
 	uint64		n = la_ahead_next_row(m->ahead);
 
 	if (la_ahead_turn(m->ahead))
-		return m->returned = m->slots[slot_number(n)];
+		return m->returned = queued(m, n)->slot;
 	la_ahead_clear(m->ahead);
 	if (m->error != NULL)
 		ReThrowError(m->error);

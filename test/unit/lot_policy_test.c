@@ -165,6 +165,11 @@ test_worth(void)
 	scan(&s, sparse_block, 1000000);
 	check("scattered blocks are issued in the order of need", s.largest == 128);
 	check("but for a probe now and then", s.nlots > 2 && s.nlots < 12);
+
+	begin(&s, true, DISK_US);
+	s.io.config.order = LA_ORDER_OF_TABLE;
+	scan(&s, sparse_block, 200000);
+	check("those of a write in the order of the table all the same", s.largest == LIMIT);
 }
 
 static void
@@ -253,9 +258,9 @@ test_states(void)
 	s.io.assumed = true;
 	check("none while waits are only assumed", la_lot_policy_size(&s.lots, &s.io) == 0);
 	s.io.assumed = false;
-	s.io.config.costly_to_observe = true;
+	s.io.config.order = LA_ORDER_OF_NEED;
 	check("none in nested loops", la_lot_policy_size(&s.lots, &s.io) == 0);
-	s.io.config.costly_to_observe = false;
+	s.io.config.order = LA_ORDER_BY_PROBE;
 	s.io.config.max_distance = 8;
 	check("none where few reads may be in flight", la_lot_policy_size(&s.lots, &s.io) == 0);
 	s.io.config.max_distance = 64;
