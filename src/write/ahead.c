@@ -84,6 +84,7 @@ struct LaAhead
 	LaRowSource source;
 	LaBudget	budget;
 	MemoryContext keys;			/* of the key that is being searched for */
+	BlockNumber block;			/* see la_ahead_set_block() */
 	int			nrels;
 	Relation	rels[LA_AHEAD_RELATIONS];
 	LaDescent  *descents[LA_AHEAD_RELATIONS];
@@ -184,7 +185,8 @@ create_window(LaAhead *a, Stage *stage)
 }
 
 /*
- * Add a table, or an index with the descent that is to search it.  Neither is temporary.
+ * Add a table, or an index with the descent that is to search it, if it has one.  Neither is
+ * temporary.
  * Returns its number, or -1 if there is no room.
  */
 int
@@ -236,6 +238,13 @@ void *
 la_ahead_own(LaAhead *a, uint64 n)
 {
 	return (char *) row_at(a, n) + MAXALIGN(sizeof(LaAheadRow));
+}
+
+/* For LaRowSource.set_key: the block of the row in a relation that has no descent. */
+void
+la_ahead_set_block(LaAhead *a, BlockNumber block)
+{
+	a->block = block;
 }
 
 /* ---- rows ------------------------------------------------------------------ */
@@ -350,6 +359,7 @@ set_key(LaAhead *a, uint64 n, int rel)
 	MemoryContext old;
 	bool		result;
 
+	a->block = InvalidBlockNumber;
 	MemoryContextReset(a->keys);
 	old = MemoryContextSwitchTo(a->keys);
 	result = a->source.set_key(a->source.arg, n, rel);
@@ -366,7 +376,11 @@ find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
 	if (v->state >= ROW_VISIT_KNOWN)
 		return v->state == ROW_VISIT_KNOWN;
 	if (set_key(a, n, v->rel))
-		result = la_descent_find_leaf(a->descents[v->rel], may_wait, &v->block);
+	{
+		v->block = a->block;
+		result = a->descents[v->rel] == NULL ? LA_DESCENT_FOUND :
+			la_descent_find_leaf(a->descents[v->rel], may_wait, &v->block);
+	}
 	v->state = result == LA_DESCENT_FOUND ? ROW_VISIT_KNOWN :
 		result == LA_DESCENT_PENDING ? ROW_VISIT_DEFERRED : ROW_VISIT_NONE;
 	if (result == LA_DESCENT_PENDING)

@@ -58,7 +58,10 @@ typedef struct LaRowSource
 	 */
 	void		(*plan) (void *arg, uint64 n, LaAheadRow *row);
 
-	/* sets the row's key in an index's descent; false if it has none */
+	/*
+	 * Sets the row's key in an index's descent, or its block with
+	 * la_ahead_set_block() where there is none; false if the row has no key.
+	 */
 	bool		(*set_key) (void *arg, uint64 n, int rel);
 
 	/*
@@ -77,6 +80,7 @@ extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
 extern MemoryContext la_ahead_memory(LaAhead *a);
 extern MemoryContext la_ahead_copies(LaAhead *a);
+extern void la_ahead_set_block(LaAhead *a, BlockNumber block);
 extern void *la_ahead_own(LaAhead *a, uint64 n);
 extern LaRowVisit *la_ahead_add_visit(LaAheadRow *row, int rel);
 extern bool la_ahead_is_active(const LaAhead *a);

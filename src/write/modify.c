@@ -26,9 +26,7 @@
  * Behaviours
  *	KEPT ERROR	If the plan fails for a row taken early, the error is kept until the row's turn,
  *		when everything before it has been written, as in stock.  If a row before it fails, that
- *		is the error of the statement.  Only errors of data and of the program's limits are kept
- *		(classes 21, 22, 23, 54 and 0A), and only if no lock is held on a buffer; others
- *		are raised at once.
+ *		is the error of the statement.  See attempt.c about which errors are kept.
  *	COPIED	Rows are copied into slots of the plan's own kind.  The copies hold no pin.
  *
  * Invariants
@@ -41,7 +39,6 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -51,6 +48,7 @@
 #include "base/guc.h"
 #include "window/issue.h"
 #include "write/ahead.h"
+#include "write/attempt.h"
 #include "write/modify.h"
 #include "write/newtuple.h"
 #include "write/writer.h"
@@ -86,6 +84,7 @@ struct LaModify
 	LaAhead    *ahead;			/* NULL until a block is read */
 	LaNewTuples *tuples;
 	TupleTableSlot *returned;	/* the row handed over last, if it was queued */
+	TupleTableSlot *early;		/* the row that was taken last before its turn */
 	bool		at_end;			/* the plan has no more rows */
 	ErrorData  *error;			/* ... because of this */
 };
@@ -247,56 +246,13 @@ copy_row(LaModify *m, uint64 n, TupleTableSlot *row)
 	MemoryContextSwitchTo(old);
 }
 
-static bool
-is_kept(int sqlerrcode)
-{
-	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
-	{
-		case ERRCODE_CARDINALITY_VIOLATION:
-		case ERRCODE_DATA_EXCEPTION:
-		case ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION:
-		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
-		case ERRCODE_FEATURE_NOT_SUPPORTED:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/* An error is being raised: is a lock held?  (Taking one holds off interrupts.) */
+/* Behaviour KEPT ERROR, for la_attempt(): the plan's next row, before its turn. */
 static void
-note_held(void *arg)
+take_early(void *arg)
 {
-	*(volatile uint32 *) arg = InterruptHoldoffCount;
-}
+	LaModify   *m = arg;
 
-/* Behaviour KEPT ERROR: the plan's next row, before its turn.  NULL if there is none. */
-static TupleTableSlot *
-take_early(LaModify *m)
-{
-	MemoryContext old = CurrentMemoryContext;
-	TupleTableSlot *volatile row = NULL;
-	uint32		held_before = InterruptHoldoffCount;
-	volatile uint32 held_at_error = held_before;
-	ErrorContextCallback context = {error_context_stack, note_held, (void *) &held_at_error};
-
-	error_context_stack = &context;
-	PG_TRY();
-	{
-		row = m->interposer->below(m->plan);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(m->context);
-		m->error = CopyErrorData();
-		if (!is_kept(m->error->sqlerrcode) || held_at_error != held_before)
-			PG_RE_THROW();
-		FlushErrorState();
-		MemoryContextSwitchTo(old);
-	}
-	PG_END_TRY();
-	error_context_stack = context.previous;
-	return row;
+	m->early = m->interposer->below(m->plan);
 }
 
 /* LaRowSource.fetch */
@@ -309,7 +265,14 @@ fetch(void *arg, uint64 n)
 
 	if (m->at_end || (early && !la_ahead_is_armed(m->ahead)))
 		return false;
-	row = early ? take_early(m) : m->interposer->below(m->plan);
+	if (early)
+	{
+		m->early = NULL;
+		m->error = la_attempt(take_early, m, m->context);
+		row = m->early;
+	}
+	else
+		row = m->interposer->below(m->plan);
 	if (TupIsNull(row))
 	{
 		m->at_end = true;

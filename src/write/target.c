@@ -7,18 +7,23 @@
  * found by a descent.  In a unique index it is the first page that can have an equal entry, where
  * the server looks for conflicts; in others the place behind all equal entries, since heap TIDs
  * are part of the order, and new rows are mostly behind the others in the table.
+ * In a hash index it is the first page of the value's bucket (bucket.c).
  *
  * An index is left alone
- *	- if it is not a btree, is not ready for inserts, or is of a version in which heap TIDs are
- *	  not part of the order;
- *	- if a comparison function, an expression or the predicate could be noticed to be evaluated
- *	  early, or could fail for a row that the server may not write (attach/effects.c);
+ *	- if it is neither a btree nor a hash index (an entry of GiST has no place of its own, and GIN
+ *	  collects entries in its pending list), is not ready for inserts, or is a btree of a version in
+ *	  which heap TIDs are not part of the order;
+ *	- if a comparison or hash function, an expression or the predicate could be noticed to be
+ *	  evaluated early (attach/effects.c);
  *	- if it depends on a generated column whose value is not known yet.
+ *
+ * An expression or a predicate that fails, as lower() does for damaged text, is the server's to
+ * raise, if it writes the row: the row is left alone in this index (attempt.c).
  *
  * ON CONFLICT: the arbiter indexes are looked up first.  If one of them has an equal entry, its
  * rows are what the server reads next; otherwise it needs the leaf pages of the other indexes.
  *
- * Invariant: only functions are called that have no effects, read no state and do not fail.
+ * Invariant: only functions are called that have no effects and read no state.
  *
  * src/write/target.c
  */
@@ -36,17 +41,21 @@
 #include "attach/effects.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
+#include "write/attempt.h"
+#include "write/bucket.h"
 #include "write/target.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
 
 struct LaTargetIndex
 {
-	LaDescent  *descent;
+	Relation	index;
+	LaDescent  *descent;		/* NULL: a hash index */
 	int			rel;			/* in LaAhead */
 	IndexInfo  *info;
 	ExprState  *predicate;
 	List	   *expressions;	/* ExprStates */
+	bool		may_fail;		/* they, or the predicate */
 	bool		unique;
 	bool		arbiter;
 };
@@ -70,13 +79,14 @@ comparisons_are_pure(Relation index)
 }
 
 static bool
-expressions_are_pure(const IndexInfo *info)
+expressions_are_pure(const IndexInfo *info, bool *may_fail)
 {
 	LaEffects	effects = {0};
 
 	la_effects_of_expression(&effects, (Node *) info->ii_Expressions);
 	la_effects_of_expression(&effects, (Node *) info->ii_Predicate);
-	return effects.flags == 0;
+	*may_fail = (effects.flags & LA_MAY_FAIL) != 0;
+	return (effects.flags & ~LA_MAY_FAIL) == 0;
 }
 
 static bool
@@ -130,21 +140,30 @@ prepare_expressions(LaTarget *target, LaTargetIndex *ix)
 		ix->predicate = ExecPrepareQual(ix->info->ii_Predicate, target->estate);
 }
 
+/* Are indexes of this kind looked at? */
+static bool
+is_known_method(Oid am)
+{
+	return (am == BTREE_AM_OID || am == HASH_AM_OID) && !la_am_is_excluded(am);
+}
+
 static bool
 add_index(LaTarget *target, Relation index, bool generated_known)
 {
 	LaTargetIndex *ix = &target->indexes[target->nindexes];
-	Size		size = la_descent_size();
+	bool		is_btree = index->rd_rel->relam == BTREE_AM_OID;
+	Size		size = is_btree ? la_descent_size() : 0;
 
-	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisready ||
+	if (!is_known_method(index->rd_rel->relam) || !index->rd_index->indisready ||
 		!la_budget_has(la_ahead_budget(target->ahead), size) || !comparisons_are_pure(index))
 		return false;
+	ix->index = index;
 	ix->info = BuildIndexInfo(index);
-	if (!expressions_are_pure(ix->info) ||
+	if (!expressions_are_pure(ix->info, &ix->may_fail) ||
 		(!generated_known && uses_generated(ix->info, RelationGetDescr(target->heap))))
 		return false;
-	ix->descent = create_descent(index, target->heap);
-	if (ix->descent == NULL)
+	ix->descent = is_btree ? create_descent(index, target->heap) : NULL;
+	if (is_btree && ix->descent == NULL)
 		return false;
 	ix->rel = la_ahead_add_relation(target->ahead, index, ix->descent);
 	if (ix->rel < 0)
@@ -167,7 +186,7 @@ la_target_create(LaAhead *ahead, Relation heap, int nindexes, Relation *indexes,
 {
 	LaTarget   *target;
 
-	if (!la_target_is_possible(heap) || la_am_is_excluded(BTREE_AM_OID))
+	if (!la_target_is_possible(heap))
 		return NULL;
 	target = palloc0(sizeof(LaTarget));
 	target->ahead = ahead;
@@ -192,7 +211,7 @@ la_target_set_arbiters(LaTarget *target, List *arbiters)
 
 		ix->arbiter = ix->unique &&
 			(arbiters == NIL ||
-			 list_member_oid(arbiters, RelationGetRelid(la_descent_index(ix->descent))));
+			 list_member_oid(arbiters, RelationGetRelid(ix->index)));
 		target->has_arbiters |= ix->arbiter;
 	}
 	if (target->has_arbiters)
@@ -244,8 +263,6 @@ la_target_locate(const LaTarget *target, LaAheadRow *row, const LaMatches *match
 static bool
 set_value(LaTargetIndex *ix, int column, Datum value, bool isnull, bool *has_null)
 {
-	Relation	index = la_descent_index(ix->descent);
-
 	if (isnull)
 	{
 		la_descent_set_null(ix->descent, column);
@@ -253,11 +270,25 @@ set_value(LaTargetIndex *ix, int column, Datum value, bool isnull, bool *has_nul
 		return true;
 	}
 	return la_descent_set_stored(ix->descent, column, value,
-								 TupleDescAttr(RelationGetDescr(index), column)->attlen == -1);
+								 TupleDescAttr(RelationGetDescr(ix->index), column)->attlen == -1);
+}
+
+/* The same for a hash index, which has no entries for nulls. */
+static bool
+set_bucket(LaTarget *target, LaTargetIndex *ix, Datum value, bool isnull)
+{
+	bool		is_varlena = ix->info->ii_IndexAttrNumbers[0] > 0 &&
+		TupleDescAttr(RelationGetDescr(target->heap),
+					  ix->info->ii_IndexAttrNumbers[0] - 1)->attlen == -1;
+
+	if (isnull || (is_varlena && VARATT_IS_EXTERNAL(DatumGetPointer(value))))
+		return false;
+	la_ahead_set_block(target->ahead, la_bucket_of(ix->index, value));
+	return true;
 }
 
 static bool
-set_columns(LaTargetIndex *ix, TupleTableSlot *slot, ExprContext *econtext)
+set_columns(LaTarget *target, LaTargetIndex *ix, TupleTableSlot *slot, ExprContext *econtext)
 {
 	ListCell   *expression = list_head(ix->expressions);
 	bool		has_null = false;
@@ -277,13 +308,47 @@ set_columns(LaTargetIndex *ix, TupleTableSlot *slot, ExprContext *econtext)
 		}
 		else
 			return false;
+		if (ix->descent == NULL)
+			return set_bucket(target, ix, value, isnull);
 		if (!set_value(ix, i, value, isnull, &has_null))
 			return false;
 	}
-	if (la_descent_index(ix->descent)->rd_index->indnullsnotdistinct)
+	if (ix->index->rd_index->indnullsnotdistinct)
 		has_null = false;
 	la_descent_search_behind(ix->descent, !ix->unique || has_null);
 	return true;
+}
+
+static bool
+set_index_key(LaTarget *target, LaTargetIndex *ix, TupleTableSlot *slot)
+{
+	ExprContext *econtext = NULL;
+
+	if (ix->expressions != NIL || ix->predicate != NULL)
+	{
+		econtext = GetPerTupleExprContext(target->estate);
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = slot;
+		if (ix->predicate != NULL && !ExecQual(ix->predicate, econtext))
+			return false;
+	}
+	return set_columns(target, ix, slot, econtext);
+}
+
+typedef struct Attempt
+{
+	LaTarget   *target;
+	LaTargetIndex *ix;
+	TupleTableSlot *slot;
+	bool		has_key;
+} Attempt;
+
+static void
+attempt_key(void *arg)
+{
+	Attempt    *a = arg;
+
+	a->has_key = set_index_key(a->target, a->ix, a->slot);
 }
 
 /*
@@ -293,21 +358,16 @@ set_columns(LaTargetIndex *ix, TupleTableSlot *slot, ExprContext *econtext)
 bool
 la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot)
 {
-	ExprContext *econtext = NULL;
 	LaTargetIndex *ix = target->indexes;
+	Attempt		attempt = {target, NULL, slot, false};
 
 	while (ix->rel != rel)
 	{
 		if (++ix == target->indexes + target->nindexes)
 			return false;
 	}
-	if (ix->expressions != NIL || ix->predicate != NULL)
-	{
-		econtext = GetPerTupleExprContext(target->estate);
-		ResetExprContext(econtext);
-		econtext->ecxt_scantuple = slot;
-		if (ix->predicate != NULL && !ExecQual(ix->predicate, econtext))
-			return false;
-	}
-	return set_columns(ix, slot, econtext);
+	if (!ix->may_fail)
+		return set_index_key(target, ix, slot);
+	attempt.ix = ix;
+	return la_attempt(attempt_key, &attempt, CurrentMemoryContext) == NULL && attempt.has_key;
 }

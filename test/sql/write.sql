@@ -214,6 +214,21 @@ select * from write('insert into g (id, k, w, a) select i, case i when 800 then 
 select * from write('insert into g (id, w) select i, string_agg(md5((i * 1000 + j)::text), '''') from src, generate_series(1, 100) j where i < 200 group by i');
 select * from write('insert into g (id, w) select id, w from g union all select i, repeat(s, 1000) from src');
 select * from write('insert into g (id, w) select i, repeat(md5(i::text), 100) from src');
+-- indexes whose expressions and predicates fail for rows that are written, or that are not
+create table f (id int primary key, k int, w text, h text);
+create index on f ((1000000 / (k - 700)));
+create index on f (id) where 100 / (id - 800) > 0;
+create index on f ((left(w, k)::int));
+create index on f using hash (h);
+create index on f using hash ((w || h));
+select * from write('insert into f select i, 0, null, s from src where i < 800');
+select * from write('insert into f select i, case i when 650 then 700 else 1 end, null, s from src where i < 800');
+select * from write('insert into f select i, 0, null, s from src');
+select * from write('insert into f select i, 0, case when i > 500 then ''x'' end, s from src where i < 800');
+select * from write('insert into f select i, case when i > 500 then 700 else 1 end, ''5'', s from src where i < 800 on conflict do nothing');
+select * from write('insert into f select i % 600, case when i > 600 then 700 else 1 end, ''5'', s from src on conflict do nothing');
+select * from write('insert into f select i % 600, case i when 550 then 700 else 1 end, ''5'' || repeat(s, 1000), repeat(s, 1000) from src on conflict do nothing');
+drop table f;
 -- 9. partitions
 create table p (id int, k int, s text) partition by range (k);
 create table p0 partition of p for values from (minvalue) to (30000);

@@ -1,0 +1,69 @@
+/*
+ * attempt.c
+ *	  Something that may fail, done before its turn.
+ *
+ * The error of a row is the statement's only when the row's turn comes: until then it is kept.
+ * There is no subtransaction that would clean up.  So only errors of data and of the program's
+ * limits are kept (classes 21, 22, 23, 54 and 0A), which functions raise that compute something,
+ * and only if no lock is held on a buffer; others are raised at once.
+ *
+ * src/write/attempt.c
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "write/attempt.h"
+
+static bool
+is_kept(int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_CARDINALITY_VIOLATION:
+		case ERRCODE_DATA_EXCEPTION:
+		case ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION:
+		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* An error is being raised: is a lock held?  (Taking one holds off interrupts.) */
+static void
+note_held(void *arg)
+{
+	*(volatile uint32 *) arg = InterruptHoldoffCount;
+}
+
+/* Call the function.  Returns its error, in this memory context, or NULL. */
+ErrorData *
+la_attempt(void (*function) (void *arg), void *arg, MemoryContext context)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
+	uint32		held_before = InterruptHoldoffCount;
+	volatile uint32 held_at_error = held_before;
+	ErrorContextCallback callback = {error_context_stack, note_held, (void *) &held_at_error};
+
+	error_context_stack = &callback;
+	PG_TRY();
+	{
+		function(arg);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!is_kept(error->sqlerrcode) || held_at_error != held_before)
+			PG_RE_THROW();
+		FlushErrorState();
+		MemoryContextSwitchTo(old);
+	}
+	PG_END_TRY();
+	error_context_stack = callback.previous;
+	return error;
+}
