@@ -27,6 +27,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "attach/interpose_node.h"
 #include "attach/statement.h"
 #include "base/compat.h"
 #include "base/guc.h"
@@ -178,6 +179,7 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 void
 la_attach_init(void)
 {
+	la_interpose_init();
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = attach_ExecutorStart;
 	prev_ExecutorRun = ExecutorRun_hook;

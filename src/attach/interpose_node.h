@@ -43,6 +43,7 @@ typedef struct LaInterposer
 #define la_interpose_container(type, i) \
 	((type *) ((char *) (i) - offsetof(type, interposer)))
 
+extern void la_interpose_init(void);
 extern bool la_interpose_is_unwrapped(const PlanState *node);
 extern bool la_interpose_is_possible(PlanState *node, LaNodeKind *kind);
 extern bool la_interpose_output_is_possible(PlanState *node);
