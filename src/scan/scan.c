@@ -188,9 +188,9 @@ begin_index_only_scan(IndexOnlyScanState *node)
 					 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
 }
 
-/* Install the shim, if the scan is eligible.  missed: the scan has had to read a block. */
+/* Install the shim, if the scan is eligible. */
 static void
-attach(PlanState *ps, bool missed)
+attach(PlanState *ps)
 {
 	bool		index_only = IsA(ps, IndexOnlyScanState);
 	LaDemandContext context;
@@ -216,25 +216,61 @@ attach(PlanState *ps, bool missed)
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
 	ls->order = order_of(ps);
-	if (missed)
-		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
 
 /* ---- functions that stand in front of the node's own until it is attached ------ */
 
+static TupleTableSlot *deferred_execution(PlanState *ps);
+
 /* Take out "self", which stands in front of the node, and attach the node. */
 static void
-replace(PlanState *ps, ExecProcNodeMtd self, bool missed)
+replace(PlanState *ps, ExecProcNodeMtd self)
 {
 	la_interpose_replace(ps, self, kind_of(ps)->stock);
-	attach(ps, missed);
+	attach(ps);
+}
+
+/* The reads of a scan's first row, and their time. */
+typedef struct FirstRow
+{
+	int64		reads;
+	double		us;
+} FirstRow;
+
+/* Behaviour FIRST ROW in io_policy.c: execute the node, for its first row. */
+static TupleTableSlot *
+execute_first(PlanState *ps, FirstRow *first)
+{
+	int64		reads = la_issue_blocks_read();
+	double		start = la_issue_clock_us();
+	TupleTableSlot *slot = kind_of(ps)->stock(ps);
+
+	first->reads = la_issue_blocks_read() - reads;
+	first->us = first->reads > 0 ? la_issue_clock_us() - start : 0.0;
+	return slot;
+}
+
+/* Tell the scan's policy of it, if the scan is attached. */
+static LaScan *
+note_first_row(PlanState *ps, const FirstRow *first)
+{
+	LaScan	   *ls = descriptor_of(ps) == NULL ? NULL : la_shim_of(descriptor_of(ps));
+
+	if (ls != NULL)
+		la_io_policy_on_first_row(&ls->policy, first->reads, first->us);
+	return ls;
 }
 
 static TupleTableSlot *
 first_execution(PlanState *ps)
 {
-	replace(ps, first_execution, false);
-	return kind_of(ps)->stock(ps);
+	FirstRow	first;
+	TupleTableSlot *slot;
+
+	replace(ps, first_execution);
+	slot = execute_first(ps, &first);
+	(void) note_first_row(ps, &first);
+	return slot;
 }
 
 /* Has the scan returned attach_threshold rows, or those of a leaf page that has fewer? */
@@ -247,18 +283,41 @@ has_taken_rows(PlanState *ps)
 		la_leafbatch_has_taken(scan, ps->state->es_direction * order_of(ps), la_attach_threshold);
 }
 
+/* A deferred scan has had to read blocks for a row. */
+static void
+attach_missed(PlanState *ps, const FirstRow *first)
+{
+	LaScan	   *ls;
+
+	replace(ps, deferred_execution);
+	ls = note_first_row(ps, first);
+	if (ls != NULL)
+		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
+}
+
 static TupleTableSlot *
 deferred_execution(PlanState *ps)
 {
-	int64		reads = la_issue_blocks_read();
-	bool		replaced = has_taken_rows(ps);
+	bool		started = descriptor_of(ps) != NULL;
+	FirstRow	row = {0, 0.0};
 	TupleTableSlot *slot;
 
-	if (replaced)
-		replace(ps, deferred_execution, false);
-	slot = kind_of(ps)->stock(ps);
-	if (!replaced && la_issue_blocks_read() != reads && !TupIsNull(slot))
-		replace(ps, deferred_execution, true);
+	if (started && has_taken_rows(ps))
+	{
+		replace(ps, deferred_execution);
+		return kind_of(ps)->stock(ps);
+	}
+	if (!started)
+		slot = execute_first(ps, &row);
+	else
+	{
+		int64		reads = la_issue_blocks_read();
+
+		slot = kind_of(ps)->stock(ps);
+		row.reads = la_issue_blocks_read() - reads;
+	}
+	if (row.reads > 0 && !TupIsNull(slot))
+		attach_missed(ps, &row);
 	return slot;
 }
 
@@ -310,7 +369,7 @@ take_tids(PlanState *ps, const LaTidSource *source)
 	{
 		if (!is_stock_or_ours(ps))
 			return false;
-		attach(ps, false);
+		attach(ps);
 		ls = la_shim_of(descriptor_of(ps));
 		if (ls == NULL)
 			return false;

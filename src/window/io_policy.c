@@ -61,6 +61,9 @@
  *	HISTORY		With known_slow, the first miss arms.  Until a wait has been seen, at most
  *		ASSUMED_AHEAD visits are foreseen, each read that was not issued is a control, and
  *		ASSUMED_ENOUGH fast ones end ARMED.
+ *	FIRST ROW	A scan's first row takes reads of the index's pages, one after the other, and one of
+ *		the table.  If miss_threshold of them and more have taken min_read_us each, on average,
+ *		then the next ones are presumed to be waits, as with known_slow.
  *	BEGIN		With begins_cold as well, a scan is ARMED from its first visit on, if the planner
  *		expects EXPECTED_WORTH visits: then a dozen blocks are read at the same time.
  *		BEGIN_QUIET cached ones end that.
@@ -88,6 +91,8 @@
 #define ASSUMED_AHEAD		16
 #define BEGIN_VISITS		8	/* the first ones, as far as reads go */
 #define BEGIN_QUIET			16
+#define FIRST_READS			8	/* with more, the first row was not the first
+								 * that was looked at */
 #define EXPECTED_WORTH		2
 #define EXPECTED_DOUBT		16	/* estimates are often too low */
 #define FAR_WEIGHT			4	/* a wait far from the previous block */
@@ -228,6 +233,15 @@ la_io_policy_on_miss(LaIoPolicy *p)
 		arm_for_reads(p, false);
 	else if (p->config.known_slow)
 		arm_for_reads(p, true);
+}
+
+/* FIRST ROW: it has taken so many reads, and so long. */
+void
+la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us)
+{
+	if (reads > 0 && reads >= p->config.miss_threshold && reads <= FIRST_READS &&
+		us >= (double) reads * p->config.min_read_us)
+		p->config.known_slow = true;
 }
 
 /* The cache policy wants to look ahead by so many visits. */

@@ -29,7 +29,8 @@ typedef struct LaIoPolicyConfig
 	bool		advice_works;	/* reads can be started */
 	bool		read_to_end;	/* the scan will not be left early */
 	bool		end_is_certain; /* ... as the plan shows, not earlier scans */
-	bool		known_slow;		/* reads were waits in an earlier scan */
+	bool		known_slow;		/* reads were waits in an earlier scan, or for
+								 * the first row */
 	bool		begins_cold;	/* ... and among the first visits */
 	int			expected;		/* visits that the planner expects, or 0 */
 	int32_t		early_visits;	/* of earlier scans that were ended early,
@@ -121,6 +122,7 @@ extern void la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config);
 extern void la_io_policy_disable(LaIoPolicy *p);
 extern void la_io_policy_rescan(LaIoPolicy *p, bool ended_early);
 extern void la_io_policy_on_miss(LaIoPolicy *p);
+extern void la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us);
 extern void la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us);
 extern void la_io_policy_assist(LaIoPolicy *p, int distance);
 extern void la_io_policy_stop(LaIoPolicy *p);

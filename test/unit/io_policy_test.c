@@ -336,6 +336,36 @@ test_knowledge(void)
 	check("known slow reads alone arm nothing", s.issued == 0);
 }
 
+/* What the reads of a scan's first row tell. */
+static void
+test_first_row(void)
+{
+	Sim			s;
+	LaIoPolicyConfig c = io_defaults;
+
+	c.read_to_end = true;
+	start(&s, &c, &cache_defaults);
+	la_io_policy_on_first_row(&s.io, 4, 4 * DISK_US);
+	visits(&s, 'd', 10);
+	check("slow reads of the first row: the first miss arms", s.armed_at == 1);
+
+	start(&s, &c, &cache_defaults);
+	la_io_policy_on_first_row(&s.io, 4, 4 * DISK_US);
+	visits(&s, 'o', 10000);
+	check("... and if they were deceiving, few reads are issued in vain",
+		  s.issued_in_vain > 0 && s.issued_in_vain <= 36 && s.io.verdict == LA_READS_FAST);
+
+	start(&s, &c, &cache_defaults);
+	la_io_policy_on_first_row(&s.io, 4, 4 * OS_CACHE_US);
+	check("fast ones say nothing", !s.io.config.known_slow);
+	la_io_policy_on_first_row(&s.io, 0, 1000000.0);
+	check("nor does a first row without reads", !s.io.config.known_slow);
+	la_io_policy_on_first_row(&s.io, c.miss_threshold - 1, 1000000.0);
+	check("nor fewer reads than have to be waits", !s.io.config.known_slow);
+	la_io_policy_on_first_row(&s.io, 1000, 1000000.0);
+	check("nor those of many rows before the first one", !s.io.config.known_slow);
+}
+
 /* A scan of an index whose scans are known to begin with waits, and to be read to their end. */
 static LaIoPolicyConfig
 cold_config(int expected)
@@ -529,6 +559,7 @@ main(void)
 	test_rescans();
 	test_settings();
 	test_knowledge();
+	test_first_row();
 	test_begin();
 	test_estimates();
 	test_streams();
