@@ -100,6 +100,14 @@ la_lot_policy_on_issue(LaLotPolicy *p)
 		p->until_probe--;
 }
 
+/* PROBE: is it time for one?  Lots that follow each other are. */
+static bool
+is_due(const LaLotPolicy *p, const LaIoPolicy *io)
+{
+	return p->until_probe == 0 || io->kernel_is_slow ||
+		(p->again_at == 0 && io->config.end_is_certain);
+}
+
 /* How many blocks shall the next lot have?  0: issue blocks in the order of need. */
 int
 la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
@@ -107,7 +115,7 @@ la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
 	int64_t		size = p->size;
 
 	if (io->state != LA_ARMED || !io->for_reads || io->assumed ||
-		(p->until_probe > 0 && !io->kernel_is_slow) || io->config.order == LA_ORDER_OF_NEED ||
+		!is_due(p, io) || io->config.order == LA_ORDER_OF_NEED ||
 		io->config.max_distance < LEAST_DISTANCE ||
 		io->length.total < p->again_at ||
 		io->ahead < io->config.max_distance)

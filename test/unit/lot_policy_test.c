@@ -167,6 +167,15 @@ test_worth(void)
 	check("but for a probe now and then", s.nlots > 2 && s.nlots < 12);
 
 	begin(&s, true, DISK_US);
+	la_lot_policy_restart(&s.lots);
+	scan(&s, nearly_clustered_block, 1);
+	check("a scan that is read to its end begins with a lot", s.nlots == 1);
+	begin(&s, false, DISK_US);
+	la_lot_policy_restart(&s.lots);
+	scan(&s, nearly_clustered_block, 31);
+	check("one that may be left does not", s.nlots == 0);
+
+	begin(&s, true, DISK_US);
 	s.io.config.order = LA_ORDER_OF_TABLE;
 	scan(&s, sparse_block, 200000);
 	check("those of a write in the order of the table all the same", s.largest == LIMIT);
