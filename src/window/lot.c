@@ -40,6 +40,8 @@
 #define VISITS_PER_BLOCK 64		/* more are not collected for each entry */
 #define REQUEST_BLOCKS	16		/* the kernel may cut more than 128 kB short */
 #define LONG_AGO_US		250000.0	/* more than a read takes in a long queue */
+#define STEP			64		/* blocks; see note_turn() */
+#define OUT_OF_ORDER	16		/* steps by which the storage may fall behind */
 
 #define count(window, counter)	la_window_count(window, counter)
 
@@ -63,12 +65,14 @@ compare_entries(const LotEntry *a, const LotEntry *b)
 void
 la_lot_init(LaWindow *w)
 {
+	double		read_us = la_history_read_us(w->rels[0]->rd_rel->reltablespace);
 	Size		bytes_per_visit = 2 * sizeof(Visit) + sizeof(LotEntry);
 	int			most = (int) Min(w->budget->limit / MEMORY_SHARE / bytes_per_visit,
 								 MOST_VISITS_FACTOR * w->policy->config.max_distance);
 
-	la_lot_policy_init(&w->lot.policy, most,
-					   la_history_read_us(w->rels[0]->rd_rel->reltablespace));
+	la_lot_policy_init(&w->lot.policy, most, read_us);
+	/* a shorter one may have been for a dirty buffer to be written */
+	w->lot.wait_us = Max(w->policy->config.min_read_us, read_us / 2);
 	w->lot.range_last = LA_NO_BLOCK;
 }
 
@@ -208,6 +212,23 @@ issue_as_range(LaWindow *w, uint64 id)
 	lot->range_last = id;
 }
 
+/*
+ * Keep with a visit when its block was issued, in steps of so many blocks.  (Rows on blocks that
+ * are not cached are not touched, so their offsets are not needed.)
+ */
+static void
+note_turn(LaLot *lot, Visit *v)
+{
+	v->offset = (uint16) (++lot->nissued / STEP);
+}
+
+/* Was the first of two turns so much later that its read ends later, too? */
+static bool
+is_later(uint16 a, uint16 b, int steps)
+{
+	return (int16) (a - b) > steps;
+}
+
 /* A block of the lot that is not cached: issue it, unless it is to be a control. */
 static void
 issue_of_lot(LaWindow *w, Visit *v, uint64 id)
@@ -228,6 +249,7 @@ issue_of_lot(LaWindow *w, Visit *v, uint64 id)
 		return;
 	}
 	issue_as_range(w, id);
+	note_turn(lot, v);
 	v->state = VISIT_LOT;
 	w->in_flight++;
 	la_io_policy_on_issue(w->policy);
@@ -323,15 +345,20 @@ la_lot_top_up(LaWindow *w)
 
 /*
  * A block that was issued as part of the previous lot is read.  EVICTED in lot_policy.c: if it was
- * issued long ago, and is waited for, then it has been read in vain.
+ * issued long ago, if blocks that were issued later have come on time, and it is waited for all the
+ * same, then it has been read in vain.
  */
 void
-la_lot_on_read(LaWindow *w, const LaReadResult *r)
+la_lot_on_read(LaWindow *w, const Visit *v, const LaReadResult *r)
 {
-	bool		evicted = r->us >= w->policy->config.min_read_us &&
-		la_issue_clock_us() - w->lot.previous_issued_us > LONG_AGO_US;
+	LaLot	   *lot = &w->lot;
+	bool		wait = r->us >= lot->wait_us;
+	bool		evicted = wait && is_later(lot->done, v->offset, OUT_OF_ORDER) &&
+		la_issue_clock_us() - lot->previous_issued_us > LONG_AGO_US;
 
-	la_lot_policy_on_visit(&w->lot.policy, evicted);
+	if (r->missed && !wait && is_later(v->offset, lot->done, 0))
+		lot->done = v->offset;
+	la_lot_policy_on_visit(&lot->policy, evicted);
 	if (evicted)
 		count(w, LA_BLOCKS_EVICTED);
 }

@@ -444,7 +444,7 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 	LaVisitResult result = LA_VISIT_HIT;
 
 	if (v->state == VISIT_LOT)
-		la_lot_on_read(w, &r);
+		la_lot_on_read(w, v, &r);
 	if (v->state == VISIT_ISSUED || v->state == VISIT_LOT)
 	{
 		result = LA_VISIT_ISSUED;

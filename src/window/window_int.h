@@ -37,7 +37,7 @@ typedef struct Visit
 {
 	BlockNumber block;
 	Buffer		recent;			/* where it was, or InvalidBuffer */
-	OffsetNumber offset;
+	OffsetNumber offset;		/* of the row; VISIT_LOT: see lot.c */
 	uint16		rel;			/* index into rels */
 	uint8		state;			/* a VisitState */
 	bool		on_trial;		/* counted in undecided */
@@ -65,6 +65,10 @@ typedef struct LaLot
 	uint64		first;			/* its first visit */
 	double		issued_us;		/* when the last of its blocks was issued */
 	double		previous_issued_us; /* the same of the lot before it */
+	double		wait_us;		/* a read of so long was one from the storage */
+	uint32		nissued;		/* blocks of all lots */
+	uint16		done;			/* those that were issued up to this turn have
+								 * come on time */
 	int			n;				/* its entries */
 	int			next;			/* ... of which this is to be issued next */
 	LotEntry   *entries;		/* policy.first_limit, or NULL: there was no

@@ -75,6 +75,17 @@ sub feels
 	return;
 }
 
+# The first row has waited for a leaf page (one that the planner has not looked at): what follows
+# needs no evidence.
+$next = 3000;
+my $issued_cold = (figures('SELECT w FROM t WHERE RANGE'))[1];
+$next = 0;
+cmp_ok($issued_cold, '>=', 7, 'a first row that has waited for index pages');
+# From here on, index pages are cached, and all that a first row waits for is its block.
+$node->safe_psql('postgres',
+	LookAhead::plans() . 'SET pg_lookahead.enable = off; SELECT count(k) FROM t WHERE k >= 0');
+cmp_ok((figures('SELECT w FROM t WHERE RANGE'))[1], '<', $issued_cold, '... and one that has not');
+
 to_end('whole statement', 'SELECT w FROM t WHERE RANGE');
 to_end('aggregate', 'SELECT count(w) FROM t WHERE RANGE');
 to_end('hashed aggregate', 'SELECT w, count(*) FROM t WHERE RANGE GROUP BY w', 'SET enable_sort = off;');
