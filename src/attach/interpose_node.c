@@ -110,7 +110,7 @@ find_code(struct dl_phdr_info *binary, size_t size, void *arg)
 
 	for (int i = 0; i < binary->dlpi_phnum; i++)
 	{
-		const		ElfW(Phdr) *segment = &binary->dlpi_phdr[i];
+		const		ElfW(Phdr) * segment = &binary->dlpi_phdr[i];
 		uintptr_t	begin = binary->dlpi_addr + segment->p_vaddr;
 
 		if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0 ||
