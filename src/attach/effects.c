@@ -23,7 +23,11 @@
  *		A function may fail unless it is leakproof, which promises that it raises no error
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
- *		pattern without escapes.
+ *		pattern without escapes.  The server's functions raise errors of certain classes
+ *		(write/attempt.c), those of other extensions any (LA_FAILS_FREELY).
+ *	Notices
+ *		Few functions that only compute raise notices about what they are given: those that
+ *		parse text for text search, and XML (LA_HAS_NOTICES).
  *	Plain types
  *		A polymorphic function calls functions of the types that it is given: comparison
  *		functions, input and output functions, constraints of domains.  It is trusted for
@@ -77,21 +81,36 @@ la_effects_add(LaEffects *e, int flags, const char *reason)
 
 /* ---- types ---------------------------------------------------------------- */
 
+/* Does this hold for the types of all columns? */
 static bool
-columns_are_plain(Oid type)
+columns_are(Oid type, bool (*what) (Oid type))
 {
 	TupleDesc	desc = lookup_rowtype_tupdesc_noerror(type, -1, true);
-	bool		plain = desc != NULL;
+	bool		result = desc != NULL;
 
-	for (int i = 0; plain && i < desc->natts; i++)
+	for (int i = 0; result && i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		plain = att->attisdropped || la_effects_type_is_plain(att->atttypid);
+		result = att->attisdropped || what(att->atttypid);
 	}
 	if (desc != NULL)
 		ReleaseTupleDesc(desc);
-	return plain;
+	return result;
+}
+
+/* Is the type's input function known to raise no notices? */
+static bool
+is_quiet(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+
+	if (OidIsValid(element))
+		return is_quiet(element);
+	if (get_typtype(base) == TYPTYPE_COMPOSITE)
+		return columns_are(base, is_quiet);
+	return base != TSQUERYOID && base != XMLOID && base != ACLITEMOID;
 }
 
 /* The json functions call such a cast, which may be in any language. */
@@ -117,7 +136,7 @@ la_effects_type_is_plain(Oid type)
 		case TYPTYPE_ENUM:
 			return !has_cast_to_json(type);
 		case TYPTYPE_COMPOSITE:
-			return columns_are_plain(type);
+			return columns_are(type, la_effects_type_is_plain);
 		case TYPTYPE_BASE:
 		case TYPTYPE_RANGE:
 		case TYPTYPE_MULTIRANGE:
@@ -179,13 +198,20 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 			 !la_function_is(function, LA_FUNCTION_FIXED))
 		la_effects_add(e, LA_READS_STATE, NULL);
 	if (!proc->proleakproof && !la_function_is(function, LA_FUNCTION_ERRORFREE))
-		la_effects_add(e, LA_MAY_FAIL, NULL);
+		la_effects_add(e, function < FirstNormalObjectId ? LA_MAY_FAIL :
+					   LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
+	if (la_function_is(function, LA_FUNCTION_NOTICES))
+		la_effects_add(e, LA_HAS_NOTICES, NULL);
 	if (is_polymorphic(proc))
 	{
 		bool		plain = ntypes > 0;
 
 		for (int i = 0; i < ntypes; i++)
+		{
 			plain &= la_effects_type_is_plain(types[i]);
+			if (!is_quiet(types[i]))
+				la_effects_add(e, LA_HAS_NOTICES, NULL);
+		}
 		if (!plain)
 			la_effects_add(e, LA_HAS_EFFECTS,
 						   "a function of any type is called for a type that is not the server's");
@@ -489,6 +515,8 @@ note_conversion(LaEffects *e, Oid from, Oid to)
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
 		la_effects_add(e, LA_MAY_FAIL, NULL);
+	if (!is_quiet(to))
+		la_effects_add(e, LA_HAS_NOTICES, NULL);
 	if (!la_effects_type_is_plain(from) || !la_effects_type_is_plain(to))
 		la_effects_add(e, LA_HAS_EFFECTS,
 					   "a value is converted from or to a type that is not the server's");

@@ -15,6 +15,8 @@
 #define LA_MAY_FAIL			0x08
 #define LA_HAS_SUBPLAN		0x10	/* which effects.c does not examine */
 #define LA_DRAWS			0x20	/* draws a value in an order, as nextval() */
+#define LA_HAS_NOTICES		0x40	/* may raise a notice or a warning */
+#define LA_FAILS_FREELY		0x80	/* may fail with an error of any class */
 #define LA_ANY_EFFECTS		(LA_HAS_EFFECTS | LA_DRAWS)
 
 typedef struct LaEffects

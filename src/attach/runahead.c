@@ -38,7 +38,11 @@
  *		with nothing else to be seen: all rows of the join are taken, none of them leaves
  *		the statement before that, and neither I nor U has effects or can fail.
  *		A caller that keeps an error until its turn (keeps_errors) needs no such proof: what is
- *		raised, and after which row, is as in stock.
+ *		raised, and after which row, is as in stock.  But it cannot keep errors of any class.
+ *	Notices
+ *		What raises notices must not be early where other effects come between rows, nor be
+ *		evaluated once more, as keys of the inner side are.  (Otherwise the rule for failures
+ *		is enough, since it may fail, too.)
  *	Writes
  *		Un has effects.  What reads state may be early if nothing but the server's own writing
  *		comes between rows (writer_is_quiet), for no function that is trusted reads what that
@@ -371,6 +375,10 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 		if (!ahead->writer_is_quiet && !is_without_effects(ahead->outer->state))
 			return "a stable function is called in a statement that has effects";
 	}
+	if ((early->flags & LA_HAS_NOTICES) != 0 && (ahead->keeps_errors || is_key))
+		return "a function may raise a notice";
+	if ((early->flags & LA_FAILS_FREELY) != 0 && ahead->keeps_errors)
+		return "a function may fail that is not the server's";
 	if ((early->flags & LA_MAY_FAIL) != 0 && !ahead->keeps_errors &&
 		!fails_alone(ahead, is_key, key))
 		return "an expression may fail that the server might not evaluate";

@@ -3,9 +3,11 @@
  *	  Something that may fail, done before its turn.
  *
  * The error of a row is the statement's only when the row's turn comes: until then it is kept.
- * There is no subtransaction that would clean up.  So only errors of data and of the program's
- * limits are kept (classes 21, 22, 23, 54 and 0A), which functions raise that compute something,
- * and only if no lock is held on a buffer; others are raised at once.
+ * There is no subtransaction that would clean up.  So only errors are kept that functions raise
+ * which compute something: those of data and of the program's limits (classes 21, 22, 23, 54 and
+ * 0A), and of names and syntax in their arguments (42, 3F, and a value of an enum that may not be
+ * used yet); and only if no lock is held on a buffer.  Others are raised at once: cancels, and
+ * damaged data.
  *
  * src/write/attempt.c
  */
@@ -19,11 +21,15 @@
 static bool
 is_kept(int sqlerrcode)
 {
+	if (sqlerrcode == ERRCODE_UNSAFE_NEW_ENUM_VALUE_USAGE)
+		return true;
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
 		case ERRCODE_CARDINALITY_VIOLATION:
 		case ERRCODE_DATA_EXCEPTION:
 		case ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION:
+		case ERRCODE_TO_CATEGORY(ERRCODE_INVALID_SCHEMA_NAME):
+		case ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION:
 		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
 		case ERRCODE_FEATURE_NOT_SUPPORTED:
 			return true;

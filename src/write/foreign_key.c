@@ -29,8 +29,9 @@
  * Invariants
  *	- The server's function is called for each row, as in stock, and decides.  What is looked up
  *	  here is forgotten.
- *	- The other table has been locked by the first call.  It and its index are open only while
- *	  look-ahead works on a row.  When a relcache entry has moved meanwhile, look-ahead ends.
+ *	- No lock is taken: the other table, and the index that is used here, have been locked by an
+ *	  earlier call of the function.  They are open only while look-ahead works on a row.  When a
+ *	  relcache entry has moved meanwhile, look-ahead ends.
  *
  * src/write/foreign_key.c
  */
@@ -214,6 +215,32 @@ is_usable(Relation index)
 		index->rd_index->indisvalid && RelationGetIndexPredicate(index) == NIL;
 }
 
+/*
+ * Open a table or an index if it has been locked, or else return NULL.  The constraint, or the lock
+ * on its table, keeps it from being dropped.
+ */
+static Relation
+open_locked(Oid oid)
+{
+	Relation	relation = RelationIdGetRelation(oid);
+
+	if (!RelationIsValid(relation) || CheckRelationLockedByMe(relation, AccessShareLock, true))
+		return relation;
+	RelationClose(relation);
+	return NULL;
+}
+
+static bool
+is_locked(Oid oid)
+{
+	Relation	relation = open_locked(oid);
+
+	if (relation == NULL)
+		return false;
+	RelationClose(relation);
+	return true;
+}
+
 /* An open index of the other table that the queries are likely to use, or NULL. */
 static Relation
 open_index(ForeignKey *f, const KeyColumns *k, Relation other)
@@ -225,16 +252,19 @@ open_index(ForeignKey *f, const KeyColumns *k, Relation other)
 	foreach(lc, list)
 	{
 		AttrNumber	columns[INDEX_MAX_KEYS];
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		int			n = is_usable(index) ? match_columns(k, index, columns) : 0;
+		Relation	index = open_locked(lfirst_oid(lc));
+		int			n;
 
+		if (index == NULL)
+			continue;
+		n = is_usable(index) ? match_columns(k, index, columns) : 0;
 		if (n <= f->ncolumns)
 		{
-			index_close(index, NoLock);
+			RelationClose(index);
 			continue;
 		}
 		if (best != NULL)
-			index_close(best, NoLock);
+			RelationClose(best);
 		best = index;
 		f->ncolumns = n;
 		memcpy(f->columns, columns, sizeof(columns));
@@ -408,13 +438,12 @@ prepare(ForeignKey *f, const Trigger *trigger)
 	Relation	other;
 	Relation	index;
 
-	if (!load_constraint(f, trigger->tgconstraint, &k) || la_am_is_excluded(BTREE_AM_OID) ||
-		!ConditionalLockRelationOid(k.other, AccessShareLock))
+	if (!load_constraint(f, trigger->tgconstraint, &k) || la_am_is_excluded(BTREE_AM_OID))
 		return false;
 
 	f->other = k.other;
-	f->other_rel = other = table_open(k.other, NoLock);
-	if (!la_target_is_heap(other) || RelationUsesLocalBuffers(other))
+	f->other_rel = other = open_locked(k.other);
+	if (other == NULL || !la_target_is_heap(other) || RelationUsesLocalBuffers(other))
 		return false;
 	f->index_relation = index = open_index(f, &k, other);
 	if (index == NULL || !create_descent(f, other, index))
@@ -511,6 +540,9 @@ begin_row(ForeignKey *f, const TriggerData *data)
 	if (f->ahead != NULL && !la_ahead_is_active(f->ahead))
 		la_ahead_pass(f->ahead, missed);
 	if (f->ahead != NULL && !la_ahead_is_active(f->ahead) && !la_ahead_has_rows(f->ahead))
+		return;
+	/* a call for a key with nulls makes no query */
+	if (f->ahead == NULL && !is_locked(data->tg_trigger->tgconstrrelid))
 		return;
 	open_other(f, data->tg_trigger);
 	if (!f->refused)

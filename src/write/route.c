@@ -33,6 +33,7 @@ struct LaRoute
 	EState	   *own;			/* of expressions */
 	List	   *expressions;	/* ExprStates */
 	MemoryContext context;
+	MemoryContext key;			/* of the key of one row */
 	int			nfound;
 	ResultRelInfo **found;		/* by number of the partition; NULL: not yet */
 };
@@ -60,6 +61,8 @@ la_route_create(Relation root, EState *estate)
 	if (!key_is_pure(key))
 		return route;
 	route->root = root;
+	route->key = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead partition key",
+									   ALLOCSET_SMALL_SIZES);
 	if (key->partexprs != NIL)
 	{
 		route->own = CreateExecutorState();
@@ -180,6 +183,7 @@ la_route_find(LaRoute *route, TupleTableSlot *row)
 	Datum		values[PARTITION_MAX_KEYS];
 	bool		isnull[PARTITION_MAX_KEYS];
 	PartitionDesc desc;
+	MemoryContext old;
 	int			n;
 
 	if (route->root == NULL)
@@ -187,8 +191,11 @@ la_route_find(LaRoute *route, TupleTableSlot *row)
 	desc = RelationGetPartitionDesc(route->root, true);
 	if (desc->nparts == 0)
 		return NULL;
+	MemoryContextReset(route->key);
+	old = MemoryContextSwitchTo(route->key);
 	form_key(route, row, values, isnull);
 	n = find_partition(RelationGetPartitionKey(route->root), desc->boundinfo, values, isnull);
+	MemoryContextSwitchTo(old);
 	if (n < 0 || !desc->is_leaf[n])
 		return NULL;
 	return opened(route, n, desc->nparts, desc->oids[n]);

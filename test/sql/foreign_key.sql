@@ -192,4 +192,40 @@ end $$;
 create trigger "A" after insert on x2 for each row execute function other();
 select * from write('insert into x2 select i, k, 0 from src');
 select * from write('insert into x2 select i + 99999, case when i % 100 = 2 then i + 99998 else k end, 0 from src');
+-- 7. locks: those of the server's queries, whose plans are there already
+create table lp (id int primary key);
+create table lr (id int, p int references lp, o int);
+create index lr_p on lr (p);
+create index lr_o on lr (o);
+insert into lp select i from generate_series(1, 1000) i;
+insert into lr select i, i % 100 + 1, i from generate_series(1, 1000) i;
+analyze lp, lr;
+create function locks(statement text, ahead bool) returns text language plpgsql as $$
+declare result text; way text;
+begin
+    for i in 1 .. 2 loop
+        begin
+            perform set_config('pg_lookahead.enable', ahead::text, true);
+            set local pg_lookahead.force = on;
+            set local plan_cache_mode = force_generic_plan;
+            set local enable_seqscan = off;
+            execute statement;
+            select string_agg(relation::regclass || ' ' || mode, ', ' order by relation::regclass::text, mode) into result
+                from pg_locks where pid = pg_backend_pid() and locktype = 'relation' and relation::regclass::text like 'l_%';
+            raise exception using errcode = 'LA001';
+        exception when sqlstate 'LA001' then
+            null;
+        end;
+    end loop;
+    return result;
+end $$;
+create function locks_differ(statement text, out same bool, out ahead bool) language plpgsql as $$
+declare before bigint := activated(); stock text := locks(statement, false); ours text := locks(statement, true);
+begin
+    same := ours = stock;
+    if not same then raise warning '%; stock: %', ours, stock; end if;
+    ahead := activated() > before;
+end $$;
+select * from locks_differ('delete from lp where id > 500');
+select * from locks_differ('insert into lr select i, case when i > 10 then i end, i from generate_series(1, 400) i');
 drop schema la_keys cascade;

@@ -229,6 +229,16 @@ begin isolation level serializable;
 select * from pg_temp.compare('select o.id, t.id from o join t on t.id = o.k limit 10');
 select * from pg_temp.compare_all('select o.id, t.id from o join t on t.id = o.k');
 commit;
+-- a key whose function raises a notice is not evaluated once more
+create table words as select i, case i when 31 then repeat('x', 3000) else 'w' || i end as s from generate_series(1, 60) i;
+analyze words;
+set pg_lookahead.enable_nestloop = on;
+set pg_lookahead.force = on;
+set pg_lookahead.enable = off;
+select count(*) from words w join t on t.id = length(to_tsvector('simple', w.s));
+set pg_lookahead.enable = on;
+select count(*) from words w join t on t.id = length(to_tsvector('simple', w.s));
+explain (costs off) select count(*) from words w join t on t.id = length(to_tsvector('simple', w.s));
 
 \set ECHO none
 set client_min_messages = warning;

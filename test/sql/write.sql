@@ -132,6 +132,9 @@ select * from write('insert into t (id, k) select case i when 699 then 1 else i 
 select * from write('insert into t (id, k) select i, case when i < 700 then i else ''x''::text::int + i end from src');
 select * from write('insert into t (id, k) select i, (case when i < 700 then 2 * i else i end)::even from src');
 select * from write('insert into t (id, k) select i, (select i from src s2 where s2.i <= greatest(src.i - 698, 1)) from src');
+select * from write('insert into t (id, k) select i % 690, case when case when i < 700 then ''$'' else ''$['' end::jsonpath is null then 1 end from src');
+select * from write('insert into t (id, k) select i, case when case when i < 700 then ''src'' else ''none.src'' end::regclass = 0 then 1 end from src');
+select * from write('insert into t (id, k) select i % 690, nextval(case when i < 700 then ''other'' else ''src'' end::regclass) from src');
 -- 4. triggers that see rows, fail, change them, leave them out
 create function trg() returns trigger language plpgsql as $$
 begin
@@ -259,6 +262,20 @@ select * from write('update p set k = (k + 20000) % 90000 where id % 2 = 0');
 select * from write('insert into p1 (id, k, s) select i, i + 29000 + i / 1100 * 40000, s from src');
 create trigger pt before insert on p1 for each row execute function trg();
 select * from write('insert into p select i, k, s from src');
+create table m (k numeric, i int) partition by hash (k);
+create table m0 partition of m for values with (modulus 1, remainder 0);
+create index on m (i);
+create function check_memory() returns trigger language plpgsql as $$
+begin
+    if (select sum(used_bytes) from pg_backend_memory_contexts where name = 'ExecutorState') > 1000000 then
+        raise exception 'what was needed for rows before is still there';
+    end if;
+    return new;
+end $$;
+create trigger mt before insert on m0 for each row when (new.i = 59999) execute function check_memory();
+create table numbers as select i::numeric k, i from generate_series(1, 60000) i;
+select * from write('insert into m select * from numbers');
+drop table m, numbers;
 -- 10. views, policies, RETURNING, CTEs, functions, other triggers
 create view v as select id, k, s from t where k < 90000 with check option;
 create view w as select id, k from t;
@@ -342,5 +359,40 @@ begin;
 insert into t (id, k) select noted(i), k from src;
 select kind, relation, reason from pg_lookahead_last_statement();
 rollback;
+begin;
+create function fails(int, int) returns int language internal immutable strict as 'int4div';
+insert into t (id, k) select i, fails(i, 2) from src;
+select kind, relation, reason from pg_lookahead_last_statement();
+rollback;
+-- 15. notices: how often, and between which rows
+drop trigger b on t;
+create function shout() returns trigger language plpgsql as $$
+begin
+    if new.i between 298 and 302 then raise notice 'row %', new.i; end if;
+    return new;
+end $$;
+create table words as select i, case i when 301 then repeat('x', 3000) else 'w' || i end as s from generate_series(1, 600) i;
+create table queries as select i, case i when 301 then '' else 'w' || i end as s from generate_series(1, 600) i;
+create table n (i int, s text, primary key (i));
+create index on n (length(to_tsvector('simple', s)));
+create table o (i int primary key, n int);
+create trigger o before insert on o for each row execute function shout();
+set client_min_messages = notice;
+set pg_lookahead.enable = off;
+insert into n select * from words;
+insert into o select i, length(to_tsvector('simple', s)) from words;
+delete from o;
+insert into o select 1 + i % 500, numnode(to_tsquery('simple', s)) from queries;
+delete from n;
+set pg_lookahead.enable = on;
+insert into n select * from words;
+select bool_or(scans_activated > 0) from pg_lookahead_last_statement();
+insert into o select i, length(to_tsvector('simple', s)) from words;
+select kind, relation, reason from pg_lookahead_last_statement();
+delete from o;
+insert into o select 1 + i % 500, numnode(to_tsquery('simple', s)) from queries;
+drop trigger o on o;
+insert into o select 1 + i % 200, numnode(s::tsquery) from queries;
+set client_min_messages = warning;
 reset pg_lookahead.force;
 drop schema la_write cascade;

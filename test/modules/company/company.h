@@ -56,6 +56,7 @@ extern void wrap_forget(void);
 extern void tree_define_settings(void);
 extern void tree_note(Execution *query);
 extern void tree_check(Execution *query);
+extern void tree_at_end(Execution *query);
 extern void tree_forget(void);
 extern const char *tree_name(NodeTag tag);
 

@@ -320,6 +320,7 @@ company_ExecutorEnd(QueryDesc *desc)
 		tree_check(query);
 		plan_check(query, "at its end");
 		wrap_at_end(query);
+		tree_at_end(query);
 	}
 	if (prev_ExecutorEnd)
 		prev_ExecutorEnd(desc);

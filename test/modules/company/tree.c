@@ -12,6 +12,8 @@
  *	la_company.explain		print plans: text, json, analyze (as text, with what
  *							instrumentation has counted so far)
  *
+ * la_company_workers() tells how many workers the queries have had, since la_company_reset().
+ *
  * Printing follows pg_query_state, but for copies of the instrumentation, since
  * ExplainNode() ends the cycle that a node is in.
  *
@@ -45,6 +47,7 @@ PG_FUNCTION_INFO_V1(la_company_observations);
 PG_FUNCTION_INFO_V1(la_company_explained);
 PG_FUNCTION_INFO_V1(la_company_pins);
 PG_FUNCTION_INFO_V1(la_company_most_pins);
+PG_FUNCTION_INFO_V1(la_company_workers);
 
 enum
 {
@@ -66,6 +69,7 @@ static int	every = 1;
 static int	ncalls = 0;
 static int	nobservations = 0;
 static int	most_pins = 0;
+static int	nworkers = 0;
 static char *explained = NULL;	/* the outermost query, when last printed */
 
 #define KIND(name) {T_##name, T_##name##State, #name}
@@ -103,7 +107,7 @@ tree_name(NodeTag tag)
 void
 tree_forget(void)
 {
-	ncalls = nobservations = most_pins = 0;
+	ncalls = nobservations = most_pins = nworkers = 0;
 	if (explained != NULL)
 		pfree(explained);
 	explained = NULL;
@@ -132,6 +136,27 @@ tree_note(Execution *query)
 									  query->nnodes * sizeof(PlanState *));
 	query->nnodes = 0;
 	note_node(query->desc->planstate, query);
+}
+
+/* A query ends: how many workers its nodes have launched last. */
+void
+tree_at_end(Execution *query)
+{
+	for (int i = 0; i < query->nnodes; i++)
+	{
+		PlanState  *ps = query->nodes[i];
+
+		if (IsA(ps, GatherState))
+			nworkers += castNode(GatherState, ps)->nworkers_launched;
+		else if (IsA(ps, GatherMergeState))
+			nworkers += castNode(GatherMergeState, ps)->nworkers_launched;
+	}
+}
+
+Datum
+la_company_workers(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(nworkers);
 }
 
 /* What is wrong with this node, or NULL. */
