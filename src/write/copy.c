@@ -174,7 +174,7 @@ fetch(void *arg, uint64 n)
 static void
 plan_visits(void *arg, uint64 n, LaAheadRow *row)
 {
-	la_target_plan(((Copy *) arg)->target, row);
+	la_target_plan(((Copy *) arg)->target, row, NULL);
 }
 
 /* LaRowSource.set_key */

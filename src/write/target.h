@@ -41,7 +41,8 @@ extern bool la_target_is_possible(Relation heap);
 extern LaTarget *la_target_create(LaAhead *ahead, Relation heap, int nindexes,
 								  Relation *indexes, bool generated_known);
 extern void la_target_set_arbiters(LaTarget *target, List *arbiters);
-extern void la_target_plan(const LaTarget *target, LaAheadRow *row);
+extern Bitmapset *la_target_columns(const LaTarget *target);
+extern void la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown);
 extern bool la_target_locate(const LaTarget *target, LaAheadRow *row,
 							 const LaMatches *matches, bool last);
 extern bool la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot);
