@@ -355,7 +355,14 @@ next_queued(LaModify *m)
 	uint64		n = la_ahead_next_row(m->ahead);
 
 	if (la_ahead_turn(m->ahead))
-		return m->returned = queued(m, n)->slot;
+	{
+		const Queued *q = queued(m, n);
+
+		if (q->known && la_enable_btree_insert)
+			la_target_expect(la_newtuples_target(m->tuples, &q->tuple),
+							 la_ahead_row(m->ahead, n));
+		return m->returned = q->slot;
+	}
 	la_ahead_clear(m->ahead);
 	if (m->error != NULL)
 		ReThrowError(m->error);

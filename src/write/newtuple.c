@@ -199,7 +199,8 @@ make_table(LaNewTuples *nt, ResultRelInfo *relation)
 
 	t->relation = relation;
 	t->target = la_target_create(nt->ahead, relation->ri_RelationDesc, relation->ri_NumIndices,
-								 relation->ri_IndexRelationDescs, false);
+								 relation->ri_IndexRelationDescs, relation->ri_IndexRelationInfo,
+								 false);
 	if (t->target == NULL)
 		return t;
 	if (plan->onConflictAction != ONCONFLICT_NONE)

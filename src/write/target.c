@@ -44,6 +44,7 @@
 #include "base/compat.h"
 #include "write/attempt.h"
 #include "write/bucket.h"
+#include "write/insert.h"
 #include "write/target.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
@@ -54,6 +55,8 @@ struct LaTargetIndex
 	LaDescent  *descent;		/* NULL: a hash index */
 	int			rel;			/* in LaAhead */
 	IndexInfo  *info;
+	const IndexInfo *server_info;	/* that of the server, or NULL */
+	LaInsertState *insert;		/* enable_btree_insert; or NULL */
 	Bitmapset  *columns;		/* that the key and the predicate depend on */
 	ExprState  *predicate;
 	List	   *expressions;	/* ExprStates */
@@ -196,11 +199,11 @@ add_index(LaTarget *target, Relation index, bool generated_known)
 
 /*
  * Created in the current memory context.  indexes: those that the server has opened, some may be
- * NULL.  NULL if nothing can be known ahead.
+ * NULL; infos: what it has made for them, or NULL.  NULL if nothing can be known ahead.
  */
 LaTarget *
 la_target_create(LaAhead *ahead, Relation heap, int nindexes, Relation *indexes,
-				 bool generated_known)
+				 IndexInfo **infos, bool generated_known)
 {
 	LaTarget   *target;
 
@@ -213,8 +216,8 @@ la_target_create(LaAhead *ahead, Relation heap, int nindexes, Relation *indexes,
 	target->indexes = palloc0(LA_TARGET_INDEXES * sizeof(LaTargetIndex));
 	for (int i = 0; i < nindexes && target->nindexes < LA_TARGET_INDEXES; i++)
 	{
-		if (indexes[i] != NULL)
-			(void) add_index(target, indexes[i], generated_known);
+		if (indexes[i] != NULL && add_index(target, indexes[i], generated_known) && infos != NULL)
+			target->indexes[target->nindexes - 1].server_info = infos[i];
 	}
 	return target->nindexes > 0 ? target : NULL;
 }
@@ -276,6 +279,44 @@ void
 la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown)
 {
 	add_visits(target, row, target->has_arbiters, unknown);
+}
+
+/* The server's IndexInfo of an index, which lives as long as the target. */
+void
+la_target_set_info(LaTarget *target, Relation index, IndexInfo *info)
+{
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		if (target->indexes[i].index == index)
+			target->indexes[i].server_info = info;
+	}
+}
+
+static void
+expect_leaf(LaTargetIndex *ix, BlockNumber leaf)
+{
+	if (ix->insert == NULL && ix->server_info != NULL)
+		ix->insert = la_insert_state(ix->index, ix->server_info);
+	if (ix->insert != NULL)
+		la_insert_expect(ix->insert, leaf);
+}
+
+/* It is the row's turn: tell inserts the leaf pages that were found for it. */
+void
+la_target_expect(LaTarget *target, const LaAheadRow *row)
+{
+	for (int v = 0; v < row->nvisits; v++)
+	{
+		const LaRowVisit *visit = &row->visits[v];
+
+		for (int i = 0; visit->state == ROW_VISIT_KNOWN && i < target->nindexes; i++)
+		{
+			LaTargetIndex *ix = &target->indexes[i];
+
+			if (ix->rel == visit->rel && ix->descent != NULL)
+				expect_leaf(ix, visit->block);
+		}
+	}
 }
 
 /* For LaRowSource.locate. */
