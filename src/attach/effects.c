@@ -70,6 +70,7 @@
 
 #include "attach/effects.h"
 #include "attach/known_functions.h"
+#include "base/compat.h"
 
 void
 la_effects_add(LaEffects *e, int flags, const char *reason)
@@ -580,7 +581,10 @@ note_rare(LaEffects *e, Node *node)
 			la_effects_add(e, LA_MAY_FAIL, NULL);
 			break;
 		default:
-			la_effects_add(e, LA_HAS_EFFECTS, "an expression is of a kind that is not known");
+			if (la_is_of_returning(node))
+				la_effects_add(e, LA_READS_STATE | LA_MAY_FAIL, NULL);
+			else
+				la_effects_add(e, LA_HAS_EFFECTS, "an expression is of a kind that is not known");
 			break;
 	}
 }

@@ -177,12 +177,28 @@ la_interpose_aminsert(Relation index, aminsert_function function)
 	}
 }
 
+static Routine *
+routine_of(Relation index)
+{
+	const IndexAmRoutine *routine = index->rd_indam;
+
+	return routines == NULL ? NULL : hash_search(routines, &routine, HASH_FIND, NULL);
+}
+
+/* Does the server call our function to insert into the index? */
+bool
+la_interpose_has_aminsert(Relation index)
+{
+	const Routine *r = routine_of(index);
+
+	return r != NULL && r->insert != NULL && r->routine->aminsert == r->insert;
+}
+
 /* Put back what is exchanged in this index's routine. */
 void
 la_interpose_restore(Relation index)
 {
-	const IndexAmRoutine *routine = index->rd_indam;
-	Routine    *r = routines == NULL ? NULL : hash_search(routines, &routine, HASH_FIND, NULL);
+	Routine    *r = routine_of(index);
 
 	if (r != NULL)
 		put_back(r);

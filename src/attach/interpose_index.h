@@ -12,6 +12,7 @@
 
 extern void la_interpose_ambuild(Relation index, ambuild_function function);
 extern void la_interpose_aminsert(Relation index, aminsert_function function);
+extern bool la_interpose_has_aminsert(Relation index);
 extern void la_interpose_restore(Relation index);
 extern void la_interpose_each_index(Relation table, void (*exchange) (Relation index));
 

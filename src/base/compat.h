@@ -471,17 +471,50 @@
 	((List *) list_nth(((ModifyTable *) (mt)->ps.plan)->updateColnosLists, i))
 #endif
 
-/*
- * The columns whose change keeps a new version from being heap-only, and how a row for a
- * partitioned table is converted to a partition's order of columns.
- */
+/* The columns whose change keeps a new version from being heap-only. */
 #if PG_VERSION_NUM >= 160000
 #define la_indexed_columns(table) \
 	RelationGetIndexAttrBitmap(table, INDEX_ATTR_BITMAP_HOT_BLOCKING)
-#define la_root_to_child_map(relation, estate)	ExecGetRootToChildMap(relation, estate)
 #else
 #define la_indexed_columns(table)	RelationGetIndexAttrBitmap(table, INDEX_ATTR_BITMAP_ALL)
-#define la_root_to_child_map(relation, estate)	((relation)->ri_RootToPartitionMap)
+#endif
+
+/*
+ * MERGE's actions.  17 has those for rows that the source does not have, and with these checks the
+ * join's condition for each row (commit 0294df2f1f84).  18 leaves out tables that were pruned when
+ * the executor started.
+ */
+#if PG_VERSION_NUM >= 170000
+#define la_merge_matched_actions(relation) \
+	((relation)->ri_MergeActions[MERGE_WHEN_MATCHED])
+#define la_merge_by_source_actions(relation) \
+	((relation)->ri_MergeActions[MERGE_WHEN_NOT_MATCHED_BY_SOURCE])
+#define la_merge_not_matched_actions(relation) \
+	((relation)->ri_MergeActions[MERGE_WHEN_NOT_MATCHED_BY_TARGET])
+#else
+#define la_merge_matched_actions(relation)	((relation)->ri_matchedMergeAction)
+#define la_merge_by_source_actions(relation)	NIL
+#define la_merge_not_matched_actions(relation)	((relation)->ri_notMatchedMergeAction)
+#endif
+#if PG_VERSION_NUM >= 180000
+#define la_merge_join_condition(mt, i)	((List *) list_nth((mt)->mt_mergeJoinConditions, i))
+#elif PG_VERSION_NUM >= 170000
+#define la_merge_join_condition(mt, i) \
+	((List *) list_nth(((ModifyTable *) (mt)->ps.plan)->mergeJoinConditions, i))
+#else
+#define la_merge_join_condition(mt, i)	((void) (i), NIL)
+#endif
+
+/*
+ * RETURNING can name MERGE's action in 17 (commit c649fa24a42b), and the old and the new row in 18
+ * (commit 80feb727c869).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_is_of_returning(node)	(IsA(node, MergeSupportFunc) || IsA(node, ReturningExpr))
+#elif PG_VERSION_NUM >= 170000
+#define la_is_of_returning(node)	IsA(node, MergeSupportFunc)
+#else
+#define la_is_of_returning(node)	false
 #endif
 
 /* ---- settings, locales and EXPLAIN ----------------------------------------- */

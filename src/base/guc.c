@@ -108,7 +108,7 @@ static const BoolSetting bool_settings[] = {
 		"Enables pg_lookahead's insert path for bulk inserts into btree indexes.",
 	"All but inserting an entry into a page with free space is left to the server."},
 	{"pg_lookahead.enable_write", &la_enable_write, true, PGC_USERSET, 0,
-		"Enables look-ahead over the rows that INSERT, UPDATE and COPY FROM write.",
+		"Enables look-ahead over the rows that INSERT, UPDATE, MERGE and COPY FROM write.",
 	"Index pages that the rows will need are read before their turn."},
 	{"pg_lookahead.enable_foreign_key", &la_enable_foreign_key, true, PGC_USERSET, 0,
 		"Enables look-ahead over the rows whose foreign keys are checked, or acted on.",

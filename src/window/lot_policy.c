@@ -105,7 +105,8 @@ static bool
 is_due(const LaLotPolicy *p, const LaIoPolicy *io)
 {
 	return p->until_probe == 0 || io->kernel_is_slow ||
-		(p->again_at == 0 && io->config.end_is_certain);
+		(p->again_at == 0 && io->config.end_is_certain &&
+		 io->config.order == LA_ORDER_BY_PROBE);
 }
 
 /* How many blocks shall the next lot have?  0: issue blocks in the order of need. */

@@ -20,6 +20,8 @@
  *	PASS	Nothing is known of rows.  The caller compares two numbers for each.
  *	TURN	When the server is to write a row, its blocks are visited first: read into shared
  *		buffers, timed, and released.  The server finds them there.
+ *		With enable_btree_insert, inserts are told which leaf pages these are (target.c), and so
+ *		do not search for them again.
  *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the
  *		leaf page looked for again when the row is half as far away.  It is then issued without
  *		the window.
@@ -576,6 +578,13 @@ uint64
 la_ahead_next_row(const LaAhead *a)
 {
 	return a->head;
+}
+
+/* A row that is known, or whose turn it was last. */
+const LaAheadRow *
+la_ahead_row(LaAhead *a, uint64 n)
+{
+	return row_at(a, n);
 }
 
 /* Behaviour PASS: a row has been written; missed: a block was read for it. */

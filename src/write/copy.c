@@ -63,6 +63,8 @@ typedef struct Copy
 	int64		seen_reads;		/* blocks read when the last row's turn came */
 	ItemPointerData turn;		/* the row whose entries are being inserted */
 	int			futile;			/* turns without a next row */
+	bool		expects;		/* the leaf pages of this turn's entries are
+								 * known */
 
 	LaAhead    *ahead;			/* NULL until a block is read */
 	LaTarget   *target;
@@ -174,7 +176,7 @@ fetch(void *arg, uint64 n)
 static void
 plan_visits(void *arg, uint64 n, LaAheadRow *row)
 {
-	la_target_plan(((Copy *) arg)->target, row);
+	la_target_plan(((Copy *) arg)->target, row, NULL);
 }
 
 /* LaRowSource.set_key */
@@ -210,7 +212,7 @@ create_target(Copy *c)
 		RelationClose(index);
 	}
 	list_free(list);
-	c->target = la_target_create(c->ahead, c->heap, n, indexes, true);
+	c->target = la_target_create(c->ahead, c->heap, n, indexes, NULL, true);
 }
 
 /* A block has been read for a row: look at the reads of the next ones. */
@@ -238,14 +240,19 @@ static void
 turn_to(Copy *c, ItemPointer tid)
 {
 	uint64		n = la_ahead_next_row(c->ahead);
+	bool		known;
 
 	if (!la_ahead_has_rows(c->ahead) || !ItemPointerEquals(&(*row_at(c, n))->t_self, tid))
 	{
 		la_ahead_clear(c->ahead);
 		c->next = *tid;
 	}
-	if (la_ahead_turn(c->ahead) &&
-		(la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead)))
+	n = la_ahead_next_row(c->ahead);
+	known = la_ahead_turn(c->ahead);
+	c->expects = known && la_enable_btree_insert;
+	if (c->expects)
+		la_target_expect(c->target, la_ahead_row(c->ahead, n));
+	if (known && (la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead)))
 		c->futile = 0;
 	else
 		c->futile++;
@@ -290,6 +297,8 @@ la_copy_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Rel
 		if (!c->refused &&
 			(!ItemPointerIsValid(&c->turn) || !ItemPointerEquals(&c->turn, tid)))
 			begin_row(c, index, tid);
+		if (la_enable_btree_insert && c->expects)
+			la_target_set_info(c->target, index, info);
 	}
 	return la_enable && la_enable_btree_insert ?
 		la_btinsert(index, values, isnull, tid, heap, unique, unchanged, info) :

@@ -60,26 +60,28 @@
 #define FASTPATH_LEVEL	2		/* nbtinsert.c's BTREE_FASTPATH_MIN_LEVEL */
 
 /* What a statement keeps for an index. */
-typedef struct InsertState
+struct LaInsertState
 {
 	LaInsertLocation *location; /* NULL before it is first needed */
+	BlockNumber expected;		/* of the next entry, or InvalidBlockNumber */
 	int			pause;			/* so many more rows are for btinsert() */
 	int			next_pause;
 	int			tried;			/* rows, of the current TRIALS */
 	int			missed;			/* of these */
-} InsertState;
+};
 
 /* What the statement keeps for the index; NULL if btinsert() is to insert this row. */
-static InsertState *
+static LaInsertState *
 state_of(Relation index, Relation heap, IndexInfo *info)
 {
-	InsertState *state = info->ii_AmCache;
+	LaInsertState *state = info->ii_AmCache;
 
 	if (state == NULL)
 	{
-		state = MemoryContextAllocZero(info->ii_Context, sizeof(InsertState));
+		state = MemoryContextAllocZero(info->ii_Context, sizeof(LaInsertState));
 		state->pause = la_force ? 0 : ROWS_BEFORE;
 		state->next_pause = FIRST_PAUSE;
+		state->expected = InvalidBlockNumber;
 		info->ii_AmCache = state;
 	}
 	if (state->pause > 0)
@@ -99,9 +101,26 @@ state_of(Relation index, Relation heap, IndexInfo *info)
 	return state->location != NULL ? state : NULL;
 }
 
+/*
+ * What the statement keeps for the index; NULL before our function has inserted a row.  info: that
+ * of the server.
+ */
+LaInsertState *
+la_insert_state(Relation index, const IndexInfo *info)
+{
+	return info->ii_AmCache != NULL && la_interpose_has_aminsert(index) ? info->ii_AmCache : NULL;
+}
+
+/* Look-ahead has come to this leaf page for the entry that will be inserted next. */
+void
+la_insert_expect(LaInsertState *state, BlockNumber leaf)
+{
+	state->expected = leaf;
+}
+
 /* Leave the next rows to btinsert() if too few locations are found. */
 static void
-count(InsertState *state, bool found)
+count(LaInsertState *state, bool found)
 {
 	state->tried++;
 	state->missed += !found;
@@ -192,10 +211,10 @@ add_entry(Relation index, Buffer buffer, OffsetNumber position, IndexTuple entry
 
 /* Insert an entry if a location is found for it. */
 static bool
-insert_entry(Relation index, LaInsertLocation *location, Datum *values, bool *isnull,
+insert_entry(Relation index, const LaInsertState *state, Datum *values, bool *isnull,
 			 ItemPointer tid, IndexUniqueCheck unique, bool *result)
 {
-	LaSearchKey *key = la_insertlocation_key(location);
+	LaSearchKey *key = la_insertlocation_key(state->location);
 	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	Size		size = MAXALIGN(IndexTupleSize(entry));
 	OffsetNumber position;
@@ -212,7 +231,7 @@ insert_entry(Relation index, LaInsertLocation *location, Datum *values, bool *is
 	key->tid = *result && !has_null ? NULL : &entry->t_tid;
 
 	if (size <= LARGEST_ENTRY)
-		buffer = la_insertlocation_find(location, size, &position);
+		buffer = la_insertlocation_find(state->location, state->expected, size, &position);
 	if (BufferIsValid(buffer))
 	{
 		CheckForSerializableConflictIn(index, NULL, BufferGetBlockNumber(buffer));
@@ -231,14 +250,14 @@ la_btinsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relati
 		la_interpose_restore(index);
 	else if (info != NULL && unique != UNIQUE_CHECK_EXISTING)
 	{
-		InsertState *state = state_of(index, heap, info);
+		LaInsertState *state = state_of(index, heap, info);
 
 		if (state != NULL)
 		{
 			bool		result;
-			bool		done = insert_entry(index, state->location, values, isnull,
-											tid, unique, &result);
+			bool		done = insert_entry(index, state, values, isnull, tid, unique, &result);
 
+			state->expected = InvalidBlockNumber;
 			count(state, done);
 			if (done)
 				return result;

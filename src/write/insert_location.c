@@ -2,7 +2,7 @@
  * insert_location.c
  *	  Where a new entry of a stock btree index belongs.
  *
- *		copies of inner pages        last leaf, or the rightmost one
+ *		copies of inner pages       last leaf, the rightmost, or what look-ahead has found
  *		        |  no locks, no pins                |
  *		        v                                   v
  *		leaf, exclusively locked:  first entry < key <= high key?  -- yes --> location
@@ -30,7 +30,10 @@
  *	AGAIN		Entries often come in order: if the last two were inserted on one leaf, that is
  *				tried first.  The search on it begins at the last position and proceeds in
  *				doubling steps, while positions are near each other.
- *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.
+ *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.  It is tried first, since
+ *				nbtree forgets it when an entry belongs elsewhere.
+ *	EXPECTED	The leaf that look-ahead over the rows of the statement has found for this one,
+ *				and visited a moment ago (ahead.c).  It may have split since.
  *
  * Invariants
  *	- Pages that are not copies are locked, inner ones shared, leaves exclusively, one at a time.
@@ -335,6 +338,30 @@ lock_leaf(Relation index, BlockNumber block)
 	return buffer;
 }
 
+/* The leaf of the location, if it is this one or near; a copy, if not NULL, has led there. */
+static Buffer
+lock_from(LaInsertLocation *p, BlockNumber block, Copy *copy, LaBounds *bounds)
+{
+	Relation	index = p->key.index;
+	Buffer		buffer = lock_leaf(index, block);
+
+	for (int moves = 0; moves <= MAX_MOVES; moves++)
+	{
+		Page		page = BufferGetPage(buffer);
+
+		if (!is_live_leaf(page))
+			break;
+		if (!is_to_the_right(p, page, bounds))
+			return buffer;
+		if (copy != NULL)
+			invalidate_copy(copy);
+		buffer = _bt_relandgetbuf(index, buffer, BTPageGetOpaque(page)->btpo_next, BT_WRITE);
+	}
+	if (copy != NULL)
+		invalidate_copy(copy);
+	return release(p, buffer);
+}
+
 /* COPIES: the leaf to which copies lead, which need not be that of the location. */
 static Buffer
 guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
@@ -343,7 +370,6 @@ guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
 	BTMetaPageData *meta = index->rd_amcache;
 	BlockNumber block;
 	Copy	   *copy = NULL;
-	Buffer		buffer;
 
 	if (meta == NULL || meta->btm_fastlevel == 0)
 		return InvalidBuffer;
@@ -369,20 +395,7 @@ guess_by_copies(LaInsertLocation *p, LaBounds *bounds)
 		block = child_of(p, copy->page, bounds);
 	}
 
-	buffer = lock_leaf(index, block);
-	for (int moves = 0; moves <= MAX_MOVES; moves++)
-	{
-		Page		page = BufferGetPage(buffer);
-
-		if (!is_live_leaf(page))
-			break;
-		if (!is_to_the_right(p, page, bounds))
-			return buffer;
-		invalidate_copy(copy);
-		buffer = _bt_relandgetbuf(index, buffer, BTPageGetOpaque(page)->btpo_next, BT_WRITE);
-	}
-	invalidate_copy(copy);
-	return release(p, buffer);
+	return lock_from(p, block, copy, bounds);
 }
 
 /* The key's position on the leaf, if the leaf is that of the location. */
@@ -427,19 +440,41 @@ remember_location(LaInsertLocation *p, BlockNumber leaf, OffsetNumber position)
 	p->position = position + 1; /* that of the next entry, if in order */
 }
 
+/* A leaf that may be that of the location, and how it was guessed; invalid if there is no guess. */
+static Buffer
+guess_leaf(LaInsertLocation *p, BlockNumber *expected, LaBounds *bounds, bool *by_copies)
+{
+	BlockNumber block = *expected;
+	Buffer		buffer = InvalidBuffer;
+
+	*by_copies = false;
+	*expected = InvalidBlockNumber;
+	if (block == InvalidBlockNumber || RelationGetTargetBlock(p->key.index) != InvalidBlockNumber)
+		buffer = guess_last(p, bounds);
+	if (!BufferIsValid(buffer) && block != InvalidBlockNumber)
+		buffer = lock_from(p, block, NULL, bounds);
+	if (!BufferIsValid(buffer))
+	{
+		*by_copies = true;
+		buffer = guess_by_copies(p, bounds);
+	}
+	return buffer;
+}
+
 /*
  * Find the location of a new entry of this size with the key: the leaf, exclusively locked,
- * and the position on it.  Invalid if there is none: see the invariants above.
+ * and the position on it.  Invalid if there is none: see the invariants above.  expected: a leaf
+ * to try, or InvalidBlockNumber.
  */
 Buffer
-la_insertlocation_find(LaInsertLocation *p, Size size, OffsetNumber *position)
+la_insertlocation_find(LaInsertLocation *p, BlockNumber expected, Size size,
+					   OffsetNumber *position)
 {
 	LaBounds	bounds;
 	bool		guess = true;
-	Buffer		buffer = guess_last(p, &bounds);
+	bool		by_copies;
+	Buffer		buffer = guess_leaf(p, &expected, &bounds, &by_copies);
 
-	if (!BufferIsValid(buffer))
-		buffer = guess_by_copies(p, &bounds);
 	for (;;)
 	{
 		Page		page;
@@ -459,7 +494,8 @@ la_insertlocation_find(LaInsertLocation *p, Size size, OffsetNumber *position)
 		if (!guess)
 			break;
 		proven = is_proven(page, *position);
-		count_guess(p, proven);
+		if (by_copies)
+			count_guess(p, proven);
 		if (proven)
 			break;
 		buffer = release(p, buffer);

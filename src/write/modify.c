@@ -1,6 +1,6 @@
 /*
  * modify.c
- *	  INSERT and UPDATE that look ahead over the rows of their plan.
+ *	  INSERT, UPDATE and MERGE that look ahead over the rows of their plan.
  *
  *	plan --> [ row | row | row | row | row ] --> ModifyTable (stock) --> heap, indexes
  *			  tail      leaf pages issued   head
@@ -15,7 +15,7 @@
  *	NOT ELIGIBLE	Rows may not be taken early.
  *
  * A statement is eligible if
- *	- it is an INSERT or UPDATE, and the topmost node of its plan, so that nothing else runs
+ *	- it is an INSERT, UPDATE or MERGE, and the topmost node of its plan, so that nothing else runs
  *	  between its rows; the planner expects more than one row;
  *	- the plan may be run ahead of the write (attach/runahead.c, writer.c): the server evaluates
  *	  O1 W1 O2 W2 ..., where On is the plan's n-th row and Wn its being written, and here it is
@@ -53,8 +53,6 @@
 #include "write/newtuple.h"
 #include "write/writer.h"
 
-#define NO_TARGET	(-1)
-
 typedef enum Eligibility
 {
 	CANDIDATE,
@@ -66,7 +64,8 @@ typedef enum Eligibility
 typedef struct Queued
 {
 	TupleTableSlot *slot;
-	int			target;			/* its table */
+	bool		known;			/* what will be made of it */
+	LaNewTuple	tuple;
 } Queued;
 
 struct LaModify
@@ -104,7 +103,8 @@ la_modify_is_possible(ModifyTableState *mt)
 	const Plan *plan = outerPlanState(mt)->plan;
 
 	return la_enable_write && (plan->plan_rows > 1 || la_force) &&
-		(mt->operation == CMD_INSERT || mt->operation == CMD_UPDATE) &&
+		(mt->operation == CMD_INSERT || mt->operation == CMD_UPDATE ||
+		 mt->operation == CMD_MERGE) &&
 		!la_early_reads_may_fail();
 }
 
@@ -141,18 +141,19 @@ refusal(LaModify *m)
 	return la_runahead_refuses_outer(&ahead);
 }
 
-/* Is the node the topmost one, and will all its plan's rows be taken? */
+/*
+ * Is the node the topmost one, and will all its plan's rows be taken?  (The plan itself may be of
+ * a kind whose demand is not known.)
+ */
 static bool
 is_whole_statement(const LaModify *m)
 {
 	const EState *estate = m->mt->ps.state;
 	const LaStatement *s = la_statement_of(estate);
-	LaDemandContext context;
+	const ModifyTable *plan = (const ModifyTable *) m->mt->ps.plan;
 
-	if (s == NULL || s->top != &m->mt->ps)
-		return false;
-	la_demand_context(m->plan, &context);
-	return la_demand_is_all(context.demand, estate);
+	return s != NULL && s->top == &m->mt->ps &&
+		(plan->returningLists == NIL || la_demand_is_all(LA_DEMAND_RUN, estate));
 }
 
 static bool fetch(void *arg, uint64 n);
@@ -161,17 +162,39 @@ static bool set_key(void *arg, uint64 n, int rel);
 static bool locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches,
 				   bool last);
 
-/* A btree index of a table that the statement has opened, or NULL. */
+static bool
+has_indexes(const ResultRelInfo *relation)
+{
+	return relation->ri_IndexRelationDescs != NULL && relation->ri_NumIndices > 0;
+}
+
+/* A table that the statement has written to, the last one as far as is known; or NULL. */
+static ResultRelInfo *
+any_table(const LaModify *m)
+{
+	ModifyTableState *mt = m->mt;
+	List	   *partitions = mt->ps.state->es_tuple_routing_result_relations;
+
+	if (has_indexes(&mt->resultRelInfo[mt->mt_lastResultIndex]))
+		return &mt->resultRelInfo[mt->mt_lastResultIndex];
+	if (has_indexes(mt->rootResultRelInfo))
+		return mt->rootResultRelInfo;
+	if (partitions != NIL && has_indexes(llast(partitions)))
+		return llast(partitions);
+	for (int i = 0; i < mt->mt_nrels; i++)
+	{
+		if (has_indexes(&mt->resultRelInfo[i]))
+			return &mt->resultRelInfo[i];
+	}
+	return NULL;
+}
+
 static Relation
 any_index(const LaModify *m)
 {
-	ResultRelInfo *relation = m->mt->resultRelInfo;
-	List	   *partitions = m->mt->ps.state->es_tuple_routing_result_relations;
+	ResultRelInfo *relation = any_table(m);
 
-	if (relation->ri_IndexRelationDescs == NULL && partitions != NIL)
-		relation = llast(partitions);
-	if (relation->ri_IndexRelationDescs == NULL || relation->ri_NumIndices == 0 ||
-		!la_target_is_possible(relation->ri_RelationDesc))
+	if (relation == NULL || !la_target_is_possible(relation->ri_RelationDesc))
 		return NULL;
 	return relation->ri_IndexRelationDescs[0];
 }
@@ -280,7 +303,7 @@ fetch(void *arg, uint64 n)
 	}
 	copy_row(m, n, row);
 	la_newtuples_forget_row(m->tuples);
-	queued(m, n)->target = NO_TARGET;
+	queued(m, n)->known = false;
 	return true;
 }
 
@@ -289,13 +312,13 @@ static void
 plan_visits(void *arg, uint64 n, LaAheadRow *row)
 {
 	LaModify   *m = arg;
-	TupleTableSlot *slot = queued(m, n)->slot;
-	int			target = la_newtuples_target_of(m->tuples, slot);
+	Queued	   *q = queued(m, n);
 
-	if (target < 0 || la_newtuples_is_known_heap_only(m->tuples, target, slot))
-		return;
-	queued(m, n)->target = target;
-	la_target_plan(la_newtuples_target(m->tuples, target), row);
+	q->known = la_newtuples_know(m->tuples, q->slot, &q->tuple) &&
+		!la_newtuples_is_known_heap_only(m->tuples, &q->tuple, q->slot);
+	if (q->known)
+		la_target_plan(la_newtuples_target(m->tuples, &q->tuple), row,
+					   la_newtuples_unknown(m->tuples, &q->tuple));
 }
 
 /* LaRowSource.set_key */
@@ -303,13 +326,14 @@ static bool
 set_key(void *arg, uint64 n, int rel)
 {
 	LaModify   *m = arg;
-	int			target = queued(m, n)->target;
+	const Queued *q = queued(m, n);
 	TupleTableSlot *tuple;
 
-	if (target == NO_TARGET)
+	if (!q->known)
 		return false;
-	tuple = la_newtuples_form(m->tuples, target, queued(m, n)->slot);
-	return tuple != NULL && la_target_set_key(la_newtuples_target(m->tuples, target), rel, tuple);
+	tuple = la_newtuples_form(m->tuples, &q->tuple, q->slot);
+	return tuple != NULL &&
+		la_target_set_key(la_newtuples_target(m->tuples, &q->tuple), rel, tuple);
 }
 
 /* LaRowSource.locate */
@@ -317,10 +341,10 @@ static bool
 locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
 	LaModify   *m = arg;
-	int			target = queued(m, n)->target;
+	const Queued *q = queued(m, n);
 
-	return target == NO_TARGET ||
-		la_target_locate(la_newtuples_target(m->tuples, target), row, matches, last);
+	return !q->known ||
+		la_target_locate(la_newtuples_target(m->tuples, &q->tuple), row, matches, last);
 }
 
 /* ---- a row's turn --------------------------------------------------------------- */
@@ -331,7 +355,14 @@ next_queued(LaModify *m)
 	uint64		n = la_ahead_next_row(m->ahead);
 
 	if (la_ahead_turn(m->ahead))
-		return m->returned = queued(m, n)->slot;
+	{
+		const Queued *q = queued(m, n);
+
+		if (q->known && la_enable_btree_insert)
+			la_target_expect(la_newtuples_target(m->tuples, &q->tuple),
+							 la_ahead_row(m->ahead, n));
+		return m->returned = q->slot;
+	}
 	la_ahead_clear(m->ahead);
 	if (m->error != NULL)
 		ReThrowError(m->error);

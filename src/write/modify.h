@@ -1,6 +1,6 @@
 /*
  * modify.h
- *	  INSERT and UPDATE that look ahead over the rows of their plan.
+ *	  INSERT, UPDATE and MERGE that look ahead over the rows of their plan.
  *
  * src/write/modify.h
  */

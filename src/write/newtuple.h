@@ -13,11 +13,21 @@
 
 typedef struct LaNewTuples LaNewTuples;
 
+/* What is kept with a row of the plan that something is known of. */
+typedef struct LaNewTuple
+{
+	int			table;			/* its number */
+	struct LaMergeAction *action;	/* MERGE; or NULL */
+} LaNewTuple;
+
 extern LaNewTuples *la_newtuples_create(ModifyTableState *mt, LaAhead *ahead);
-extern int	la_newtuples_target_of(LaNewTuples *nt, TupleTableSlot *row);
-extern LaTarget *la_newtuples_target(const LaNewTuples *nt, int target);
-extern TupleTableSlot *la_newtuples_form(LaNewTuples *nt, int target, TupleTableSlot *row);
-extern bool la_newtuples_is_known_heap_only(LaNewTuples *nt, int target, TupleTableSlot *row);
+extern bool la_newtuples_know(LaNewTuples *nt, TupleTableSlot *row, LaNewTuple *tuple);
+extern LaTarget *la_newtuples_target(const LaNewTuples *nt, const LaNewTuple *tuple);
+extern const Bitmapset *la_newtuples_unknown(const LaNewTuples *nt, const LaNewTuple *tuple);
+extern TupleTableSlot *la_newtuples_form(LaNewTuples *nt, const LaNewTuple *tuple,
+										 TupleTableSlot *row);
+extern bool la_newtuples_is_known_heap_only(LaNewTuples *nt, const LaNewTuple *tuple,
+											TupleTableSlot *row);
 extern void la_newtuples_forget_row(LaNewTuples *nt);
 
 #endif							/* LA_NEWTUPLE_H */

@@ -16,7 +16,9 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "executor/executor.h"
+#include "optimizer/optimizer.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "utils/memutils.h"
@@ -29,7 +31,9 @@
 struct LaRoute
 {
 	Relation	root;
-	EState	   *estate;			/* of the statement */
+	ModifyTableState *mt;
+	Bitmapset  *columns;		/* of the partition key, by number minus
+								 * FirstLowInvalidHeapAttributeNumber */
 	EState	   *own;			/* of expressions */
 	List	   *expressions;	/* ExprStates */
 	MemoryContext context;
@@ -51,24 +55,40 @@ key_is_pure(const PartitionKey key)
 
 /* In the current memory context. */
 LaRoute *
-la_route_create(Relation root, EState *estate)
+la_route_create(Relation root, ModifyTableState *mt)
 {
 	PartitionKey key = RelationGetPartitionKey(root);
 	LaRoute    *route = palloc0(sizeof(LaRoute));
 
-	route->estate = estate;
+	route->mt = mt;
 	route->context = CurrentMemoryContext;
 	if (!key_is_pure(key))
 		return route;
 	route->root = root;
 	route->key = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead partition key",
 									   ALLOCSET_SMALL_SIZES);
+	pull_varattnos((Node *) key->partexprs, 1, &route->columns);
+	for (int i = 0; i < key->partnatts; i++)
+	{
+		if (key->partattrs[i] != 0)
+			route->columns = bms_add_member(route->columns, key->partattrs[i] -
+											FirstLowInvalidHeapAttributeNumber);
+	}
 	if (key->partexprs != NIL)
 	{
 		route->own = CreateExecutorState();
 		route->expressions = ExecPrepareExprList(key->partexprs, route->own);
 	}
 	return route;
+}
+
+/* Does it take one of these columns to find a row's partition? */
+bool
+la_route_depends_on(const LaRoute *route, const Bitmapset *columns)
+{
+	return columns != NULL &&
+		(bms_is_member(-FirstLowInvalidHeapAttributeNumber, route->columns) ||
+		 bms_overlap(route->columns, columns));
 }
 
 /* The columns of the partition key. */
@@ -149,31 +169,41 @@ find_partition(const PartitionKey key, const PartitionBoundInfo bounds, Datum *v
 	return n >= 0 ? n : bounds->default_index;
 }
 
-/* The partition, if the statement has opened it. */
+/* The partition, if the statement has it: one whose rows it changes, or that it has opened. */
 static ResultRelInfo *
-opened(LaRoute *route, int n, int npartitions, Oid oid)
+find_opened(const LaRoute *route, Oid oid)
 {
 	ListCell   *lc;
 
+	if (route->mt->operation != CMD_INSERT)
+	{
+		ResultRelInfo *relation = ExecLookupResultRelByOid(route->mt, oid, true, false);
+
+		if (relation != NULL)
+			return relation;
+	}
+	foreach(lc, route->mt->ps.state->es_tuple_routing_result_relations)
+	{
+		ResultRelInfo *relation = lfirst(lc);
+
+		if (RelationGetRelid(relation->ri_RelationDesc) == oid)
+			return relation;
+	}
+	return NULL;
+}
+
+static ResultRelInfo *
+opened(LaRoute *route, int n, int npartitions, Oid oid)
+{
 	if (npartitions > route->nfound)
 	{
 		route->found = MemoryContextAllocZero(route->context,
 											  npartitions * sizeof(ResultRelInfo *));
 		route->nfound = npartitions;
 	}
-	if (route->found[n] != NULL && RelationGetRelid(route->found[n]->ri_RelationDesc) == oid)
-		return route->found[n];
-	foreach(lc, route->estate->es_tuple_routing_result_relations)
-	{
-		ResultRelInfo *relation = lfirst(lc);
-
-		if (RelationGetRelid(relation->ri_RelationDesc) == oid)
-		{
-			route->found[n] = relation;
-			return relation;
-		}
-	}
-	return NULL;
+	if (route->found[n] == NULL || RelationGetRelid(route->found[n]->ri_RelationDesc) != oid)
+		route->found[n] = find_opened(route, oid);
+	return route->found[n];
 }
 
 /* The partition of this row of the plan; NULL if it is not known. */

@@ -11,7 +11,8 @@
 
 typedef struct LaRoute LaRoute;
 
-extern LaRoute *la_route_create(Relation root, EState *estate);
+extern LaRoute *la_route_create(Relation root, ModifyTableState *mt);
+extern bool la_route_depends_on(const LaRoute *route, const Bitmapset *columns);
 extern ResultRelInfo *la_route_find(LaRoute *route, TupleTableSlot *row);
 
 #endif							/* LA_ROUTE_H */

@@ -30,6 +30,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
@@ -43,6 +44,7 @@
 #include "base/compat.h"
 #include "write/attempt.h"
 #include "write/bucket.h"
+#include "write/insert.h"
 #include "write/target.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
@@ -53,6 +55,9 @@ struct LaTargetIndex
 	LaDescent  *descent;		/* NULL: a hash index */
 	int			rel;			/* in LaAhead */
 	IndexInfo  *info;
+	const IndexInfo *server_info;	/* that of the server, or NULL */
+	LaInsertState *insert;		/* enable_btree_insert; or NULL */
+	Bitmapset  *columns;		/* that the key and the predicate depend on */
 	ExprState  *predicate;
 	List	   *expressions;	/* ExprStates */
 	bool		may_fail;		/* they, or the predicate */
@@ -89,24 +94,39 @@ expressions_are_pure(const IndexInfo *info, bool *may_fail)
 	return (effects.flags & ~LA_MAY_FAIL) == 0;
 }
 
-static bool
-uses_generated(const IndexInfo *info, TupleDesc desc)
+/* The columns that an entry depends on, by number minus FirstLowInvalidHeapAttributeNumber. */
+static Bitmapset *
+columns_of(const IndexInfo *info)
 {
 	Bitmapset  *used = NULL;
-	int			i = -1;
 
-	if (desc->constr == NULL)
-		return false;
 	pull_varattnos((Node *) info->ii_Expressions, 1, &used);
 	pull_varattnos((Node *) info->ii_Predicate, 1, &used);
 	for (int k = 0; k < info->ii_NumIndexAttrs; k++)
-		used = bms_add_member(used, info->ii_IndexAttrNumbers[k] -
-							  FirstLowInvalidHeapAttributeNumber);
-	while ((i = bms_next_member(used, i)) >= 0)
 	{
-		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+		if (info->ii_IndexAttrNumbers[k] != 0)
+			used = bms_add_member(used, info->ii_IndexAttrNumbers[k] -
+								  FirstLowInvalidHeapAttributeNumber);
+	}
+	return used;
+}
 
-		if (attno > 0 && TupleDescAttr(desc, attno - 1)->attgenerated != '\0')
+static bool
+has_whole_row(const Bitmapset *columns)
+{
+	return bms_is_member(-FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+static bool
+uses_generated(const Bitmapset *columns, TupleDesc desc)
+{
+	if (desc->constr == NULL)
+		return false;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attgenerated != '\0' &&
+			(has_whole_row(columns) ||
+			 bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, columns)))
 			return true;
 	}
 	return false;
@@ -159,8 +179,9 @@ add_index(LaTarget *target, Relation index, bool generated_known)
 		return false;
 	ix->index = index;
 	ix->info = BuildIndexInfo(index);
+	ix->columns = columns_of(ix->info);
 	if (!expressions_are_pure(ix->info, &ix->may_fail) ||
-		(!generated_known && uses_generated(ix->info, RelationGetDescr(target->heap))))
+		(!generated_known && uses_generated(ix->columns, RelationGetDescr(target->heap))))
 		return false;
 	ix->descent = is_btree ? create_descent(index, target->heap) : NULL;
 	if (is_btree && ix->descent == NULL)
@@ -178,11 +199,11 @@ add_index(LaTarget *target, Relation index, bool generated_known)
 
 /*
  * Created in the current memory context.  indexes: those that the server has opened, some may be
- * NULL.  NULL if nothing can be known ahead.
+ * NULL; infos: what it has made for them, or NULL.  NULL if nothing can be known ahead.
  */
 LaTarget *
 la_target_create(LaAhead *ahead, Relation heap, int nindexes, Relation *indexes,
-				 bool generated_known)
+				 IndexInfo **infos, bool generated_known)
 {
 	LaTarget   *target;
 
@@ -195,10 +216,25 @@ la_target_create(LaAhead *ahead, Relation heap, int nindexes, Relation *indexes,
 	target->indexes = palloc0(LA_TARGET_INDEXES * sizeof(LaTargetIndex));
 	for (int i = 0; i < nindexes && target->nindexes < LA_TARGET_INDEXES; i++)
 	{
-		if (indexes[i] != NULL)
-			(void) add_index(target, indexes[i], generated_known);
+		if (indexes[i] != NULL && add_index(target, indexes[i], generated_known) && infos != NULL)
+			target->indexes[target->nindexes - 1].server_info = infos[i];
 	}
 	return target->nindexes > 0 ? target : NULL;
+}
+
+/* The columns that its indexes depend on, by number minus FirstLowInvalidHeapAttributeNumber. */
+Bitmapset *
+la_target_columns(const LaTarget *target)
+{
+	Bitmapset  *columns = NULL;
+
+	for (int i = 0; i < target->nindexes; i++)
+		columns = bms_add_members(columns, target->indexes[i].columns);
+	if (has_whole_row(columns))
+		columns = bms_add_range(columns, 1 - FirstLowInvalidHeapAttributeNumber,
+								RelationGetNumberOfAttributes(target->heap) -
+								FirstLowInvalidHeapAttributeNumber);
+	return columns;
 }
 
 /* ON CONFLICT.  arbiters: the indexes that decide; NIL: all unique ones do. */
@@ -220,21 +256,67 @@ la_target_set_arbiters(LaTarget *target, List *arbiters)
 
 /* ---- a row ------------------------------------------------------------------ */
 
+static bool
+depends_on(const LaTargetIndex *ix, const Bitmapset *columns)
+{
+	return columns != NULL && (has_whole_row(ix->columns) || bms_overlap(ix->columns, columns));
+}
+
 static void
-add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters)
+add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters, const Bitmapset *unknown)
 {
 	for (int i = 0; i < target->nindexes; i++)
 	{
-		if (target->indexes[i].arbiter == arbiters)
-			(void) la_ahead_add_visit(row, target->indexes[i].rel);
+		const LaTargetIndex *ix = &target->indexes[i];
+
+		if (ix->arbiter == arbiters && !depends_on(ix, unknown))
+			(void) la_ahead_add_visit(row, ix->rel);
 	}
 }
 
-/* For LaRowSource.plan. */
+/* For LaRowSource.plan.  unknown: columns of which the row has no value yet. */
 void
-la_target_plan(const LaTarget *target, LaAheadRow *row)
+la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown)
 {
-	add_visits(target, row, target->has_arbiters);
+	add_visits(target, row, target->has_arbiters, unknown);
+}
+
+/* The server's IndexInfo of an index, which lives as long as the target. */
+void
+la_target_set_info(LaTarget *target, Relation index, IndexInfo *info)
+{
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		if (target->indexes[i].index == index)
+			target->indexes[i].server_info = info;
+	}
+}
+
+static void
+expect_leaf(LaTargetIndex *ix, BlockNumber leaf)
+{
+	if (ix->insert == NULL && ix->server_info != NULL)
+		ix->insert = la_insert_state(ix->index, ix->server_info);
+	if (ix->insert != NULL)
+		la_insert_expect(ix->insert, leaf);
+}
+
+/* It is the row's turn: tell inserts the leaf pages that were found for it. */
+void
+la_target_expect(LaTarget *target, const LaAheadRow *row)
+{
+	for (int v = 0; v < row->nvisits; v++)
+	{
+		const LaRowVisit *visit = &row->visits[v];
+
+		for (int i = 0; visit->state == ROW_VISIT_KNOWN && i < target->nindexes; i++)
+		{
+			LaTargetIndex *ix = &target->indexes[i];
+
+			if (ix->rel == visit->rel && ix->descent != NULL)
+				expect_leaf(ix, visit->block);
+		}
+	}
 }
 
 /* For LaRowSource.locate. */
@@ -255,7 +337,7 @@ la_target_locate(const LaTarget *target, LaAheadRow *row, const LaMatches *match
 		return true;
 	}
 	if (last)
-		add_visits(target, row, false);
+		add_visits(target, row, false, NULL);
 	return last;
 }
 

@@ -10,6 +10,7 @@
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "executor/tuptable.h"
+#include "nodes/execnodes.h"
 #include "utils/rel.h"
 
 #include "write/ahead.h"
@@ -39,9 +40,12 @@ la_target_is_heap(Relation table)
 
 extern bool la_target_is_possible(Relation heap);
 extern LaTarget *la_target_create(LaAhead *ahead, Relation heap, int nindexes,
-								  Relation *indexes, bool generated_known);
+								  Relation *indexes, IndexInfo **infos, bool generated_known);
+extern void la_target_set_info(LaTarget *target, Relation index, IndexInfo *info);
+extern void la_target_expect(LaTarget *target, const LaAheadRow *row);
 extern void la_target_set_arbiters(LaTarget *target, List *arbiters);
-extern void la_target_plan(const LaTarget *target, LaAheadRow *row);
+extern Bitmapset *la_target_columns(const LaTarget *target);
+extern void la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown);
 extern bool la_target_locate(const LaTarget *target, LaAheadRow *row,
 							 const LaMatches *matches, bool last);
 extern bool la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot);

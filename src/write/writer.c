@@ -9,8 +9,8 @@
  *	- the table has no BEFORE ROW or INSTEAD OF trigger.  (Others run before the first row of the
  *	  plan, or after the last one has been written, as in stock.);
  *	- constraints, generated columns, expressions and predicates of indexes, policies, RETURNING,
- *	  and the SET and WHERE clauses of ON CONFLICT call trusted functions only, and so do
- *	  comparisons in indexes (attach/effects.c);
+ *	  the SET and WHERE clauses of ON CONFLICT, and the conditions and actions of MERGE call
+ *	  trusted functions only, and so do comparisons in indexes (attach/effects.c);
  *	- it is not partitioned, since partitions may have triggers and indexes of their own, which
  *	  are not known before they are opened.
  *
@@ -102,6 +102,34 @@ is_quiet_table(LaEffects *e, const ResultRelInfo *relation)
 	return true;
 }
 
+static void
+note_actions(LaEffects *e, const List *actions)
+{
+	ListCell   *lc;
+
+	foreach(lc, actions)
+	{
+		const MergeAction *action = ((MergeActionState *) lfirst(lc))->mas_action;
+
+		la_effects_of_expression(e, action->qual);
+		la_effects_of_expression(e, (Node *) action->targetList);
+	}
+}
+
+static void
+note_merge(LaEffects *e, const ModifyTableState *mt)
+{
+	for (int i = 0; i < mt->mt_nrels; i++)
+	{
+		const ResultRelInfo *relation = &mt->resultRelInfo[i];
+
+		la_effects_of_expression(e, (Node *) la_merge_join_condition(mt, i));
+		note_actions(e, la_merge_matched_actions(relation));
+		note_actions(e, la_merge_by_source_actions(relation));
+		note_actions(e, la_merge_not_matched_actions(relation));
+	}
+}
+
 /* The indexes of the tables are open. */
 bool
 la_writer_is_quiet(ModifyTableState *mt)
@@ -113,6 +141,14 @@ la_writer_is_quiet(ModifyTableState *mt)
 	{
 		if (!is_quiet_table(&effects, &mt->resultRelInfo[i]))
 			return false;
+	}
+	if (mt->operation == CMD_MERGE)
+	{
+		/* INSERT is into this table, which others inherit from */
+		if (mt->rootResultRelInfo != mt->resultRelInfo &&
+			!is_quiet_table(&effects, mt->rootResultRelInfo))
+			return false;
+		note_merge(&effects, mt);
 	}
 	la_effects_of_expression(&effects, (Node *) plan->returningLists);
 	la_effects_of_expression(&effects, (Node *) plan->onConflictSet);

@@ -673,6 +673,11 @@ class Gen(Others, Joins):
             f"merge into {{T}} x using (select * from frag where {limit}) y on x.id = y.id "
             "when matched and x.b > 5 then delete when matched then update set a = y.a "
             "when not matched then insert values (y.*)",
+            f"merge into {{T}} x using (select id + {r.randint(0, 2000)} as i, a, b, t from {{T}} where {limit}) y "
+            f"on x.id = y.i when matched and x.a % 3 = y.b % 3 then do nothing when matched and x.b < {r.randint(0, 9)} "
+            "then update set a = y.a, t = y.t || x.t when matched and y.b > 8 then delete "
+            f"when not matched and 10 / (y.b - {r.randint(-9, -1)}) >= 1 then insert (id, a, b, t) "
+            "values (y.i, y.a + y.b, y.b, y.t) when not matched and y.b = 0 then do nothing",
             f"update {{C}} set v = v + 1 where pid in (select id from {{T}} where {cond}) "
             f"and v > {r.randint(0, 100)} returning id, v",
             f"delete from {{C}} where v < {r.randint(0, 9)} returning id",

@@ -292,8 +292,11 @@ class Cases:
         text, _ = g.query(1, [], 100)
         matched = r.choice((f"update set v = {g.i([w, s], 2)}", f"update set k = {g.i([s, w], 2)}, t = {s}.t", "delete", "do nothing"))
         cond = optional(f" and {g.b([w, s], 1)}") if g.chance(0.5) else ""
-        insert = f" when not matched then insert values (coalesce({s}.id, 0), {s}.k, {g.i([s], 1)}, {s}.t)" if g.chance(0.6) else ""
-        return f"merge into {table} {w} using ({text}) {s} on {w}.id = {s}.id when matched{cond} then {matched}{insert}"
+        last = f" when matched then {r.choice(('delete', f'update set k = {g.i([w, s], 1)}'))}" if cond and g.chance(0.4) else ""
+        only = optional(f" and {g.b([s], 1)}") if g.chance(0.3) else ""
+        insert = (f" when not matched{only} then insert values (coalesce({s}.id, 0), {s}.k, {g.i([s], 1)}, {s}.t)"
+                  if g.chance(0.7) else "")
+        return f"merge into {table} {w} using ({text}) {s} on {w}.id = {s}.id when matched{cond} then {matched}{last}{insert}"
 
     def k_write(self):
         g, r = self.g, self.r

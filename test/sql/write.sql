@@ -204,6 +204,12 @@ select * from write('update t set id = id + 1');
 select * from write('update t set id = id + 5000, n = id');
 select * from write('update t set k = src.k from src where src.i % 1000 = t.k % 1000');
 select * from write('update t set k = 1 / (t.k - 500) from src where src.i = t.k');
+set enable_hashjoin = off;
+set enable_nestloop = off;
+select * from write('insert into t (id, k, s) select x.id + 5000, src.k, src.s from src join t x on x.id = src.i + 1000000');
+select * from write('update t set k = src.k from src where src.i + 1000000 = t.id');
+reset enable_hashjoin;
+reset enable_nestloop;
 -- 8. constraints, generated and wide columns, other expressions of the write
 create table g (id int, k int check (k < 100000), d int generated always as (k / 2) stored, w text, p point, a int[], e even);
 create index on g (d);
@@ -304,13 +310,127 @@ end $$;
 create trigger s after insert on t referencing new table as n for each statement execute function transition();
 select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src');
 drop trigger s on t;
--- 11. foreign keys, and constraints that are checked at the end
+-- 11. MERGE
+select current_setting('server_version_num')::int >= 170000 as by_source \gset
+-- all actions, and the first whose condition holds
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then delete when not matched then insert (id, k, s) values (src.i, src.k, src.s)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and src.i % 5 = 0 then delete when matched and t.k % 3 = 0 then do nothing when matched and src.k > 500 then update set k = t.k + src.i, s = src.s when matched then update set n = src.i when not matched and src.i % 7 = 0 then do nothing when not matched then insert (id, k, s, n) values (src.i, src.k, src.s, src.i)');
+select * from write('merge into t using src on t.id = src.i + 1000000 when matched then update set k = t.k, s = t.s');
+select * from write('merge into t using src on t.id = src.i + 1000000 when matched then do nothing');
+select * from write('merge into t using src on t.id = src.i + 1000000 when matched and t.tableoid = ''t''::regclass and t.n is null and t.id % 2 = 0 then delete when matched then update set id = t.id + 5000, k = default');
+select * from write('merge into t using src on false when not matched then insert values (src.i, src.k, null, src.s, src.i)');
+select * from write('merge into t using t x on t.id = x.id + 1500 when matched then update set k = x.k, s = x.s || t.s when not matched then insert (id, k) values (x.id - 1000000, x.k)');
+-- conditions and values that fail, in a row that comes to them or not
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and 1000 / (src.i - 700) > 1 then update set k = 1 when not matched then insert (id, k) values (i, src.k)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and src.i <> 700 and 1000 / (src.i - 700) > 1 then update set k = src.i when not matched then insert (id, k) values (i, src.k)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then update set k = 10000 / (src.i - 700) when not matched then insert (id, k) values (i, src.k)');
+select * from write('merge into t using src on t.id = src.i + 999500 when not matched then insert (id, k) values (i, 1 / (300 - i))');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then delete when not matched then insert (id, k) values (i, 1 / (700 - i))');
+select * from write('merge into t using src on t.id = src.i + 999500 when not matched then insert (id, n) values (i, (2 * i)::even)');
+select * from write('merge into t using src on t.id = src.i + 999500 when not matched then insert (id, n) values (i, (i / 10)::even)');
+-- the plan fails: before, at and after a row that fails when it is written
+select * from write('merge into t using (select i, 1 / (i - 400) d from src) src on t.id = src.i + 999500 when not matched then insert (id, k) values (nullif(i, 410), d)');
+select * from write('merge into t using (select i, 1 / (i - 400) d from src) src on t.id = src.i + 999500 when not matched then insert (id, k) values (nullif(i, 400), d)');
+select * from write('merge into t using (select i, 1 / (i - 400) d from src) src on t.id = src.i + 999500 when not matched then insert (id, k) values (nullif(i, 390), d)');
+-- conditions and values that have effects, draw values or read state
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and noted(src.i) % 3 = 0 then update set k = noted(src.i) when matched then delete when not matched and noted(src.i) > 0 then insert (id, k) values (noted(i), src.k)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then update set n = nextval(''seq''), k = src.k when not matched then insert (id, k, n) values (nextval(''seq''), src.k, nextval(''other''))');
+select * from write('merge into t using (select i, k, nextval(''seq'') q from src) src on t.id = src.i + 999500 when matched then delete when not matched then insert (id, k, n) values (i, src.k, q)');
+select * from write('merge into t using (select i, k, nextval(''seq'') q from src) src on t.id = src.i + 999500 when matched then delete when not matched then insert (id, k, n) values (i, nextval(''seq''), q)');
+select * from write('merge into t using (select i, current_setting(''la.seen'', true) c from src) src on t.id = src.i + 999500 when not matched and set_config(''la.seen'', i::text, true) <> '''' then insert (id, s) values (i, c)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then update set s = src.s || current_date::text, k = src.k when not matched then insert (id, k, s) values (i, src.k, current_date::text || src.s)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and current_setting(''la.seen'', true) is null then delete when matched then update set k = src.k');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then update set k = (select max(k) from src) when not matched then insert (id, k, n) values (i, (select min(k) from src), (select s2.i from src s2 where s2.i = src.i))');
+-- rows that fail when they are written
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then update set k = 0 when not matched then insert (id, k) values (nullif(i, 450), src.k)');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched then update set id = 1000000 + src.i % 800 when not matched then insert (id, k) values (i, src.k)');
+-- more than one row of the source matches a row, in the middle
+select * from write('merge into t using (select case i when 901 then 640 else i end i, k from src) src on t.id = src.i + 1000000 when matched then update set k = src.k + 1');
+select * from write('merge into t using (select case i when 901 then 640 else i end i, k from src) src on t.id = src.i + 1000000 when matched then delete');
+select * from write('merge into t using (select case i when 901 then 640 else i end i, k from src) src on t.id = src.i + 1000000 when matched and src.i <> 640 then update set k = src.k + 1');
+-- triggers
+create trigger b before insert or update on t for each row execute function trg();
+create trigger a after insert or update on t for each row execute function trg();
+create trigger x after insert on t referencing new table as n for each statement execute function transition();
+create trigger y after update on t referencing new table as n for each statement execute function transition();
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and src.i % 5 = 0 then delete when matched then update set k = src.k when not matched then insert (id, k, s) values (i, src.k, src.s)');
+select * from write('merge into t using (select case i when 901 then 640 else i end i, k from src) src on t.id = src.i + 1000000 when matched then update set k = src.k + 1');
+drop trigger a on t;
+drop trigger b on t;
+drop trigger x on t;
+drop trigger y on t;
+-- partitions, of which some are opened for inserts, some for updates; a trigger is on one
+select * from write('merge into p using src on p.id = 600 - src.i when matched and src.i % 3 = 0 then delete when matched then update set s = ''m'' || src.i when not matched then insert values (src.i, src.k % 90000, src.s)');
+select * from write('merge into p using src on p.id = 600 - src.i when matched then update set k = (p.k + 20000) % 90000 when not matched then insert (k, id) values (src.k % 90000, src.i)');
+select * from write('merge into p using src on p.id = 600 - src.i and p.k < 30000 when matched then update set s = src.s when not matched then insert values (src.i, src.k % 90000, src.s)');
+alter table p1 disable trigger pt;
+select * from write('merge into p using src on p.id = 600 - src.i when matched then update set s = src.s when not matched then insert values (src.i, src.k % 90000, src.s)');
+select * from write('merge into p using src on p.id = 600 - src.i when matched then delete when not matched then insert values (nextval(''seq''), src.k % 90000, src.s || (clock_timestamp() is null))');
+select * from write('merge into p using src on p.id = 600 - src.i when matched then delete when not matched then insert values (src.i, nextval(''seq'') * 37, src.s)');
+select * from write('merge into p using src on p.id = 600 - src.i when not matched then insert values (src.i, src.k, src.s)');
+select * from write('merge into p using src on false when not matched then insert values (src.i, src.k % 90000, src.s)');
+select * from write('merge into l using src on l.id = src.i when not matched then insert values (src.i, case i % 5 when 0 then ''A'' when 1 then null else ''b'' || i end)');
+-- inheritance, generated columns, other indexes
+create table heir (extra int) inherits (g);
+create index on heir (id);
+create index on g (id);
+insert into g (id, k, w, a) select i, k % 1000, s, array[i] from src where i <= 500;
+insert into heir (id, k, w, extra) select i, k % 1000, s, i from src where i > 500 and i <= 1000;
+select * from write('merge into g using src on g.id = src.i + 100 when matched and g.k < 300 then delete when matched then update set k = src.k % 1000, w = src.s, a = g.a || src.i when not matched then insert (id, k, w, e) values (src.i, src.k % 1000, repeat(src.s, 60), 2 * src.i)');
+select * from write('merge into only g using src on g.id = src.i + 100 when matched then update set w = src.s || g.d, p = point(src.i, src.k) when not matched then insert (id, k, w, e) values (src.i, src.k % 1000, src.s, 2 * src.i)');
+drop table heir;
+truncate g;
+alter table p1 enable trigger pt;
+-- Params
+create function merges(int, text) returns void language plpgsql as $$
+declare r src;
+begin
+    r.i := $1;
+    merge into t using src on t.id = src.i + 999500 when matched and src.i > $1 then update set k = r.i + src.i, s = $2
+        when not matched and r.i < src.i then insert (id, k, s) values (src.i, r.i, $2 || src.s);
+end $$;
+create function merge_often() returns void language plpgsql as $$
+begin
+    for i in 1..7 loop
+        perform merges(i * 100, 'm' || i);
+        delete from t where id < 1000000;
+    end loop;
+end $$;
+prepare m(int, text) as merge into t using src on t.id = src.i + 999500 when matched and src.i > $1 then update set k = $1 + src.i, s = $2
+    when not matched then insert (id, k, s) values (src.i, src.k, $2 || src.s);
+create function merge_prepared() returns void language plpgsql as $$ begin execute 'execute m(600, ''text'')'; end $$;
+select * from write('do $d$ begin perform la_write.merge_often(); end $d$');
+set plan_cache_mode = force_generic_plan;
+select * from write('do $d$ begin perform la_write.merge_prepared(); end $d$');
+select * from write('do $d$ begin perform la_write.merge_often(); end $d$');
+reset plan_cache_mode;
+deallocate m;
+\if :by_source
+select * from write('merge into t using src on t.id = src.i + 1000000 when matched and src.i % 2 = 0 then update set k = src.k when not matched by source and t.k % 3 = 0 then delete when not matched by source then update set k = t.k + 1, s = ''gone'' when not matched then insert (id, k) values (src.i, src.k)');
+select * from write('merge into t using src on t.id = src.i + 999500 and noted(src.i) > 0 when matched then update set k = src.k when not matched by source and t.id < 1002000 then update set n = t.id when not matched then insert (id, k) values (src.i, src.k)');
+select * from write('merge into t using src on t.id = src.i + 1000000 and 1000 / (src.i - 700) <> 0 when matched then update set k = src.k when not matched by source then delete');
+select * from write('merge into p using src on p.id = 600 - src.i when matched then update set s = ''m'' || src.i when not matched by source then update set s = ''gone'' when not matched then insert values (src.i, src.k % 90000, src.s)');
+select * from write('do $d$ declare r record; begin for r in merge into la_write.t using la_write.src on t.id = src.i + 999500 when matched and src.i % 5 = 0 then delete when matched then update set k = src.k when not matched then insert (id, k) values (src.i, src.k) returning merge_action() m, t.* loop if r.id % 100 = 0 then perform la_write.note(r.m || r.id || ''.'' || r.k); end if; end loop; end $d$');
+select * from write('merge into t using (select i, k, nextval(''seq'') q from src) src on t.id = src.i + 999500 when matched then update set n = q when not matched then insert (id, k, n) values (i, src.k, q) returning merge_action(), t.id, q');
+select * from write('with x as (merge into t using src on t.id = src.i + 999500 when matched then update set k = src.k when not matched then insert (id, k) values (src.i, src.k) returning merge_action() m, id, noted(src.i)) insert into g (id, w) select id, m from x');
+select * from write('merge into v using src on v.id = src.i + 999500 when matched then update set k = src.k % 90000 when not matched then insert values (src.i, src.k % 90000, src.s)');
+\else
+\echo 't|t|2250|'
+\echo 't|f|2499|'
+\echo 't|f||22012 division by zero'
+\echo 't|t|1600|'
+\echo 't|t|0|'
+\echo 't|t|1500|'
+\echo 't|f|1500|'
+\echo 't|t|1500|'
+\endif
+-- 12. foreign keys, and constraints that are checked at the end
 create table c (id int primary key, o int unique deferrable initially deferred, t int references t deferrable initially deferred, parent int references c);
 select * from write('insert into c select i, i, 1000000 + i, i from src');
 select * from write('insert into c select i, i, 1000000 + i, i + 1 from src');
 select * from write('insert into c select i, i % 1400, 1000000 + i, null from src');
 select * from write('insert into c select i, i, i + 1001600, null from src');
--- 12. COPY
+-- 13. COPY
 select current_setting('data_directory') || '/la_write.copy' as file \gset
 copy (select i, k, s from src) to :'file';
 select * from write(format('copy t (id, k, s) from %L', :'file'));
@@ -339,7 +459,7 @@ copy tt from :'file';
 rollback to a;
 select count(*) from tt;
 rollback;
--- 13. isolation levels
+-- 14. isolation levels
 begin isolation level serializable;
 set local pg_lookahead.force = on;
 drop trigger b on t;
@@ -347,7 +467,7 @@ insert into t (id, k, s) select i, k, s from src;
 update t set k = k + 1 where id < 1000;
 select count(*), sum(k) from t;
 rollback;
--- 14. why not
+-- 15. why not
 set pg_lookahead.force = on;
 drop trigger b on t;
 create trigger b before insert on t for each row execute function setter();
@@ -358,6 +478,31 @@ rollback;
 begin;
 insert into t (id, k) select noted(i), k from src;
 select kind, relation, reason from pg_lookahead_last_statement();
+rollback;
+-- what is known of MERGE's rows: all indexes, those of some columns, none
+begin;
+merge into t using src on t.id = src.i + 999500 when matched then delete when not matched then insert (id, k, s) values (src.i, src.k, src.s);
+select kind, blocks_foreseen > 2500 from pg_lookahead_last_statement() where kind = 'index insert';
+rollback;
+begin;
+merge into t using src on t.id = src.i + 999500 when matched then update set k = src.k when not matched then do nothing;
+select kind, blocks_foreseen > 5000 from pg_lookahead_last_statement() where kind = 'index insert';
+rollback;
+begin;
+merge into t using src on t.id = src.i + 999500 when matched then update set k = src.k, s = clock_timestamp()::text when not matched then do nothing;
+select kind, blocks_foreseen between 2500 and 3500 from pg_lookahead_last_statement() where kind = 'index insert';
+rollback;
+begin;
+merge into t using src on t.id = src.i + 999500 when matched and noted(src.i) > 0 then update set k = src.k when not matched then do nothing;
+select kind, blocks_foreseen from pg_lookahead_last_statement() where kind = 'index insert';
+rollback;
+begin;
+merge into p using src on p.id = 600 - src.i when matched then update set k = p.k when not matched then insert (k, s, id) values (src.k % 90000, src.s, src.i);
+select kind, blocks_foreseen > 1000 from pg_lookahead_last_statement() where kind = 'index insert';
+rollback;
+begin;
+merge into p using src on p.id = 600 - src.i when not matched then insert values (src.i, nextval('seq') * 30, src.s);
+select kind, blocks_foreseen from pg_lookahead_last_statement() where kind = 'index insert';
 rollback;
 begin;
 create function fails(int, int) returns int language internal immutable strict as 'int4div';

@@ -89,6 +89,8 @@ sub statements
 		MERGE INTO $t USING (SELECT * FROM src WHERE id % 2 = 0) s ON $t.id = s.id
 			WHEN MATCHED THEN UPDATE SET n = s.n + 1, s = 3
 			WHEN NOT MATCHED AND NOT EXISTS (SELECT FROM $t z WHERE z.l = s.l) THEN INSERT VALUES (s.*);
+		MERGE INTO $t USING (SELECT * FROM src WHERE id % 3 = 1) s ON $t.id = s.id + 6
+			WHEN MATCHED AND s.dup < 10 THEN UPDATE SET i = s.i + 7, c1 = s.c1 || 'm', n = s.dup WHEN MATCHED THEN DELETE;
 		DELETE FROM $t;
 		VACUUM $t;
 		COPY $t FROM '$data';
