@@ -15,9 +15,12 @@ import fnmatch
 from dataclasses import dataclass
 from typing import Mapping, Sequence
 
+from .storages import LOCAL, STORAGES
+
 STOCK = "stock"
 BITMAP = "bitmap"
 BEST = "best"
+VOLUME = "cloud-1ms-16k"
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Claim:
     patterns: Sequence[str]  # of cells
     least: Mapping[str, float]  # stock, bitmap or best -> the bound
     majors: Sequence[int] = (15, 17, 18)  # where it is claimed
+    storages: Sequence[str] = STORAGES
 
     def covers(self, cell: str) -> bool:
         return any(fnmatch.fnmatch(cell, pattern) for pattern in self.patterns)
@@ -58,6 +62,16 @@ CLAIMS: Sequence[Claim] = (
         "index-only", "index-only scans of pages that are not all-visible, cyclic and correlated, cold",
         ("indexonly/cyclic/*/cold", "indexonly/correlated/*/cold"), {BITMAP: 1.0, STOCK: 0.97},
     ),
+    Claim("write", "50,000 rows into four random indexes, cold", ("write/four/insert/50000/cold",), {STOCK: 5.0}, storages=(LOCAL,)),
+    Claim("write", "COPY of 100,000 rows with one index of UUIDs, cold", ("write/uuid/copy/100000/cold",), {STOCK: 4.0}, storages=(LOCAL,)),
+    Claim("write", "upsert of 100,000 rows, half of them there, cold", ("write/uuid/upsert-50/100000/cold",), {STOCK: 4.0}, storages=(LOCAL,)),
+    Claim("write", "20,000 rows that refer to random parents, cold", ("write/child/insert/20000/cold",), {STOCK: 2.5}, storages=(LOCAL,)),
+    Claim("write", "3,000 parents deleted with their children, cold", ("write/parent/cascade/3000/cold",), {STOCK: 2.5}, storages=(LOCAL,)),
+    Claim("write-volume", "50,000 rows into four random indexes, cold", ("write/four/insert/50000/cold",), {STOCK: 10.0}, storages=(VOLUME,)),
+    Claim("write-volume", "20,000 rows that refer to random parents, cold", ("write/child/insert/20000/cold",), {STOCK: 8.0}, storages=(VOLUME,)),
+    Claim("write-volume", "3,000 parents deleted with their children, cold", ("write/parent/cascade/3000/cold",), {STOCK: 8.0}, storages=(VOLUME,)),
+    Claim("write-cached", "many rows written, cached", ("write/[!s]*/cached",), {STOCK: 0.98}),
+    Claim("write-cached", "INSERT of a single row, cached", ("write/single/insert/*/cached",), {STOCK: 0.99}),
 )
 
 NAMES: Sequence[str] = tuple(dict.fromkeys(claim.name for claim in CLAIMS))

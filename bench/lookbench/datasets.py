@@ -51,8 +51,7 @@ bench_hash_keys
                tenth of the rows and the row's number in the others.
 bench_hash_wide
                the row's number i, and 92 bytes.
-bench_write_*  what rows are written to: four, a table with four indexes of random integers; uuid, with a
-               unique one; parent and child, CHILDREN rows of which refer to each parent.
+bench_write_*  what rows are written to, see written.py.
 bench_paid*    prices paid for houses, see paid.py.
 pgbench_*      pgbench's own, made by pgbench -i.
 tpch*          schemas of TPC-H, one for each scale factor; see tpch/.
@@ -72,6 +71,7 @@ import psycopg
 from .documents import SCRIPTS as DOCUMENT_SCRIPTS
 from .paid import SCRIPTS as PAID_SCRIPTS
 from .server import Server, ServerError
+from .written import SCRIPTS as WRITE_SCRIPTS
 
 if TYPE_CHECKING:  # workloads import this module
     from .workloads.base import Index
@@ -265,7 +265,6 @@ from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as 
 """
 
 INTS = "create table {table} as select i::int as i from generate_series(1, {rows}) i"
-CHILDREN = 5  # of a row of bench_write_parent
 HASH_SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 30_000_000)
 
 HASH_KEYS = """
@@ -279,34 +278,6 @@ from (select i, hashint4(i) as h from generate_series(1, {rows}) i) numbered
 """
 
 HASH_WIDE = "create table {table} as select i, rpad(md5(i::text), 91, 'x') as w from generate_series(1, {rows}) i"
-
-WRITE_FOUR = """
-create table {table} (id bigint, a integer, b integer, c integer, d integer, t text);
-insert into {table} select i, hashint4(i), hashint4extended(i, 1)::bit(32)::integer, hashint4extended(i, 2)::bit(32)::integer, hashint4extended(i, 3)::bit(32)::integer, repeat('x', 60)
-from generate_series(0, {rows} - 1) i;
-create index on {table} (a);
-create index on {table} (b);
-create index on {table} (c);
-create index on {table} (d);
-create index on {table} using brin (id)
-"""
-
-WRITE_UUID = """
-create table {table} as select md5(i::text)::uuid as u, i as v from generate_series(0, {rows} - 1) i;
-create unique index on {table} (u)
-"""
-
-WRITE_PARENT = """
-create table {table} (id integer primary key, t text);
-insert into {table} select hashint4(i), repeat('y', 100) from generate_series(1, {rows}) i on conflict do nothing
-"""
-
-WRITE_CHILD = """
-create table {table} (id bigint, parent integer);
-insert into {table} select i, hashint4(i % {rows} + 1) from generate_series(1, {rows} * {children}) i;
-create index on {table} (parent);
-alter table {table} add foreign key (parent) references bench_write_parent on delete cascade
-"""
 
 SCRIPTS: Mapping[str, str] = {
     "bench_divided": DIVIDED,
@@ -327,11 +298,7 @@ SCRIPTS: Mapping[str, str] = {
     "bench_mixed": MIXED,
     "bench_hash_keys": HASH_KEYS,
     "bench_hash_wide": HASH_WIDE,
-    "bench_write_four": WRITE_FOUR,
-    "bench_write_uuid": WRITE_UUID,
-    "bench_write_parent": WRITE_PARENT,
-    "bench_write_child": WRITE_CHILD,
-} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS | DOCUMENT_SCRIPTS
+} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS | DOCUMENT_SCRIPTS | WRITE_SCRIPTS
 
 
 def side(rows: int) -> int:
@@ -379,7 +346,7 @@ def ensure_table(server: Server, connection: psycopg.Connection, table: str, row
         connection.execute("set enable_nestloop = off")
         connection.execute("set enable_mergejoin = off")
         script = SCRIPTS[table].format(
-            table=table, rows=rows, cycles=CYCLES, side=side(rows), origin=ORIGIN, partitions=PARTITIONS, divisions=DIVISIONS, children=CHILDREN,
+            table=table, rows=rows, cycles=CYCLES, side=side(rows), origin=ORIGIN, partitions=PARTITIONS, divisions=DIVISIONS,
             clusters=CLUSTERS, dimensions=DIMENSIONS, spread=SPREAD, spread_x=_spread("x"), spread_y=_spread("y"),
         )
         _run_script(connection, script)

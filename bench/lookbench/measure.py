@@ -43,6 +43,7 @@ CACHED_ROWS = 20_000
 CACHED_EXECUTIONS = 200
 CACHED_CONNECTIONS = 4
 ENDS_SECONDS = 10  # for a session to end
+RESIDENT = 0.999  # of the pages of os-cached tables must be in the page cache
 
 # settings that name this machine's paths, and what says nothing about speed
 _UNTOLD = (
@@ -61,6 +62,16 @@ class Result:
     plan: str
     settings: dict[str, str]
     categories: dict[str, int] = field(default_factory=dict)  # growth of the workload's counters
+
+
+@dataclass(frozen=True)
+class Done:
+    """What sessions that have changed something at the same time say of it."""
+
+    ms: float  # until the last one has ended
+    settings: dict[str, str]
+    workers: int  # that they wanted
+    told: Sequence[int]  # see Changing.outcome()
 
 
 def changed_settings(connection: psycopg.Connection) -> dict[str, str]:
@@ -155,21 +166,26 @@ class Bench:
         if not wanted:
             return
         with closing(self.server.connect()) as connection:
-            prewarm(connection, wanted, with_indexes=workload.free_plans and not isinstance(workload, Changing))
+            indexes = workload.with_indexes if isinstance(workload, Changing) else workload.free_plans
+            prewarm(connection, wanted, with_indexes=indexes)
         self._warm.update(wanted)
 
     def _hold(self, workload: Workload, cell: Cell) -> None:
         """Lock table and index in the page cache, if it is not these already."""
         names = tuple(workload.warmed(cell))
-        if self._resident_for != names:
+        if self._resident_for != names or self._kept() < RESIDENT:
+            # what a table has grown by since then is not locked
             self.release()
             with closing(self.server.connect()) as connection:
                 self._resident = Resident(self.server.relation_files(connection, storage(connection, names)))
             self._resident.__enter__()
             self._resident_for = names
-        assert self._resident is not None
-        if self._resident.share() < 0.999:
-            raise ServerError(f"the page cache does not keep {workload.table}")
+        if self._kept() < RESIDENT:
+            raise ServerError(f"the page cache does not keep {', '.join(workload.tables(cell))}")
+
+    def _kept(self) -> float:
+        """The share of what should be in the page cache that is there."""
+        return self._resident.share() if self._resident is not None else 0.0
 
     def release(self) -> None:
         if self._resident is not None:
@@ -183,8 +199,13 @@ class Bench:
         self, workload: Workload, cell: Cell, variant: Variant, rep: int, cached_buffers: int
     ) -> Result:
         for _ in range(CACHED_ATTEMPTS):
-            self._enter(workload, cell, variant, cached_buffers)
-            if isinstance(workload, Changing):
+            changing = isinstance(workload, Changing) and workload.throughput(cell) is None
+            if changing and cell.state != CACHED:
+                # it enters its state when everything is prepared
+                self.server.start(self._server_settings(workload, cell, variant, cached_buffers))
+            else:
+                self._enter(workload, cell, variant, cached_buffers)
+            if isinstance(workload, Changing) and changing:
                 result = self._change(workload, cell, variant, rep)
             elif fresh := workload.fresh(cell):
                 result = self._run_fresh(workload, cell, variant, rep, fresh)
@@ -275,24 +296,28 @@ class Bench:
     def _change(self, workload: Changing, cell: Cell, variant: Variant, rep: int) -> Result:
         """A sample of what changes something."""
         off = self._off(variant)
+        tables, indexes = workload.tables(cell), workload.with_indexes
         with closing(self.server.connect(off)) as connection:
-            if workload.tried and cell.key not in self._warm:
-                workload.prepare(connection, cell)
+            if workload.tried and cell.state == CACHED and cell.key not in self._warm:
+                workload.prepare(connection, cell, rep)
                 self._at_once(workload, cell, off, workload.statements(cell, rep))
                 self._warm.add(cell.key)
-            workload.prepare(connection, cell)
+            workload.prepare(connection, cell, rep)
             connection.execute("checkpoint")
             statements = workload.statements(cell, rep)
-        if cell.state == COLD:
-            # what it needs has been made; now nothing of it is in memory
+        if cell.state != CACHED:
+            # what it needs has been made; now nothing of it is in memory, or nothing but the page cache
             self._enter(workload, cell, variant, 0)
         with closing(self.server.connect(off)) as connection:
-            before = blocks_read(connection, workload.tables(cell), indexes=False)
-            ms, settings, workers = self._at_once(workload, cell, variant.session, statements)
-            reads = blocks_read(connection, workload.tables(cell), indexes=False) - before
-            outcome = workload.outcome(self.server, connection, cell, rep)
-            facts = dict(outcome.facts) | {"workers": workers}
-            return Result(ms, 1, outcome.rows, outcome.checksum, reads, workload.definition(cell, rep), settings, facts)
+            before, size = blocks_read(connection, tables, indexes), total_size(connection, tables)
+            done = self._at_once(workload, cell, variant.session, statements)
+            reads = blocks_read(connection, tables, indexes) - before
+            if indexes and self.server.major < 16:
+                # a block that a table has grown by is counted as read
+                reads = max(0, reads - (total_size(connection, tables) - size) // BLOCK)
+            outcome = workload.outcome(self.server, connection, cell, rep, done.told)
+            facts = dict(outcome.facts) | {"workers": done.workers}
+            return Result(done.ms, 1, outcome.rows, outcome.checksum, reads, workload.definition(cell, rep), done.settings, facts)
 
     @staticmethod
     def _preloaded(variant: Variant) -> bool:
@@ -304,8 +329,8 @@ class Bench:
 
     def _at_once(
         self, workload: Changing, cell: Cell, session: Mapping[str, str], statements: Sequence[str]
-    ) -> tuple[float, dict[str, str], int]:
-        """Milliseconds until all statements have ended, each in its own session; settings, and workers wanted."""
+    ) -> Done:
+        """Execute the statements, each in its own session, and wait until all have ended."""
         workers: list[int] = []
 
         def notice(message: psycopg.errors.Diagnostic) -> None:
@@ -328,12 +353,16 @@ class Bench:
             with ThreadPoolExecutor(len(statements)) as pool:
                 began = time.perf_counter()
                 running = [pool.submit(connection.execute, text) for connection, text in zip(connections, statements)]
-                for one in running:
-                    one.result()
+                cursors = [one.result() for one in running]
                 ms = (time.perf_counter() - began) * 1000
-            for connection in connections:
+            told: list[tuple[int, ...]] = [(max(0, cursor.rowcount),) for cursor in cursors]
+            for number, connection in enumerate(connections):
+                for statement in workload.finish(cell):
+                    cursor = connection.execute(statement)
+                    if cursor.description is not None:
+                        told[number] += cursor.fetchone() or ()
                 connection.execute("select pg_stat_force_next_flush()")
-        return ms, settings, sum(workers)
+        return Done(ms, settings, sum(workers), [sum(column) for column in zip(*told)])
 
     @staticmethod
     def _repetitions(workload: Workload, cell: Cell, statements: int) -> tuple[int, int]:

@@ -77,7 +77,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--paid-rows", type=int,
                         help="rows of the table of index builds; inserts have a fifth (default 5 million, quick 200,000)")
     parser.add_argument("--full", action="store_true",
-                        help="index builds in every combination of index, statement, workers and memory")
+                        help="index builds in every combination of index, statement, workers and memory; more cells of write")
     parser.add_argument("--tpch", type=int, action="append", metavar="SCALE",
                         help="scale factor of TPC-H; repeatable (default 1, quick none; 5 takes hours)")
     parser.add_argument("--seconds", type=int, help="length of one pgbench run (default 3, quick 1)")
@@ -87,6 +87,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--storage", choices=STORAGES, default=LOCAL,
                         help="the machine's own disk, or a simulated cloud volume: latency in ms and reads/s"
                              f" (default {LOCAL})")
+    parser.add_argument("--checksums", choices=("on", "off"),
+                        help="checksums of the server's pages, which stay so (default: as they are; a new server of 18 has them)")
     parser.add_argument("--variant", metavar="NAME:SETTING=VALUE,...", action="append", default=[],
                         help="one more look-ahead variant with other settings, e.g. d16:max_distance=16; repeatable")
     parser.add_argument("--fresh", action="store_true", help="forget what this results directory has")
@@ -205,6 +207,8 @@ class Runner:
         if not self.server.exists():
             self.console.print(f"creating a server of PostgreSQL {self.server.version}")
             self.server.create(BASE_SETTINGS)
+        if self.options.checksums and not self.options.list:
+            self.server.set_checksums(self.options.checksums == "on")
         uring = self.server.major >= 18 and self.server.starts_with({"io_method": "io_uring"})
         names = self.options.variants.split(",")
         library = "lookahead" in names or bool(self.options.variant)
@@ -274,6 +278,7 @@ class Runner:
             "machine": describe(self.options.data.resolve()),
             "source": source_state(),
             "storage": self.options.storage,
+            "checksums": self.server.has_checksums(),
             "options": {k: getattr(self.options, k) for k in ("quick", "reps", "rows", "limit_rows", "seconds", "paid_rows", "full")},
             "ceiling_reads_per_second": reads,
             "settings": self.settings,

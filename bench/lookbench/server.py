@@ -121,6 +121,19 @@ class Server:
             conf.write("include 'variant.conf'\n")
         self._write_variant({})
 
+    def has_checksums(self) -> bool:
+        """Whether its pages have them: by default from PostgreSQL 18 on."""
+        return re.search(r"^Data page checksum version: +[1-9]", self._run([str(self.bindir / "pg_controldata"), str(self.data)]), re.M) is not None
+
+    def set_checksums(self, wanted: bool) -> None:
+        """Give pages checksums, or go without; the server is stopped afterwards."""
+        if self.has_checksums() == wanted:
+            return
+        # one that was killed has to recover first
+        self.start({"shared_preload_libraries": ""})
+        self.stop()
+        self._run([str(self.bindir / "pg_checksums"), "--enable" if wanted else "--disable", "--no-sync", "-D", str(self.data)])
+
     def _write_variant(self, settings: Mapping[str, str]) -> None:
         path = self.data / "variant.conf"
         path.write_text("".join(f"{name} = '{value}'\n" for name, value in settings.items()))

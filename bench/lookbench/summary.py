@@ -27,6 +27,7 @@ from rich.table import Table
 
 from .claims import BEST, BITMAP, CLAIMS, STOCK, Claim
 from .records import Sample, read_samples, samples_file
+from .storages import LOCAL
 from .workloads import COLD, WORKLOADS, Cell
 
 COLUMNS = ("data", "query", "size", "stock, ms", "bitmap, ms", "look-ahead, ms",
@@ -84,6 +85,10 @@ class Results:
     def major(self) -> int | None:
         return int(self.runs[max(self.runs)]["server"].split(".")[0]) if self.runs else None
 
+    @property
+    def storage(self) -> str | None:
+        return str(self.runs[max(self.runs)].get("storage", LOCAL)) if self.runs else None
+
     def title(self) -> str:
         if not self.runs:
             return str(self.csv)
@@ -122,7 +127,7 @@ class Results:
 
     def claim_rows(self, claim: Claim) -> Iterable[list[str]]:
         """A row for each bound of a claim that this server must keep, as far as it has been measured."""
-        if self.major not in (None, *claim.majors):
+        if self.major not in (None, *claim.majors) or self.storage not in (None, *claim.storages):
             return
         for against, least in claim.least.items():
             ratios = []

@@ -89,7 +89,7 @@ class Insert(Changing):
             assert row is not None
             self._blocks[source] = int(row[0])
 
-    def prepare(self, connection: psycopg.Connection, cell: Cell) -> None:
+    def prepare(self, connection: psycopg.Connection, cell: Cell, rep: int) -> None:
         connection.execute(f"drop table if exists {TARGET}")
         connection.execute(f"create table {TARGET} (like {SOURCE})")
         connection.execute(f"create {'unique ' if cell.shape == 'uuid' else ''}index {INDEX} on {TARGET} ({ORDERS[cell.shape]})")
@@ -106,7 +106,7 @@ class Insert(Changing):
             stretches[n] += f" and ctid < '({end},0)'"
         return [f"{insert} where {stretch}" for stretch in stretches]
 
-    def outcome(self, server: Server, connection: psycopg.Connection, cell: Cell, rep: int) -> Outcome:
+    def outcome(self, server: Server, connection: psycopg.Connection, cell: Cell, rep: int, told: Sequence[int]) -> Outcome:
         connection.execute("select bt_index_check(%s::regclass, true)", (INDEX,))
         row = connection.execute(
             f"select count(*), sum(id), sum(hashint4(c)::bigint + hashtext(postcode)), pg_relation_size('{TARGET}'), pg_relation_size('{INDEX}')"

@@ -4,12 +4,15 @@ Such a statement cannot be executed twice alike, and has no plan to compare.  A 
 
     prepare()      what the statement needs, made anew; pg_lookahead is off
     CHECKPOINT     so that all statements begin with the same amount of work in the background
+    (a cell that is not cached enters its state now)
+    setup()        in each session
     statements()   each in a session of its own, all at once; the time until the last one has ended
+    finish()       in each session, which may undo all
     outcome()      what has come out of it, with pg_lookahead off: it must be sound, and the same for
                    all variants
 
 Tables that are read lie in shared_buffers, as in all cached cells: blocks of them that had to be
-read are a problem.
+read are a problem; so do their indexes, where statements use those (`with_indexes`).
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ class Outcome:
 class Changing(Workload):
     free_plans = True  # there are none that variants could ask for
     exact = False  # variants must have the same checksum, or the cell has failed
-    tried = False  # executed once before the samples that count, in each server that is started
+    tried = False  # if cached, executed once before the samples that count, in each server that is started
+    with_indexes = False  # of tables(), which are made warm and whose reads are counted with them
 
     def has_bitmap(self, cell: Cell) -> bool:
         return False
@@ -63,11 +67,16 @@ class Changing(Workload):
         """Bytes that all its tables take, and what grows in shared_buffers."""
 
     @abstractmethod
-    def prepare(self, connection: psycopg.Connection, cell: Cell) -> None: ...
+    def prepare(self, connection: psycopg.Connection, cell: Cell, rep: int) -> None: ...
+
+    def finish(self, cell: Cell) -> Sequence[str]:
+        """Executed in each session when the time has been taken; queries return numbers."""
+        return ()
 
     def definition(self, cell: Cell, rep: int) -> str:
         """For plans.txt."""
         return ";\n".join(self.statements(cell, rep))
 
     @abstractmethod
-    def outcome(self, server: Server, connection: psycopg.Connection, cell: Cell, rep: int) -> Outcome: ...
+    def outcome(self, server: Server, connection: psycopg.Connection, cell: Cell, rep: int, told: Sequence[int]) -> Outcome:
+        """told: the rows that the sessions' (first) statements have written, then the sums of what `finish` has returned."""

@@ -167,7 +167,7 @@ class IndexBuild(Changing):
             "set client_min_messages = debug1",
         )
 
-    def prepare(self, connection: psycopg.Connection, cell: Cell) -> None:
+    def prepare(self, connection: psycopg.Connection, cell: Cell, rep: int) -> None:
         kept = self._name(cell) if _statement(cell) == "reindex" else ""
         others = connection.execute(
             "select i.indexrelid::regclass::text, c.conname from pg_index i left join pg_constraint c on c.conindid = i.indexrelid"
@@ -189,7 +189,7 @@ class IndexBuild(Changing):
         """With what the index is."""
         return ";\n".join(dict.fromkeys((self._create(cell), *self.statements(cell, rep))))
 
-    def outcome(self, server: Server, connection: psycopg.Connection, cell: Cell, rep: int) -> Outcome:
+    def outcome(self, server: Server, connection: psycopg.Connection, cell: Cell, rep: int, told: Sequence[int]) -> Outcome:
         name = self._name(cell)
         connection.execute("checkpoint")
         row = connection.execute("select reltuples::bigint, pg_relation_size(oid) from pg_class where oid = %s::regclass", (name,)).fetchone()
