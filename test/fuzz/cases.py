@@ -60,6 +60,7 @@ class Case:
     modifies: bool = False      # leaves dead rows behind
     counters: bool = False      # compare pg_stat counters, too
     dml: bool = False           # {T} and {C} stand for the copies
+    cold: bool = False          # nothing is cached when a run begins
 
 
 class Gen(Others, Joins):
@@ -439,11 +440,13 @@ class Gen(Others, Joins):
         kinds = ["select"] * 9 + ["cursor"] * 6 + ["prepared", "parallel", "plpgsql"]
         if not self.readonly:
             # these need a table that holds still, or a transaction of their own
-            kinds += ["analyze"] * 2 + ["dml"] * 3 + ["hold", "currentof", "inside", "serializable",
+            kinds += ["analyze"] * 2 + ["dml"] * 3 + ["write"] * 6 + ["hold", "currentof", "inside", "serializable",
                                                         "other", "other", "other_dml"]
         kind = self.rng.choice(kinds)
         case = getattr(self, "k_" + kind)(number)
         case.ahead = self.ahead()
+        # a nested loop reads few blocks that its outer side has not read
+        case.cold = self.chance(0.8 if NESTED_LOOP in " ".join(case.steps) else 0.4)
         return case
 
     def make(self, number, kind, steps, explain, **more):
@@ -648,6 +651,25 @@ class Gen(Others, Joins):
         steps = [f"declare c1 cursor for {sql}", f"fetch {self.rng.choice([1, 2, 10, 100])} from c1",
                  locks, "fetch 5 from c1", locks, "close c1"]
         return self.make(number, "serializable", steps, [sql], isolation="serializable")
+
+    def k_write(self, number):
+        """Like k_dml: many rows into, or of, a table that is not in the order of its indexes."""
+        r = self.rng
+        source = r.choice(["vis", "frag", "dead", "part"])
+        new = "(select max(id) from {T}) + row_number() over ()"
+        columns = f"md5(u::text || {number})::uuid, ts, n, f, null, p, r"
+        some = f"(id * {r.choice([7, 11, 13])}) % {r.choice([5, 9, 20])} = 0"
+        conflict = r.choice(["nothing", "update set a = excluded.a, c = {T}.c + 1", "update set w = 'again'"])
+        sql = r.choice([
+            f"insert into {{T}} select {new}, a, b, c, t, {columns} from {source} where {some}",
+            f"insert into {{T}} select {new}, a, b, c, t, {columns} from {source} where {some} returning id, a",
+            f"insert into {{T}} select id, a, b, c, t, {columns} from {source} where {some} "
+            f"on conflict (id) do {conflict}",
+            f"update {{T}} set a = a * {r.choice([3, 5])} % 4000, c = id, u = md5(u::text || {number})::uuid where {some}",
+            f"update {{T}} set t = 'W' || a % 150, b = nullif(b + 1, 10) where {some}",
+            "delete from {T} where id > 4000",
+        ])
+        return self.make(number, "write", [sql], [sql], dml=True)
 
     def k_dml(self, number):
         """Runs on copy1 with look-ahead off, on copy2 with it on, and is committed."""

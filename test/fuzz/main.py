@@ -172,6 +172,9 @@ class Fuzz:
     def run(self, case, on, copy=1, transaction=True):
         """One run: (plans, outcomes).  The session is left as it was found."""
         s = self.session
+        if case.cold and transaction:
+            s.must("set pg_lookahead.enable = off")
+            s.must(schema.READ_FILLER)
         for sql in self.settings(case, on):
             s.must(sql)
         for sql in case.before:

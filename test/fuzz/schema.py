@@ -15,6 +15,7 @@ is how the table is stored and what has happened to it:
   tmp       temporary, made by each session itself
   copy1, copy2   identical; DML runs on copy1 with look-ahead off and on copy2 with it on
   child1, child2   refer to copy1 and copy2 with ON DELETE CASCADE
+  filler    one row on a page: to read it takes all other tables from shared buffers
 
 Backward scans return the entries of one posting list in ascending order, so their order
 changes when a page is deduplicated.  Indexes of tables that are written to between two
@@ -281,7 +282,14 @@ def create_all(rng, seed):
                 f"create index copy{k}_order on copy{k} (id, u)",
                 f"create index child{k}_order on child{k} (id, v, pid)",
                 f"analyze child{k}"]
-    return out
+    return out + FILLER
+
+
+# by one block after the other, since a sequential scan keeps to a few buffers
+FILLER = ["create table filler (id int, w text)", "alter table filler alter w set storage plain",
+          "insert into filler select i, repeat('w', 6000) from generate_series(1, 1200) i",
+          "create index filler_id on filler (id)", "vacuum (freeze, analyze) filler"]
+READ_FILLER = "select count((select w from filler where ctid = ('(' || i || ',1)')::tid)) from generate_series(0, 1199) i"
 
 
 def before_writers(indexes):
