@@ -15,13 +15,25 @@
  *	NOT ELIGIBLE	Rows may not be taken early.
  *
  * A statement is eligible if
- *	- it is an INSERT, UPDATE or MERGE, and the topmost node of its plan, so that nothing else runs
- *	  between its rows; the planner expects more than one row;
+ *	- it is an INSERT, UPDATE or MERGE, and the planner expects more than one row;
  *	- the plan may be run ahead of the write (attach/runahead.c, writer.c): the server evaluates
  *	  O1 W1 O2 W2 ..., where On is the plan's n-th row and Wn its being written, and here it is
  *	  O1 O2 O3 ... W1 W2 ....  The plan reads tables under the statement's snapshot, in which no W
  *	  is visible;
+ *	- nothing else executes nodes of the plan: after KEPT ERROR they must not be executed.  Only
+ *	  those of CTEs can be shared;
+ *	- all rows of the plan will be taken, if nothing fails;
  *	- something can be known of its tables (target.c).
+ *
+ * Writes in a CTE: O1 W1 U1 O2 W2 U2 ..., where Un is whatever the rest of the statement does,
+ * other writes included, before it asks for the next row.  It can be anything, as a trigger that W
+ * calls can, so what O may evaluate early is the same: nothing that has effects, draws values, or
+ * reads state.  All rows of its plan are taken, since the executor runs such a write to its end
+ * when the statement has returned its last row.  The rest of the statement reads the rows that it
+ * returns, and nothing below it if its plan reads no CTE.  So it is eligible then.  The other way
+ * round, a plan that reads a CTE that writes has effects: DELETE in a CTE, whose rows INSERT takes,
+ * cannot be run ahead, since it locks rows and waits for locks, which others could notice to be
+ * early.
  *
  * Behaviours
  *	KEPT ERROR	If the plan fails for a row taken early, the error is kept until the row's turn,
@@ -39,6 +51,7 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -122,6 +135,45 @@ la_modify_create(ModifyTableState *mt, const LaInterposer *interposer)
 	return m;
 }
 
+static bool
+reads_cte(PlanState *ps, void *arg)
+{
+	return IsA(ps, CteScanState) || planstate_tree_walker(ps, reads_cte, arg);
+}
+
+static bool
+subplans_read_cte(const List *subplans)
+{
+	ListCell   *lc;
+
+	foreach(lc, subplans)
+	{
+		const SubPlanState *subplan = lfirst(lc);
+
+		if (subplan->subplan->subLinkType != CTE_SUBLINK && reads_cte(subplan->planstate, NULL))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_topmost(const LaModify *m)
+{
+	const LaStatement *s = la_statement_of(m->mt->ps.state);
+
+	return s != NULL && s->top == &m->mt->ps;
+}
+
+/* May something else execute nodes of the plan? */
+static bool
+shares_nodes(LaModify *m)
+{
+	if (!is_topmost(m))
+		return reads_cte(&m->mt->ps, NULL);
+	return reads_cte(m->plan, NULL) &&
+		(subplans_read_cte(m->mt->ps.initPlan) || subplans_read_cte(m->mt->ps.subPlan));
+}
+
 /* NULL if rows may be taken early, or a constant that says why not. */
 static const char *
 refusal(LaModify *m)
@@ -133,27 +185,28 @@ refusal(LaModify *m)
 	reason = la_runahead_refuses_reading(la_runahead_takes_all(&ahead.context, m->mt->ps.state));
 	if (reason != NULL)
 		return reason;
+	if (shares_nodes(m))
+		return "the plan reads a CTE, and so may the rest of the statement";
 	ahead.keeps_errors = true;
 	reason = la_runahead_refuses_outer(&ahead);
-	if (reason == NULL || !la_writer_is_quiet(m->mt))
+	if (reason == NULL || !is_topmost(m) || !la_writer_is_quiet(m->mt))
 		return reason;
 	ahead.writer_is_quiet = true;
 	return la_runahead_refuses_outer(&ahead);
 }
 
 /*
- * Is the node the topmost one, and will all its plan's rows be taken?  (The plan itself may be of
- * a kind whose demand is not known.)
+ * Will all rows of the plan be taken?  (It may be of a kind whose demand is not known.)
  */
 static bool
-is_whole_statement(const LaModify *m)
+takes_all(const LaModify *m)
 {
 	const EState *estate = m->mt->ps.state;
-	const LaStatement *s = la_statement_of(estate);
 	const ModifyTable *plan = (const ModifyTable *) m->mt->ps.plan;
 
-	return s != NULL && s->top == &m->mt->ps &&
-		(plan->returningLists == NIL || la_demand_is_all(LA_DEMAND_RUN, estate));
+	if (!is_topmost(m))
+		return list_member_ptr(estate->es_auxmodifytables, m->mt);
+	return plan->returningLists == NIL || la_demand_is_all(LA_DEMAND_RUN, estate);
 }
 
 static bool fetch(void *arg, uint64 n);
@@ -235,7 +288,7 @@ is_eligible(LaModify *m)
 	reason = refusal(m);
 	if (reason != NULL)
 		la_stats_refuse(m->mt->ps.state, LA_KIND_INDEX_INSERT, m->heaprelid, InvalidOid, reason);
-	else if (is_whole_statement(m))
+	else if (takes_all(m))
 		m->eligibility = ELIGIBLE;
 	if (m->eligibility == NOT_ELIGIBLE)
 		la_ahead_refuse(m->ahead);

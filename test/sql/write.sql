@@ -299,6 +299,21 @@ select * from write('with x as (insert into t (id, k) select i, k from src retur
 select * from write('with x as (insert into t (id, k) select i, k from src returning id) insert into g (id, w) select id, ''w'' || id from x');
 select * from write('with x as (update t set k = k + 1 returning id) insert into g (id, w) select i, s from src where exists (select from x where x.id = 1000000 + i)');
 select * from write('merge into t using src on t.id = src.i + 1000000 - 500 when matched then update set k = src.k when not matched then insert (id, k) values (i, src.k)');
+-- writes in a CTE, and what comes between their rows
+select * from write('with x as (insert into t (id, k) select i, k from src) select 1');
+select * from write('with x as (insert into t (id, k) select i, k from src returning id) select id from x limit 3');
+select * from write('with x as (insert into t (id, k) select i, k from src returning id) insert into g (id, k) select id, case id when 700 then 100000 else noted(id) end from x');
+select * from write('with x as (insert into t (id, k) select i, 1 / (700 - i) from src returning id) insert into g (id, k) select id, case id when 600 then 100000 else noted(id) end from x');
+select * from write('with x as (insert into t (id, k) select i, 1 / (700 - i) from src returning id), y as (insert into g (id, k) select id, noted(id) from x) select 1');
+select * from write('with x as (insert into t (id, k) select nullif(i, 800), 1 / (700 - i) from src returning id), y as (update t set k = 1 / (k - 600) where k > 500 returning k) select count(*) from x, y');
+select * from write('with x as (insert into t (id, s) select i, current_setting(''la.seen'', true) from src returning id) select count(set_config(''la.seen'', id::text, true)) from x');
+select * from write('with x as (insert into t (id, n) select i, nextval(''seq'') from src returning id) select count(nextval(''seq'')) from x');
+select * from write('with s as materialized (select i, k from src), x as (insert into t (id, k) select i, k from s returning id) select count(*) from x, s where x.id = s.i');
+select * from write('with s as materialized (select i, k from src) insert into t (id, k) select i, k from s returning exists (select from s where s.i = t.id + 250)');
+select * from write('with s as materialized (select i, k from src) insert into t (id, k) select i, k from s returning id');
+select * from write('with x as (update t set k = k + 1 where id % 2 = 0 returning id) update t set n = id where id % 2 = 1 and id not in (select id + 1 from x where id % 3 = 0)');
+select * from write('with x as (delete from t where id % 2 = 0 returning *) insert into t select id + 5000, k, u, s from x');
+select * from write('with x as (insert into p select i, k % 90000, s from src returning *), y as (delete from t where k < 500 returning id) insert into g (id, k, w) select id, k % 1000, s from x');
 create function fill() returns int language sql as $$ insert into la_write.t (id, k) select i, k from la_write.src returning id $$;
 select * from write('select fill() from src where i < 2');
 select * from write('do $d$ declare c cursor for select * from la_write.t where k < 500 for update; begin for r in c loop update la_write.t set k = k + 1 where current of c; end loop; end $d$');
@@ -421,7 +436,7 @@ select * from write('merge into v using src on v.id = src.i + 999500 when matche
 \echo 't|t|1600|'
 \echo 't|t|0|'
 \echo 't|t|1500|'
-\echo 't|f|1500|'
+\echo 't|t|1500|'
 \echo 't|t|1500|'
 \endif
 -- 12. foreign keys, and constraints that are checked at the end
