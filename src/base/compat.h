@@ -257,6 +257,17 @@
 #define la_bt_skip_array_end(array, forward)	NULL
 #endif
 
+/*
+ * 19 makes the checks of foreign keys in batches of its own, but for those of partitioned tables
+ * (which it does as before, by queries).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_checks_are_batched(referenced) \
+	((referenced)->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+#else
+#define la_checks_are_batched(referenced)	((void) (referenced), false)
+#endif
+
 /* 19 sets a fake LSN with each change of an index page that is not logged. */
 #if PG_VERSION_NUM >= 190000
 #define la_set_fake_lsn(rel, page)	PageSetLSN(page, XLogGetFakeLSN(rel))
