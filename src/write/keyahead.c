@@ -15,13 +15,10 @@
  * that a query asks for.  Where it is not the one that was expected, look-ahead goes on behind it,
  * if it is found further on, or ends.
  *
- * Left alone: other tables that are partitioned, temporary ones, and those without a btree index;
- * comparison functions that could be noticed to be called early.
- *
  * Invariants
  *	- What is looked up here is forgotten.  The server's function, or query, decides.
- *	- The other table has been locked by the first query.  It and its index are open only while
- *	  look-ahead works on an event.  When a relcache entry has moved meanwhile, look-ahead ends.
+ *	- The other table has been locked by the first query.  It is open only while look-ahead works on
+ *	  an event (keytables.c).  When a relcache entry has moved meanwhile, look-ahead ends.
  *	- What is kept for longer than a statement works only as long as the row type of the table that
  *	  is written is the same, and this transaction has it locked.
  *
@@ -30,7 +27,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -48,9 +44,8 @@
 #include "write/heaprow.h"
 #include "write/keyahead.h"
 #include "write/keycolumns.h"
-#include "write/target.h"
+#include "write/keytables.h"
 
-#define MAX_HEAP_VISITS	16		/* of referring rows of one key */
 #define MAX_SKIPPED		64		/* rows without an event, to be looked at for
 								 * the next one */
 #define MAX_SEARCHED	4096	/* rows or entries of the log, for one that
@@ -88,15 +83,8 @@ struct LaKeyAhead
 
 	TupleDesc	desc;			/* is_kept: of the table */
 	LaAhead    *ahead;			/* NULL until a block is read */
-	int			index_rel;		/* numbers in ahead */
-	int			heap_rel;
-	LaDescent  *descent;		/* of the other table's index */
-	Oid			index;
-	Relation	other_rel;		/* as they were when they were opened first */
-	Relation	index_relation;
-	int			ncolumns;
-	AttrNumber	columns[INDEX_MAX_KEYS];	/* of this table, in the index's
-											 * order */
+	LaKeyTables *others;		/* that are looked in */
+	Oid			index;			/* of one of them */
 	Place		next;			/* of events that are not known */
 	Place		passed;			/* behind the last one that had its turn */
 	int64		unseen;			/* of those that had it, since `passed` was
@@ -332,47 +320,24 @@ fetch(void *arg, uint64 n)
 static void
 plan_visits(void *arg, uint64 n, LaAheadRow *row)
 {
-	(void) la_ahead_add_visit(row, ((LaKeyAhead *) arg)->index_rel);
+	LaKeyAhead *k = arg;
+
+	la_keytables_plan(k->others, known(k, n)->tuple, row);
 }
 
 static bool
 set_key(void *arg, uint64 n, int rel)
 {
 	LaKeyAhead *k = arg;
-	TupleDesc	desc = RelationGetDescr(k->table);
 
-	for (int i = 0; i < k->ncolumns; i++)
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(known(k, n)->tuple, k->columns[i], desc, &isnull);
-
-		if (isnull)
-			return false;
-		if (!la_descent_set_stored(k->descent, i, value,
-								   TupleDescAttr(desc, k->columns[i] - 1)->attlen == -1))
-			return false;
-	}
-	return true;
+	return la_keytables_set_key(k->others, known(k, n)->tuple, rel);
 }
 
 static bool
 locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
-	LaKeyAhead *k = arg;
-	BlockNumber seen = InvalidBlockNumber;
-
-	for (int i = 0; i < matches->count && row->nvisits - row->nfirst < MAX_HEAP_VISITS; i++)
-	{
-		BlockNumber block = ItemPointerGetBlockNumber(&matches->tids[i]);
-		LaRowVisit *v = block == seen ? NULL : la_ahead_add_visit(row, k->heap_rel);
-
-		seen = block;
-		if (v == NULL)
-			continue;
-		v->block = block;
-		v->state = ROW_VISIT_KNOWN;
-	}
-	return true;
+	la_keytables_locate(((LaKeyAhead *) arg)->others, row, matches);
+	return last;
 }
 
 /* ---- begin and end ----------------------------------------------------------------- */
@@ -413,6 +378,7 @@ la_keyahead_reset(LaKeyAhead *k)
 	if (k->context != NULL)
 		MemoryContextDelete(k->context);
 	k->context = NULL;
+	k->others = NULL;
 	k->started = false;
 }
 
@@ -426,38 +392,20 @@ load_key(LaKeyAhead *k)
 	return !k->refused;
 }
 
-static bool
-open_relations(LaKeyAhead *k)
-{
-	Relation	other;
-
-	if (!load_key(k) || la_am_is_excluded(BTREE_AM_OID) ||
-		!ConditionalLockRelationOid(k->key.other, AccessShareLock))
-		return false;
-	k->other_rel = other = table_open(k->key.other, NoLock);
-	if (!la_target_is_heap(other) || RelationUsesLocalBuffers(other) ||
-		(k->events.is_check && la_checks_are_batched(other)))
-		return false;
-	k->index_relation = la_keycolumns_open_index(&k->key, other, k->events.is_check,
-												 k->columns, &k->ncolumns);
-	if (k->index_relation == NULL)
-		return false;
-	k->descent = la_keycolumns_descent(k->table, other, k->index_relation, k->columns,
-									   k->ncolumns);
-	return k->descent != NULL;
-}
-
-/* Look at the other table.  Returns false if nothing can be known ahead. */
+/* Look at the other table, which is open then.  Returns false if nothing can be known ahead. */
 static bool
 prepare(LaKeyAhead *k)
 {
 	LaRowSource source = {k, sizeof(Known), fetch, plan_visits, set_key, locate};
 
-	if (!open_relations(k))
+	if (la_am_is_excluded(BTREE_AM_OID))
+		return false;
+	k->others = la_keytables_create(k->table, &k->key, k->events.is_check);
+	if (k->others == NULL)
 		return false;
 	k->desc = k->events.is_kept ? CreateTupleDescCopy(RelationGetDescr(k->table)) : NULL;
-	k->index = RelationGetRelid(k->index_relation);
-	k->ahead = la_ahead_create(&source, k->other_rel, k->index);
+	k->index = la_keytables_index(k->others);
+	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index);
 	if (k->ahead == NULL)
 		return false;
 	k->callback.func = on_end;
@@ -466,9 +414,7 @@ prepare(LaKeyAhead *k)
 	if (k->estate != NULL)
 		RegisterExprContextCallback(GetPerTupleExprContext(k->estate), on_shutdown,
 									PointerGetDatum(k));
-	k->index_rel = la_ahead_add_relation(k->ahead, k->index_relation, k->descent);
-	k->heap_rel = la_ahead_add_relation(k->ahead, k->other_rel, NULL);
-	return k->index_rel >= 0 && k->heap_rel >= 0;
+	return la_keytables_set_ahead(k->others, k->ahead);
 }
 
 /* ---- turns -------------------------------------------------------------------------- */
@@ -522,9 +468,9 @@ continue_with(LaKeyAhead *k)
 	}
 }
 
-/* Open the other table and its index for an event, the first time to look at them. */
+/* Open the other tables for an event, the first time to look at them. */
 static void
-open_other(LaKeyAhead *k)
+open_others(LaKeyAhead *k)
 {
 	MemoryContext old;
 
@@ -533,33 +479,17 @@ open_other(LaKeyAhead *k)
 		k->context = AllocSetContextCreate(k->parent, "pg_lookahead foreign key",
 										   ALLOCSET_SMALL_SIZES);
 		old = MemoryContextSwitchTo(k->context);
-		k->other_rel = k->index_relation = NULL;
+		k->others = NULL;
 		k->refused = !prepare(k);
 		MemoryContextSwitchTo(old);
+		return;
 	}
-	else
-	{
-		Relation	other = RelationIdGetRelation(k->key.other);
-		Relation	index = RelationIdGetRelation(k->index);
-
-		k->refused |= other != k->other_rel || index != k->index_relation;
-		k->other_rel = other;
-		k->index_relation = index;
-		if (k->refused)
-			la_ahead_clear(k->ahead);
-	}
+	k->refused |= !la_keytables_open(k->others, k->table);
+	if (k->refused)
+		la_ahead_clear(k->ahead);
 }
 
-static void
-close_other(LaKeyAhead *k)
-{
-	if (RelationIsValid(k->index_relation))
-		RelationClose(k->index_relation);
-	if (RelationIsValid(k->other_rel))
-		RelationClose(k->other_rel);
-}
-
-/* With the other table open. */
+/* With the other tables open. */
 static void
 turn(LaKeyAhead *k)
 {
@@ -602,10 +532,14 @@ begin_turn(LaKeyAhead *k)
 		k->refused = true;
 		return;
 	}
-	open_other(k);
+	/* no query has been made yet for rows whose keys are null */
+	if (k->ahead == NULL && (!load_key(k) || !la_is_locked_by_me(k->key.other)))
+		return;
+	open_others(k);
 	if (!k->refused)
 		turn(k);
-	close_other(k);
+	if (k->others != NULL)
+		la_keytables_close(k->others);
 }
 
 /* An event has its turn.  table: that is written. */
