@@ -18,11 +18,10 @@
  *
  * Behaviour CASCADE.  An action's query changes rows of another table, whose triggers the server
  * calls in the same statement, when it has called those of all rows before.  So these rows are
- * noted in the statement's log, behind the others, when the query's plan returns them; and when the
- * action has been done, call_trigger() is put in front of the other table's triggers, too: in the
- * ResultRelInfo that the server would make for them in the statement's EState, made by the same
- * function, a moment earlier.  It is not made where it might be noticed: EXPLAIN ANALYZE names such
- * tables.
+ * noted in the statement's log, behind the others, when the query's plan returns them.  The server
+ * makes a ResultRelInfo for them in the statement's EState when it is about to call the first of
+ * these triggers.  The query that this call makes is seen to start, and then call_trigger() is put
+ * in front of the other calls.
  *
  * COPY FROM and deferred constraints keep their FmgrInfos where nothing leads to them: keyquery.c.
  *
@@ -70,7 +69,17 @@ typedef struct Call
 
 static Call *running = NULL;
 
-static void follow_cascade(const ForeignKey *f, int64 entry);
+/* A statement whose actions have changed rows of other tables. */
+typedef struct Cascade
+{
+	EState	   *estate;
+	LaTidLog   *log;
+	int			seen;			/* so many ResultRelInfos of estate */
+	MemoryContextCallback callback;
+	struct Cascade *next;
+} Cascade;
+
+static Cascade *cascades = NULL;
 
 /* ---- cascades ------------------------------------------------------------------------ */
 
@@ -78,6 +87,37 @@ bool
 la_foreign_key_is_running(void)
 {
 	return running != NULL;
+}
+
+static void
+forget_cascade(void *arg)
+{
+	Cascade   **p = &cascades;
+
+	while (*p != NULL && *p != arg)
+		p = &(*p)->next;
+	if (*p != NULL)
+		*p = (*p)->next;
+}
+
+static void
+remember_cascade(const ForeignKey *f)
+{
+	MemoryContext context = f->estate->es_query_cxt;
+	Cascade    *c = cascades;
+
+	while (c != NULL && c->estate != f->estate)
+		c = c->next;
+	if (c != NULL)
+		return;
+	c = MemoryContextAllocZero(context, sizeof(Cascade));
+	c->estate = f->estate;
+	c->log = f->log;
+	c->next = cascades;
+	c->callback.func = forget_cascade;
+	c->callback.arg = c;
+	MemoryContextRegisterResetCallback(context, &c->callback);
+	cascades = c;
 }
 
 /*
@@ -90,7 +130,7 @@ la_foreign_key_cascade(const ModifyTableState *mt)
 	if (running == NULL || running->key->log == NULL ||
 		running->level != GetCurrentTransactionNestLevel() ||
 		(mt->ps.state->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0 ||
-		running->key->estate->es_instrument != 0 || !InNoForceRLSOperation() ||
+		!InNoForceRLSOperation() ||
 		(mt->operation != CMD_UPDATE && mt->operation != CMD_DELETE))
 		return NULL;
 	for (int i = 0; i < mt->mt_nrels; i++)
@@ -100,7 +140,10 @@ la_foreign_key_cascade(const ModifyTableState *mt)
 		for (int t = 0; triggers != NULL && t < triggers->numtriggers; t++)
 		{
 			if (la_foreign_key_is_fired_by(&triggers->triggers[t], mt->operation))
+			{
+				remember_cascade(running->key);
 				return running->key->log;
+			}
 		}
 	}
 	return NULL;
@@ -123,7 +166,6 @@ call_function(ForeignKey *f, FunctionCallInfo fcinfo)
 {
 	FmgrInfo   *ours = fcinfo->flinfo;
 	Call		call = {f, GetCurrentTransactionNestLevel(), running};
-	int64		logged = f->log == NULL ? 0 : la_tidlog_length(f->log);
 	Datum		result;
 
 	fcinfo->flinfo = &f->function;
@@ -138,8 +180,6 @@ call_function(ForeignKey *f, FunctionCallInfo fcinfo)
 	}
 	PG_END_TRY();
 	fcinfo->flinfo = ours;
-	if (f->log != NULL && la_tidlog_length(f->log) > logged)
-		follow_cascade(f, logged);
 	return result;
 }
 
@@ -198,6 +238,13 @@ install(ResultRelInfo *relation, int i, CmdType operation, EState *estate, LaTid
 	};
 
 	fmgr_info_cxt(trigger->tgfoid, &f->function, context);
+	if (OidIsValid(function->fn_oid))
+	{
+		/* the server is in the first call, or has made one */
+		if (function->fn_addr != f->function.fn_addr)
+			return;
+		f->function = *function;
+	}
 	f->estate = estate;
 	f->table = relation->ri_RelationDesc;
 	f->ahead = la_keyahead_create(context, estate, &events);
@@ -218,7 +265,7 @@ install_each(ResultRelInfo *relation, CmdType operation, EState *estate, LaTidLo
 	for (int i = 0; i < triggers->numtriggers; i++)
 	{
 		if (!la_foreign_key_is_fired_by(&triggers->triggers[i], operation) ||
-			OidIsValid(relation->ri_TrigFunctions[i].fn_oid))
+			relation->ri_TrigFunctions[i].fn_addr == call_trigger)
 			continue;
 		install(relation, i, operation, estate, log, first);
 		any = true;
@@ -250,26 +297,56 @@ la_foreign_key_install(ResultRelInfo *relation, CmdType operation, EState *estat
 	return install_each(relation, operation, estate, log, 0);
 }
 
-/* Behaviour CASCADE: an action has changed rows, which the log has from this entry on. */
-static void
-follow_cascade(const ForeignKey *f, int64 entry)
+/* The log's first entry for this table, if it is written like this; or -1. */
+static int64
+first_entry(const LaTidLog *log, Oid table, CmdType operation)
 {
-	Oid			table = InvalidOid;
-	CmdType		operation = CMD_UNKNOWN;
-
-	for (; entry < la_tidlog_length(f->log); entry++)
+	for (int64 n = 0; n < la_tidlog_length(log); n++)
 	{
-		const LaTidEntry *e = la_tidlog_get(f->log, entry);
-		CmdType		changed = e->kind == LA_TID_DELETED ? CMD_DELETE : CMD_UPDATE;
-		ResultRelInfo *relation;
+		const LaTidEntry *entry = la_tidlog_get(log, n);
 
-		if (e->table == table && changed == operation)
+		if (entry->table == table &&
+			(entry->kind == LA_TID_DELETED) == (operation == CMD_DELETE))
+			return n;
+	}
+	return -1;
+}
+
+static void
+install_cascaded(const Cascade *c, ResultRelInfo *relation)
+{
+	Oid			table = RelationGetRelid(relation->ri_RelationDesc);
+
+	for (int i = 0; i < 2; i++)
+	{
+		CmdType		operation = i == 0 ? CMD_UPDATE : CMD_DELETE;
+		int64		first = !is_possible(relation, operation) ? -1 :
+			first_entry(c->log, table, operation);
+
+		if (first >= 0)
+			(void) install_each(relation, operation, c->estate, c->log, first);
+	}
+}
+
+/* Behaviour CASCADE: a query of a foreign key starts. */
+void
+la_foreign_key_query_starts(void)
+{
+	if (running != NULL || !InNoForceRLSOperation())
+		return;
+	for (Cascade *c = cascades; c != NULL; c = c->next)
+	{
+		const List *opened = c->estate->es_opened_result_relations;
+		const List *others = c->estate->es_trig_target_relations;
+		ListCell   *lc;
+
+		if (c->seen == list_length(opened) + list_length(others))
 			continue;
-		table = e->table;
-		operation = changed;
-		relation = ExecGetTriggerResultRel(f->estate, table, NULL);
-		if (is_possible(relation, operation))
-			(void) install_each(relation, operation, f->estate, f->log, entry);
+		c->seen = list_length(opened) + list_length(others);
+		foreach(lc, opened)
+			install_cascaded(c, lfirst(lc));
+		foreach(lc, others)
+			install_cascaded(c, lfirst(lc));
 	}
 }
 

@@ -258,10 +258,12 @@ attach_modify_table(PlanState *ps, bool limited)
 	bool		exchanges = is_exchangeable(mt);
 	bool		looks_ahead = la_modify_is_possible(mt);
 	bool		has_keys = may_fire_many(mt);
-	LaTidLog   *cascade = la_foreign_key_cascade(mt);
+	LaTidLog   *cascade;
 	LaTidLog   *deferred = deferred_log(mt);
 	Inserting  *s;
 
+	la_foreign_key_query_starts();
+	cascade = la_foreign_key_cascade(mt);
 	if ((!exchanges && !looks_ahead && !has_keys && cascade == NULL && deferred == NULL) ||
 		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;

@@ -311,6 +311,7 @@ attach_lock_rows(PlanState *ps, bool limited)
 	QueryKey   *key;
 	Relation	table;
 
+	la_foreign_key_query_starts();
 	if (keys == NIL || !la_enable_foreign_key || !InNoForceRLSOperation() ||
 		la_foreign_key_is_running() || params == NULL || params->paramFetch != NULL ||
 		estate->es_range_table_size == 0)

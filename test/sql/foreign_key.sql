@@ -245,6 +245,29 @@ drop trigger b on y1;
 create trigger b before delete on y2 for each row execute function between_();
 select * from write('delete from y0 where id = 7');
 drop trigger b on y2;
+create table z1 (id int primary key, y0 int references y0 on delete set null);
+create table z2 (z1 int references z1 on delete cascade);
+insert into z1 select i, i % 10 from generate_series(1, 200) i;
+insert into z2 select i from generate_series(1, 200) i;
+create function alter_() returns trigger language plpgsql as $$
+begin
+    execute format('alter table la_keys.%s add column z int', tg_argv[0]);
+    return null;
+end $$;
+create trigger z after delete on y0 for each row execute function alter_('z1');
+select * from write('delete from y0 where id = 7');
+drop trigger z on y0;
+create trigger z after delete on y0 for each row execute function alter_('y1');
+select * from write('delete from y0 where id = 7');
+drop trigger z on y0;
+create function explain_() returns void language plpgsql as $$
+declare r record;
+begin
+    for r in execute 'explain (analyze, costs off, timing off, summary off, buffers off) delete from la_keys.y0 where id = 7' loop
+        perform set_config('la.trace', current_setting('la.trace') || regexp_replace(r::text, 'time=[^ ]*', ''), true);
+    end loop;
+end $$;
+select * from write('select explain_()');
 insert into t select 9999, null;
 insert into t select i, case when i < 5010 then 9999 else i - 10 end from generate_series(5000, 8000) i;
 analyze t;
