@@ -34,6 +34,9 @@
 #include "varatt.h"
 #endif
 
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
 /* ---- buffers and files ----------------------------------------------------- */
 
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
@@ -255,6 +258,39 @@
 	((forward) ? (array)->high_compare : (array)->low_compare)
 #else
 #define la_bt_skip_array_end(array, forward)	NULL
+#endif
+
+/*
+ * Has this transaction locked a table of this database?  Before 17, the server has only functions
+ * that need the table to be open, and LockHeldByMe() for one mode.
+ */
+static inline bool
+la_is_locked_by_me(Oid table)
+{
+#if PG_VERSION_NUM >= 170000
+	return CheckRelationOidLockedByMe(table, AccessShareLock, true);
+#else
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, table);
+	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	{
+		if (LockHeldByMe(&tag, mode))
+			return true;
+	}
+	return false;
+#endif
+}
+
+/*
+ * 19 makes the checks of foreign keys in batches of its own, but for those of partitioned tables
+ * (which it does as before, by queries).
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_checks_are_batched(referenced) \
+	((referenced)->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+#else
+#define la_checks_are_batched(referenced)	((void) (referenced), false)
 #endif
 
 /* 19 sets a fake LSN with each change of an index page that is not logged. */

@@ -47,6 +47,7 @@
 #include "write/copy.h"
 #include "write/heaprow.h"
 #include "write/insert.h"
+#include "write/keyquery.h"
 #include "write/target.h"
 
 #define FUTILE_TURNS	64
@@ -109,8 +110,9 @@ forget(void *arg)
 		la_ahead_end(c->ahead, LA_KIND_INDEX_INSERT, c->heaprelid, c->known_by);
 }
 
+/* tid: of its first row, if it is the first time to look */
 static Copy *
-copy_of(Relation heap, const IndexInfo *info)
+copy_of(Relation heap, const IndexInfo *info, const ItemPointerData *tid)
 {
 	Copy	   *c = copies;
 
@@ -119,6 +121,7 @@ copy_of(Relation heap, const IndexInfo *info)
 		c = c->previous;
 	if (c != NULL)
 		return c;
+	la_keyquery_copy_starts(RelationGetRelid(heap), tid);
 	c = MemoryContextAllocZero(info->ii_Context, sizeof(Copy));
 	c->statement = statement;
 	c->heap = heap;
@@ -130,6 +133,7 @@ copy_of(Relation heap, const IndexInfo *info)
 	MemoryContextRegisterResetCallback(c->context, &c->callback);
 	c->previous = copies;
 	copies = c;
+	c->refused = !la_enable_write;
 	return c;
 }
 
@@ -287,12 +291,12 @@ bool
 la_copy_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
 			   IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
 {
-	if (!la_enable || (!la_enable_write && !la_enable_btree_insert))
+	if (!la_enable || (!la_enable_write && !la_enable_foreign_key && !la_enable_btree_insert))
 		la_interpose_restore(index);
-	else if (running && la_enable_write && info != NULL && unique != UNIQUE_CHECK_EXISTING &&
-			 la_target_is_possible(heap))
+	else if (running && (la_enable_write || la_enable_foreign_key) && info != NULL &&
+			 unique != UNIQUE_CHECK_EXISTING && la_target_is_possible(heap))
 	{
-		Copy	   *c = copy_of(heap, info);
+		Copy	   *c = copy_of(heap, info, tid);
 
 		if (!c->refused &&
 			(!ItemPointerIsValid(&c->turn) || !ItemPointerEquals(&c->turn, tid)))

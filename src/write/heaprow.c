@@ -25,6 +25,15 @@ la_heaprow_is_own(TransactionId xid)
 	return TransactionIdIsNormal(xid) && TransactionIdIsCurrentTransactionId(xid);
 }
 
+/* Has the running transaction updated or deleted the row?  Not, if it has only locked it. */
+bool
+la_heaprow_is_replaced(HeapTupleHeader row)
+{
+	return (row->t_infomask & HEAP_XMAX_IS_MULTI) == 0 &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask) &&
+		la_heaprow_is_own(HeapTupleHeaderGetRawXmax(row));
+}
+
 static HeapTuple
 copy_from(Relation table, Page page, const ItemPointerData *tid, LaRowFilter filter)
 {
@@ -59,6 +68,38 @@ la_heaprow_copy(Relation table, const ItemPointerData *tid, LaRowFilter filter)
 	row = copy_from(table, BufferGetPage(buffer), tid, filter);
 	UnlockReleaseBuffer(buffer);
 	return row;
+}
+
+/*
+ * Set *next to the first row that the filter looks for, of those on its page from there on; to the
+ * beginning of the page behind it if there is none.
+ */
+void
+la_heaprow_seek(Relation table, ItemPointer next, LaRowFilter filter)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(next);
+	BlockNumber size = InvalidBlockNumber;
+	OffsetNumber offset = ItemPointerGetOffsetNumber(next);
+	Buffer		buffer;
+	Page		page;
+
+	if (!la_issue_exists(table, block, &size) || !la_issue_is_cached(table, block, &buffer))
+		return;
+	buffer = ReadBuffer(table, block);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	for (; offset <= PageGetMaxOffsetNumber(page); offset++)
+	{
+		ItemId		item = PageGetItemId(page, offset);
+
+		if (ItemIdIsNormal(item) && filter((HeapTupleHeader) PageGetItem(page, item)))
+			break;
+	}
+	if (offset <= PageGetMaxOffsetNumber(page))
+		ItemPointerSet(next, block, offset);
+	else
+		ItemPointerSet(next, block + 1, FirstOffsetNumber);
+	UnlockReleaseBuffer(buffer);
 }
 
 /*

@@ -14,7 +14,9 @@
 typedef bool (*LaRowFilter) (HeapTupleHeader row);
 
 extern bool la_heaprow_is_own(TransactionId xid);
+extern bool la_heaprow_is_replaced(HeapTupleHeader row);
 extern HeapTuple la_heaprow_copy(Relation table, const ItemPointerData *tid, LaRowFilter filter);
+extern void la_heaprow_seek(Relation table, ItemPointer next, LaRowFilter filter);
 extern HeapTuple la_heaprow_next(Relation table, ItemPointer next, LaRowFilter filter);
 
 #endif							/* LA_HEAPROW_H */

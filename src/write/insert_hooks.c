@@ -49,6 +49,7 @@
 #include "write/foreign_key.h"
 #include "write/insert.h"
 #include "write/insert_hooks.h"
+#include "write/keyquery.h"
 #include "write/modify.h"
 #include "write/target.h"
 #include "write/tidlog.h"
@@ -63,6 +64,8 @@ typedef struct Inserting
 	bool		exchanges;		/* aminsert of its indexes */
 	bool		follows_keys;	/* looks ahead over foreign keys */
 	LaTidLog   *log;			/* ... of the plan's rows, or NULL */
+	LaTidLog   *deferred;		/* the transaction's, or NULL */
+	TupleTableSlot *last;		/* the plan's last row, for that log */
 	int			routed;			/* partitions that it has seen */
 	ModifyTableState *modify_table;
 	bool		all_open;		/* all indexes but those of partitions */
@@ -80,7 +83,8 @@ static void
 exchange_for_copy(Relation index)
 {
 	if (!IsSystemRelation(index))
-		la_interpose_aminsert(index, la_enable_write ? la_copy_insert : la_btinsert);
+		la_interpose_aminsert(index, la_enable_write || la_enable_foreign_key ? la_copy_insert :
+							  la_btinsert);
 }
 
 /* Returns false if the indexes have not been opened yet. */
@@ -121,7 +125,28 @@ follow_routed(Inserting *s, EState *estate)
 	const List *partitions = estate->es_tuple_routing_result_relations;
 
 	for (; s->routed < Min(list_length(partitions), MAX_RELATIONS); s->routed++)
-		(void) la_foreign_key_install(list_nth(partitions, s->routed), CMD_INSERT, estate, NULL);
+	{
+		ResultRelInfo *partition = list_nth(partitions, s->routed);
+
+		(void) la_foreign_key_install(partition, CMD_INSERT, estate, NULL);
+		if (s->deferred != NULL)
+			(void) la_keyquery_follow(partition->ri_RelationDesc, CMD_INSERT);
+	}
+}
+
+/* Note a row whose foreign keys may be checked later: an inserted one when it has an address. */
+static void
+note_row(Inserting *s, TupleTableSlot *row)
+{
+	ModifyTableState *mt = s->modify_table;
+
+	if (TupIsNull(row))
+		return;
+	if (s->log != NULL)
+		la_tidlog_note(s->log, mt, row);
+	if (s->deferred != NULL && mt->operation != CMD_INSERT)
+		la_tidlog_note(s->deferred, mt, row);
+	s->last = row;
 }
 
 /* The plan's next row.  Indexes may have been opened for the last one. */
@@ -135,9 +160,12 @@ exec_plan(PlanState *ps)
 		exchange_opened(s, ps->state->es_tuple_routing_result_relations);
 	if (s->follows_keys)
 		follow_routed(s, ps->state);
+	if (s->deferred != NULL && s->last != NULL && s->modify_table->operation == CMD_INSERT)
+		la_tidlog_note_inserted(s->deferred, s->modify_table, s->last);
+	s->last = NULL;
 	row = s->modify != NULL ? la_modify_next(s->modify) : s->interposer.below(ps);
-	if (s->log != NULL && !TupIsNull(row))
-		la_tidlog_note(s->log, row);
+	if (s->log != NULL || s->deferred != NULL)
+		note_row(s, row);
 	return row;
 }
 
@@ -152,7 +180,7 @@ follow_keys(Inserting *s)
 	Relation	root = mt->rootResultRelInfo->ri_RelationDesc;
 
 	if (mt->operation != CMD_INSERT)
-		s->log = la_tidlog_create(mt);
+		s->log = la_tidlog_create(mt->ps.state->es_query_cxt);
 	for (int i = 0; i < mt->mt_nrels; i++)
 		s->follows_keys |= la_foreign_key_install(&mt->resultRelInfo[i], mt->operation,
 												  mt->ps.state, s->log);
@@ -163,14 +191,13 @@ follow_keys(Inserting *s)
 	return s->follows_keys;
 }
 
-/* May foreign keys of this statement be looked ahead over? */
+/* May the statement fire triggers of foreign keys, which are worth looking at? */
 static bool
-may_have_keys(const ModifyTableState *mt)
+may_fire(const ModifyTableState *mt)
 {
-	if (!la_enable_foreign_key || (mt->operation != CMD_INSERT && mt->operation != CMD_UPDATE &&
-								   mt->operation != CMD_DELETE) ||
-		(mt->ps.state->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0 ||
-		(outerPlanState(mt)->plan->plan_rows <= 1 && !la_force) || mt->mt_nrels > MAX_RELATIONS)
+	if (!la_enable_foreign_key || mt->mt_nrels > MAX_RELATIONS ||
+		(mt->operation != CMD_INSERT && mt->operation != CMD_UPDATE &&
+		 mt->operation != CMD_DELETE))
 		return false;
 	for (int i = 0; i < mt->mt_nrels; i++)
 	{
@@ -178,6 +205,30 @@ may_have_keys(const ModifyTableState *mt)
 			return true;
 	}
 	return false;
+}
+
+/* ... at its end, for many rows?  One row that is deleted may have many in other tables. */
+static bool
+may_fire_many(const ModifyTableState *mt)
+{
+	if (!may_fire(mt) || (mt->ps.state->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
+		return false;
+	return outerPlanState(mt)->plan->plan_rows > 1 || la_force ||
+		(mt->operation == CMD_DELETE &&
+		 la_foreign_key_cascades(mt->resultRelInfo[0].ri_TrigDesc));
+}
+
+/* The transaction's log, if the statement may write rows whose foreign keys are checked later. */
+static LaTidLog *
+deferred_log(const ModifyTableState *mt)
+{
+	bool		any = false;
+
+	if (!may_fire(mt))
+		return NULL;
+	for (int i = 0; i < mt->mt_nrels; i++)
+		any |= la_keyquery_follow(mt->resultRelInfo[i].ri_RelationDesc, mt->operation);
+	return any ? la_keyquery_log() : NULL;
 }
 
 /* The memory of the query is freed. */
@@ -206,17 +257,24 @@ attach_modify_table(PlanState *ps, bool limited)
 	ModifyTableState *mt = (ModifyTableState *) ps;
 	bool		exchanges = is_exchangeable(mt);
 	bool		looks_ahead = la_modify_is_possible(mt);
-	bool		has_keys = may_have_keys(mt);
+	bool		has_keys = may_fire_many(mt);
+	LaTidLog   *cascade;
+	LaTidLog   *deferred = deferred_log(mt);
 	Inserting  *s;
 
-	if ((!exchanges && !looks_ahead && !has_keys) ||
+	la_foreign_key_query_starts();
+	cascade = la_foreign_key_cascade(mt);
+	if ((!exchanges && !looks_ahead && !has_keys && cascade == NULL && deferred == NULL) ||
 		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
 	s->modify_table = mt;
 	s->exchanges = exchanges;
-	if (has_keys && !follow_keys(s) && !exchanges && !looks_ahead)
+	s->deferred = deferred;
+	if (has_keys && !follow_keys(s) && !exchanges && !looks_ahead && deferred == NULL)
 		return false;
+	if (cascade != NULL)
+		s->log = cascade;
 	if (looks_ahead)
 		s->modify = la_modify_create(mt, &s->interposer);
 	s->interposer.on_end = on_end;
@@ -237,16 +295,20 @@ explain_source(PlanState *ps)
 	return modify == NULL ? NULL : la_modify_counters(modify);
 }
 
-/* All indexes of a table that is locked. */
+/* A table that is locked. */
 static void
-exchange_table(Oid table_oid)
+begin_copy(Oid table_oid)
 {
 	Relation	table = try_relation_open(table_oid, NoLock);
 
 	if (table == NULL)
 		return;
 	if (la_target_is_heap(table) && !IsSystemRelation(table))
+	{
 		la_interpose_each_index(table, exchange_for_copy);
+		if (la_enable_foreign_key)
+			la_keyquery_begin_copy(table);
+	}
 	relation_close(table, NoLock);
 }
 
@@ -268,7 +330,7 @@ attach_copy(const CopyStmt *copy)
 		{
 			if (!ConditionalLockRelationOid(lfirst_oid(lc), RowExclusiveLock))
 				continue;
-			exchange_table(lfirst_oid(lc));
+			begin_copy(lfirst_oid(lc));
 			UnlockRelationOid(lfirst_oid(lc), RowExclusiveLock);
 		}
 	}
@@ -280,7 +342,10 @@ before_utility(const Node *statement)
 {
 	const CopyStmt *copy = (const CopyStmt *) statement;
 
-	if (!IsA(statement, CopyStmt) || !la_enable || !(la_enable_btree_insert || la_enable_write) ||
+	if (IsA(statement, ConstraintsSetStmt))
+		la_keyquery_set_constraints(((const ConstraintsSetStmt *) statement)->deferred);
+	if (!IsA(statement, CopyStmt) || !la_enable ||
+		!(la_enable_btree_insert || la_enable_write || la_enable_foreign_key) ||
 		!copy->is_from || copy->relation == NULL || RecoveryInProgress())
 		return false;
 	la_copy_begin();
@@ -288,10 +353,18 @@ before_utility(const Node *statement)
 	return true;
 }
 
+static void
+after_copy(void)
+{
+	la_copy_end();
+	la_keyquery_end_copy();
+}
+
 void
 la_insert_init(void)
 {
 	la_attach_register(T_ModifyTableState, attach_modify_table);
-	la_utility_register(before_utility, la_copy_end);
+	la_utility_register(before_utility, after_copy);
+	la_keyquery_init();
 	la_explain_register(explain_source);
 }

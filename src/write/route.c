@@ -42,8 +42,9 @@ struct LaRoute
 	ResultRelInfo **found;		/* by number of the partition; NULL: not yet */
 };
 
-static bool
-key_is_pure(const PartitionKey key)
+/* Can it not be noticed if the functions of a partition key are called early? */
+bool
+la_route_key_is_pure(const PartitionKey key)
 {
 	LaEffects	effects = {0};
 
@@ -62,7 +63,7 @@ la_route_create(Relation root, ModifyTableState *mt)
 
 	route->mt = mt;
 	route->context = CurrentMemoryContext;
-	if (!key_is_pure(key))
+	if (!la_route_key_is_pure(key))
 		return route;
 	route->root = root;
 	route->key = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead partition key",
@@ -147,10 +148,12 @@ find_by_range(const PartitionKey key, const PartitionBoundInfo bounds, Datum *va
 	return bounds->indexes[offset + 1];
 }
 
-static int
-find_partition(const PartitionKey key, const PartitionBoundInfo bounds, Datum *values,
-			   bool *isnull)
+/* The number of the partition for a key; or -1. */
+int
+la_route_find_number(Relation root, const PartitionDesc desc, Datum *values, bool *isnull)
 {
+	PartitionKey key = RelationGetPartitionKey(root);
+	const PartitionBoundInfo bounds = desc->boundinfo;
 	int			n = -1;
 
 	switch (key->strategy)
@@ -224,7 +227,7 @@ la_route_find(LaRoute *route, TupleTableSlot *row)
 	MemoryContextReset(route->key);
 	old = MemoryContextSwitchTo(route->key);
 	form_key(route, row, values, isnull);
-	n = find_partition(RelationGetPartitionKey(route->root), desc->boundinfo, values, isnull);
+	n = la_route_find_number(route->root, desc, values, isnull);
 	MemoryContextSwitchTo(old);
 	if (n < 0 || !desc->is_leaf[n])
 		return NULL;

@@ -255,7 +255,7 @@ class Cases:
         """What a modification has left."""
         out = [f"select * from {table} order by 1, 2, 3, 4"]
         if table == "w2":
-            out.append("select * from w4 order by 1, 2")
+            out += ["select * from w4 order by 1, 2", "select * from w5 order by 1, 2"]
         if self.g.chance(0.15):
             # new rows are not where they were in the run before
             out.append(f"select sum({self.g.i(['w'], 1)}) from (select * from {table} order by 1, 2, 3, 4 offset 0) w")
@@ -301,7 +301,10 @@ class Cases:
     def k_write(self):
         g, r = self.g, self.r
         table = r.choice(("w0", "w0", "w1", "w1", "w2", "w3"))
-        self.case.steps = [self.modification(table, g.alias())] + self.written(table)
+        self.case.steps = [self.modification(table, g.alias())]
+        if table == "w1":
+            self.case.steps.append("set constraints all immediate")
+        self.case.steps += self.written(table)
         # the table is not as large as it was in the run before: that must not change the plan
         self.case.prepared = True
 

@@ -16,7 +16,7 @@ are stored and reached:
   vb, vs, vf, vj   views: security_barrier, with a stable function, with a failing
                expression, a join
   w0 ... w3    what statements write to: plain; row triggers; statement triggers and a unique
-               index; partitions and a column of a domain.  w0 refers to wk, and w4 to w2
+               index; partitions and a column of a domain.  w0 and w1 refer to wk, and w5 to w4 to w2
 
 Functions leave traces in three ways: a digest of their calls in the sequence "trail" (which no
 rollback undoes), notices, and rows in "log".  Their labels do not always tell the truth, as users'
@@ -302,10 +302,12 @@ create table w1 (id int not null, k int, v int, t text);
 create table w2 (id int not null, k int, v int, t text);
 create unique index on w2 (id);
 create index on w1 (k);
--- what w0 refers to, and what refers to w2
+-- what w0 and w1 refer to, the latter deferred, and what refers to w2, at two levels
 create table wk (k int primary key);
-create table w4 (id int, w int references w2 (id) on delete cascade on update set null);
+create table w4 (id int primary key, w int references w2 (id) on delete cascade on update set null);
 create index on w4 (w);
+create table w5 (id int, w bigint references w4 (id) on delete set null);
+create index on w5 (w);
 create table w3 (id int not null, k int, v dom_put, t text) partition by range (k);
 create table w3_0 partition of w3 for values from (minvalue) to (30);
 create table w3_1 partition of w3 for values from (30) to (60);
@@ -411,8 +413,9 @@ def create_all():
         out.append(f"insert into {name} select * from ({rows_of(salt, 60)}) s where not (i = 11 or i % 29 = 11)")
         out.append(f"analyze {name}")
     out += ["insert into wk select generate_series(-300, 3000)", "alter table w0 add foreign key (k) references wk",
+            "alter table w1 add foreign key (k) references wk deferrable initially deferred",
             "insert into w4 select row_number() over (), id from w2 union all select 1000 + row_number() over (), id from w2 where id % 2 = 0",
-            "analyze wk", "analyze w4"]
+            "insert into w5 select id, id from w4", "analyze wk", "analyze w4", "analyze w5"]
     out += ["do $$ begin create role reader; exception when duplicate_object then null; end $$",
             "grant all on all tables in schema public to reader", "grant all on all sequences in schema public to reader",
             "truncate log", "vacuum analyze log"]

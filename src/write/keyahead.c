@@ -1,0 +1,569 @@
+/*
+ * keyahead.c
+ *	  The rows that a foreign key's checks or actions will look for, read ahead.
+ *
+ *		what		for which rows				looks for
+ *		check		inserted, updated			the referenced row, by the constraint's index
+ *		action		updated, deleted (old)		referring rows, by an index on their columns
+ *
+ * An event is a row for which the server makes the check or action.  When one has its turn, the
+ * next ones are known: they are behind it in the table, where a command has put them one after the
+ * other, or in a log of what has been written (tidlog.c).  ahead.c reads what they will look for,
+ * in two stages: the leaf page, and then the heap blocks of its matches.
+ *
+ * The event whose turn it is comes from the caller: as a row, if a trigger is called, or as the key
+ * that a query asks for.  Where it is not the one that was expected, look-ahead goes on behind it,
+ * if it is found further on, or ends.
+ *
+ * Invariants
+ *	- What is looked up here is forgotten.  The server's function, or query, decides.
+ *	- The other table has been locked by the first query.  It is open only while look-ahead works on
+ *	  an event (keytables.c).  When a relcache entry has moved meanwhile, look-ahead ends.
+ *	- What is kept for longer than a statement works only as long as the row type of the table that
+ *	  is written is the same, and this transaction has it locked.
+ *
+ * src/write/keyahead.c
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#include "base/accessmethod.h"
+#include "base/compat.h"
+#include "base/guc.h"
+#include "window/issue.h"
+#include "write/ahead.h"
+#include "write/heaprow.h"
+#include "write/keyahead.h"
+#include "write/keycolumns.h"
+#include "write/keytables.h"
+
+#define MAX_SKIPPED		64		/* rows without an event, to be looked at for
+								 * the next one */
+#define MAX_SEARCHED	4096	/* rows or entries of the log, for one that
+								 * was not expected */
+#define TABLES			16		/* whose entries may alternate in the log */
+
+/* Where the next event may be. */
+typedef struct Place
+{
+	int64		entry;			/* in the log */
+	bool		in_run;			/* ... which is a run, and there: */
+	ItemPointerData run;		/* in the table */
+} Place;
+
+/* What is kept with a row that is known. */
+typedef struct Known
+{
+	HeapTuple	tuple;			/* or NULL */
+	Place		behind;
+} Known;
+
+struct LaKeyAhead
+{
+	LaKeyEvents events;
+	EState	   *estate;			/* NULL if is_kept */
+	MemoryContext parent;
+	MemoryContext context;		/* of all that is made once a block is read */
+	Relation	table;			/* that is written, open */
+	LaKeyColumns key;			/* key.n == 0: not known yet */
+
+	bool		started;		/* an event has had its turn */
+	bool		refused;		/* nothing can be known ahead */
+	int64		seen_reads;		/* blocks read then */
+	const LaKeyAsked *asked;	/* whose turn it is */
+
+	TupleDesc	desc;			/* is_kept: of the table */
+	LaAhead    *ahead;			/* NULL until a block is read */
+	LaKeyTables *others;		/* that are looked in */
+	Oid			index;			/* of one of them */
+	Place		next;			/* of events that are not known */
+	Place		passed;			/* behind the last one that had its turn */
+	int64		unseen;			/* of those that had it, since `passed` was
+								 * right */
+	MemoryContextCallback callback;
+};
+
+static inline Known *
+known(LaKeyAhead *k, uint64 n)
+{
+	return la_ahead_own(k->ahead, n);
+}
+
+/* context: in which it lives; estate: of the statement with which it ends, if it does. */
+LaKeyAhead *
+la_keyahead_create(MemoryContext context, EState *estate, const LaKeyEvents *events)
+{
+	LaKeyAhead *k = MemoryContextAllocZero(context, sizeof(LaKeyAhead));
+
+	k->events = *events;
+	k->estate = estate;
+	k->parent = context;
+	k->passed.entry = events->first;
+	return k;
+}
+
+/* ---- events ----------------------------------------------------------------------- */
+
+/* Has this transaction put the row there?  (LaRowFilter) */
+static bool
+is_own_row(HeapTupleHeader row)
+{
+	return la_heaprow_is_own(HeapTupleHeaderGetRawXmin(row));
+}
+
+static bool
+has_null(const LaKeyAhead *k, HeapTuple row)
+{
+	for (int i = 0; i < k->key.n; i++)
+	{
+		if (heap_attisnull(row, k->key.here[i], RelationGetDescr(k->table)))
+			return true;
+	}
+	return false;
+}
+
+/* Is the key null, or the same in both versions?  Then there is no event for an updated row. */
+static bool
+has_no_event(const LaKeyAhead *k, HeapTuple old, HeapTuple new)
+{
+	TupleDesc	desc = RelationGetDescr(k->table);
+
+	if (has_null(k, k->events.is_check ? new : old))
+		return true;
+
+	/*
+	 * the check of a row that this transaction has put there may not have
+	 * been made yet
+	 */
+	if (new == NULL || (k->events.is_check && is_own_row(old->t_data)))
+		return false;
+	for (int i = 0; i < k->key.n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, k->key.here[i] - 1);
+		bool		isnull;
+		Datum		before = heap_getattr(old, att->attnum, desc, &isnull);
+		Datum		after = isnull ? (Datum) 0 : heap_getattr(new, att->attnum, desc, &isnull);
+
+		if (isnull || !datumIsEqual(before, after, att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+/* An inserted row, if there is an event for it, else NULL. */
+static HeapTuple
+inserted_row(const LaKeyAhead *k, HeapTuple row)
+{
+	if (row == NULL)
+		return NULL;
+	/* the server asks nothing for a null, or for a row that it has replaced */
+	if (k->events.by_key &&
+		(has_null(k, row) || la_heaprow_is_replaced(row->t_data)))
+	{
+		heap_freetuple(row);
+		return NULL;
+	}
+	return row;
+}
+
+/* An updated or deleted row, likewise: the version that has the key. */
+static HeapTuple
+changed_row(const LaKeyAhead *k, const LaTidEntry *entry)
+{
+	bool		is_check = k->events.is_check;
+	HeapTuple	old = la_heaprow_copy(k->table, &entry->tid, NULL);
+	HeapTuple	new = NULL;
+	bool		useful = old != NULL && la_heaprow_is_replaced(old->t_data);
+
+	if (useful && entry->kind == LA_TID_UPDATED)
+	{
+		new = ItemPointerIsValid(&old->t_data->t_ctid) ?
+			la_heaprow_copy(k->table, &old->t_data->t_ctid, NULL) : NULL;
+		useful = new != NULL;
+	}
+	useful = useful && !has_no_event(k, old, new);
+	if (old != NULL && (!useful || is_check))
+		heap_freetuple(old);
+	if (new != NULL && (!useful || !is_check))
+		heap_freetuple(new);
+	if (!useful)
+		return NULL;
+	return is_check ? inserted_row(k, new) : old;
+}
+
+/* The event at this place of a run; NULL if there is none, *ended: nor behind it. */
+static HeapTuple
+event_of_run(const LaKeyAhead *k, Place *place, bool *ended)
+{
+	HeapTuple	row = la_heaprow_next(k->table, &place->run, is_own_row);
+
+	*ended = row == NULL;
+	return inserted_row(k, row);
+}
+
+/* The event at this place of the log, or NULL; the place is then the next one. */
+static HeapTuple
+event_of_entry(const LaKeyAhead *k, Place *place)
+{
+	const LaTidEntry *entry = la_tidlog_get(k->events.log, place->entry);
+
+	if (entry->kind == LA_TID_RUN)
+	{
+		place->in_run = true;
+		place->run = entry->tid;
+		la_heaprow_seek(k->table, &place->run, is_own_row);
+		return NULL;
+	}
+	place->entry++;
+	if (entry->kind == LA_TID_INSERTED)
+		return inserted_row(k, la_heaprow_copy(k->table, &entry->tid, is_own_row));
+	return changed_row(k, entry);
+}
+
+static bool
+is_at_end(const LaKeyAhead *k, const Place *place)
+{
+	return k->events.log != NULL && !place->in_run &&
+		place->entry >= la_tidlog_length(k->events.log);
+}
+
+/* The next event at this place or soon behind it.  The place is then behind the event. */
+static HeapTuple
+next_event(const LaKeyAhead *k, Place *place)
+{
+	HeapTuple	row = NULL;
+	int			skipped = 0;
+
+	if (k->events.log == NULL)
+		return la_heaprow_next(k->table, &place->run, is_own_row);
+	for (int i = 0; i < MAX_SEARCHED && skipped < MAX_SKIPPED && row == NULL; i++)
+	{
+		const LaTidEntry *entry;
+		bool		ended = false;
+
+		if (is_at_end(k, place))
+			return NULL;
+		entry = la_tidlog_get(k->events.log, place->entry);
+		if (place->in_run)
+			row = event_of_run(k, place, &ended);
+		else if (entry->table != k->events.table ||
+				 (k->events.kinds & LA_TID_MASK(entry->kind)) == 0)
+		{
+			place->entry++;
+			continue;
+		}
+		else
+			row = event_of_entry(k, place);
+		if (ended)
+		{
+			place->in_run = false;
+			place->entry++;
+		}
+		skipped++;
+	}
+	return row;
+}
+
+/* Is this row the one whose turn it is? */
+static bool
+is_asked(const LaKeyAhead *k, HeapTuple row)
+{
+	TupleDesc	desc = RelationGetDescr(k->table);
+	const ParamListInfo key = k->asked->key;
+
+	if (!k->events.by_key)
+		return ItemPointerEquals(&row->t_self, unconstify(ItemPointerData *, k->asked->tid));
+	if (key->numParams != k->key.n)
+		return false;
+	for (int i = 0; i < k->key.n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, k->key.here[i] - 1);
+		bool		isnull;
+		Datum		value = heap_getattr(row, att->attnum, desc, &isnull);
+
+		if (isnull || key->params[i].isnull || key->params[i].ptype != att->atttypid ||
+			!datumIsEqual(value, key->params[i].value, att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+/* ---- LaRowSource ------------------------------------------------------------------- */
+
+static bool
+fetch(void *arg, uint64 n)
+{
+	LaKeyAhead *k = arg;
+	Known	   *row = known(k, n);
+	MemoryContext old;
+
+	if (la_ahead_has_rows(k->ahead) && !la_ahead_is_armed(k->ahead))
+		return false;
+	if (row->tuple != NULL)
+		heap_freetuple(row->tuple);
+	old = MemoryContextSwitchTo(la_ahead_copies(k->ahead));
+	row->tuple = next_event(k, &k->next);
+	row->behind = k->next;
+	MemoryContextSwitchTo(old);
+	return row->tuple != NULL;
+}
+
+static void
+plan_visits(void *arg, uint64 n, LaAheadRow *row)
+{
+	LaKeyAhead *k = arg;
+
+	la_keytables_plan(k->others, known(k, n)->tuple, row);
+}
+
+static bool
+set_key(void *arg, uint64 n, int rel)
+{
+	LaKeyAhead *k = arg;
+
+	return la_keytables_set_key(k->others, known(k, n)->tuple, rel);
+}
+
+static bool
+locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
+{
+	la_keytables_locate(((LaKeyAhead *) arg)->others, row, matches);
+	return last;
+}
+
+/* ---- begin and end ----------------------------------------------------------------- */
+
+static void
+on_end(void *arg)
+{
+	LaKeyAhead *k = arg;
+
+	if (k->ahead != NULL)
+		la_ahead_end(k->ahead, LA_KIND_FOREIGN_KEY, k->key.other, k->index);
+	k->ahead = NULL;
+}
+
+/* The statement ends, and not by an error: rows may be known for which there was no event. */
+static void
+on_shutdown(Datum arg)
+{
+	LaKeyAhead *k = (LaKeyAhead *) DatumGetPointer(arg);
+
+	if (k->ahead != NULL)
+		la_ahead_clear(k->ahead);
+}
+
+/* The statement, or the transaction, ends regularly, if that is not seen from its EState. */
+void
+la_keyahead_end(LaKeyAhead *k)
+{
+	if (k->ahead != NULL)
+		la_ahead_clear(k->ahead);
+	la_keyahead_reset(k);
+}
+
+/* Forget all but what is asked for, and where. */
+void
+la_keyahead_reset(LaKeyAhead *k)
+{
+	if (k->context != NULL)
+		MemoryContextDelete(k->context);
+	k->context = NULL;
+	k->others = NULL;
+	k->started = false;
+}
+
+static bool
+load_key(LaKeyAhead *k)
+{
+	if (k->key.n > 0)
+		return true;
+	k->refused |= !la_keycolumns_load(&k->key, k->events.constraint, k->events.is_check,
+									  k->events.table);
+	return !k->refused;
+}
+
+/* Look at the other table, which is open then.  Returns false if nothing can be known ahead. */
+static bool
+prepare(LaKeyAhead *k)
+{
+	LaRowSource source = {k, sizeof(Known), fetch, plan_visits, set_key, locate};
+
+	if (la_am_is_excluded(BTREE_AM_OID))
+		return false;
+	k->others = la_keytables_create(k->table, &k->key, k->events.is_check);
+	if (k->others == NULL)
+		return false;
+	k->desc = k->events.is_kept ? CreateTupleDescCopy(RelationGetDescr(k->table)) : NULL;
+	k->index = la_keytables_index(k->others);
+	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index);
+	if (k->ahead == NULL)
+		return false;
+	k->callback.func = on_end;
+	k->callback.arg = k;
+	MemoryContextRegisterResetCallback(k->context, &k->callback);
+	if (k->estate != NULL)
+		RegisterExprContextCallback(GetPerTupleExprContext(k->estate), on_shutdown,
+									PointerGetDatum(k));
+	return la_keytables_set_ahead(k->others, k->ahead);
+}
+
+/* ---- turns -------------------------------------------------------------------------- */
+
+/* The next event is the one whose turn it is, if that is among the `most` next ones. */
+static bool
+search_key(LaKeyAhead *k, int64 most)
+{
+	k->next = k->passed;
+	for (int64 i = 0; i < most; i++)
+	{
+		Place		here = k->next;
+		HeapTuple	row;
+		bool		found;
+
+		CHECK_FOR_INTERRUPTS();
+		row = next_event(k, &k->next);
+		if (row == NULL && (k->events.log == NULL || is_at_end(k, &k->next)))
+			return false;
+		if (row == NULL)
+			continue;
+		found = is_asked(k, row);
+		heap_freetuple(row);
+		if (found)
+		{
+			k->next = here;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An event is not the one that was expected: continue with it. */
+static void
+continue_with(LaKeyAhead *k)
+{
+	la_ahead_clear(k->ahead);
+	if (k->events.by_key)
+		k->refused |= !search_key(k, MAX_SEARCHED + k->unseen);
+	else if (k->events.log == NULL)
+		k->next.run = *k->asked->tid;
+	else
+	{
+		int64		entry = la_tidlog_find(k->events.log, Max(k->passed.entry - 1, 0),
+										   MAX_SEARCHED + TABLES * k->unseen, k->events.table,
+										   k->asked->old);
+
+		k->refused |= entry < 0;
+		k->next.entry = Max(entry, 0);
+		k->passed.entry = k->next.entry + 1;
+	}
+}
+
+/* Open the other tables for an event, the first time to look at them. */
+static void
+open_others(LaKeyAhead *k)
+{
+	MemoryContext old;
+
+	if (k->ahead == NULL)
+	{
+		k->context = AllocSetContextCreate(k->parent, "pg_lookahead foreign key",
+										   ALLOCSET_SMALL_SIZES);
+		old = MemoryContextSwitchTo(k->context);
+		k->others = NULL;
+		k->refused = !prepare(k);
+		MemoryContextSwitchTo(old);
+		return;
+	}
+	k->refused |= !la_keytables_open(k->others, k->table);
+	if (k->refused)
+		la_ahead_clear(k->ahead);
+}
+
+/* With the other tables open. */
+static void
+turn(LaKeyAhead *k)
+{
+	uint64		n = la_ahead_next_row(k->ahead);
+
+	if (!la_ahead_has_rows(k->ahead) || !is_asked(k, known(k, n)->tuple))
+		continue_with(k);
+	if (k->refused)
+		return;
+	n = la_ahead_next_row(k->ahead);
+	if (!la_ahead_turn(k->ahead))
+		return;
+	k->passed = known(k, n)->behind;
+	k->unseen = 0;
+}
+
+/* Is what has been kept still of this table? */
+static bool
+is_same_table(const LaKeyAhead *k)
+{
+	return !k->events.is_kept ||
+		(CheckRelationLockedByMe(k->table, AccessShareLock, true) &&
+		 (k->ahead == NULL || equalTupleDescs(k->desc, RelationGetDescr(k->table))));
+}
+
+static void
+begin_turn(LaKeyAhead *k)
+{
+	bool		missed = k->started && la_issue_blocks_read() != k->seen_reads;
+
+	k->unseen++;
+	if (k->ahead == NULL && !(k->started && (missed || la_force)))
+		return;
+	if (k->ahead != NULL && !la_ahead_is_active(k->ahead))
+		la_ahead_pass(k->ahead, missed);
+	if (k->ahead != NULL && !la_ahead_is_active(k->ahead) && !la_ahead_has_rows(k->ahead))
+		return;
+	if (!is_same_table(k))
+	{
+		k->refused = true;
+		return;
+	}
+	/* no query has been made yet for rows whose keys are null */
+	if (k->ahead == NULL && (!load_key(k) || !la_is_locked_by_me(k->key.other)))
+		return;
+	open_others(k);
+	if (!k->refused)
+		turn(k);
+	if (k->others != NULL)
+		la_keytables_close(k->others);
+}
+
+/* An event has its turn.  table: that is written. */
+void
+la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked)
+{
+	if (!k->refused)
+	{
+		k->table = table;
+		k->asked = asked;
+		begin_turn(k);
+	}
+	k->started = true;
+	k->seen_reads = la_issue_blocks_read();
+}
+
+/* By key: may this be the key of an event that comes soon? */
+bool
+la_keyahead_expects(LaKeyAhead *k, Relation table, ParamListInfo key)
+{
+	LaKeyAsked	asked = {.key = key};
+
+	k->table = table;
+	k->asked = &asked;
+	return !k->refused && load_key(k) && key->numParams == k->key.n &&
+		search_key(k, MAX_SKIPPED);
+}

@@ -1,0 +1,374 @@
+/*
+ * keyquery.c
+ *	  Checks of foreign keys whose triggers cannot be reached, seen from their queries.
+ *
+ *	COPY FROM, or statements of a transaction --> rows, noted in a log of the transaction
+ *													|
+ *	the statement, or the transaction, ends:		v
+ *		trigger --> query by SPI --> ExecutorStart --> is it the key of a row that is expected?
+ *								   the keys of the next rows --> read ahead (keyahead.c)
+ *
+ * The triggers of a deferred constraint are called by the end of the transaction, or by SET
+ * CONSTRAINTS, with an EState that is made for that and which no hook sees; those of COPY FROM with
+ * the one of CopyFrom(), which calls no hook with anything that leads to it.  What can be seen of a
+ * call is the query that it makes: it runs in a security context of its own
+ * (InNoForceRLSOperation()), begins with ExecutorStart, locks rows of the other table, and has the
+ * key as parameters.  The rows themselves are known from what has been written before.
+ *
+ * Which constraint a query is of follows from its table, its number of parameters, and the first
+ * key that it asks for.  From then on its text, which the server keeps with the plan, tells.
+ *
+ * What else has been tried to get in front of such a trigger, and why it was not taken
+ *	- The FmgrInfo is filled by fmgr_info(), which asks fmgr_hook only for functions that are not
+ *	  built in.
+ *	- A trigger of ours in the relcache entry, in place of the server's, would be asked in other
+ *	  places, too, such as which rows have an event at all.
+ *	- A table access method of ours in the relcache entry would be told of each row when the trigger
+ *	  is about to be called (tuple_fetch_row_version), but not of which trigger; and could be put
+ *	  back when a transaction aborts only if the entry were pinned until then.
+ *	- The error context stack has an entry of COPY FROM, which leads to the parser's state alone.
+ *
+ * Actions that change rows cannot be deferred, and COPY FROM has none.  So checks are all there is,
+ * and NO ACTION, which looks for a referring row.
+ *
+ * What is noted in the log (tidlog.c): rows of tables with constraints that are deferred initially,
+ * or may have been by SET CONSTRAINTS; and where COPY FROM begins.
+ *
+ * Invariants
+ *	- Nothing is exchanged, so nothing is put back.
+ *	- A savepoint that is rolled back ends what is known of rows that come next, since locks end
+ *	  with it.  The log is kept: rows that are gone are found not to be ours.
+ *	- All ends with the transaction.
+ *
+ * src/write/keyquery.c
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#include "attach/attach.h"
+#include "base/guc.h"
+#include "write/foreign_key.h"
+#include "write/keyahead.h"
+#include "write/keyquery.h"
+#include "write/target.h"
+
+#define MAX_KEYS	64			/* of a transaction */
+
+typedef struct QueryKey
+{
+	LaKeyAhead *ahead;
+	Oid			constraint;
+	Oid			table;			/* that is written */
+	Oid			other;
+	bool		is_check;
+	bool		ends_with_copy;
+	int64		copy_entry;		/* of the log, while a COPY FROM runs; or -1 */
+	const char *text;			/* of its query, or NULL */
+} QueryKey;
+
+/* Of the transaction that is running. */
+static MemoryContext context = NULL;
+static LaTidLog *rows = NULL;
+static List *keys = NIL;		/* of QueryKey */
+static bool constraints_set = false;	/* SET CONSTRAINTS ... DEFERRED has
+										 * been run */
+
+/* ---- constraints --------------------------------------------------------------------- */
+
+static QueryKey *
+find_key(Oid constraint, bool is_check)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+
+		if (key->constraint == constraint && key->is_check == is_check)
+			return key;
+	}
+	return NULL;
+}
+
+static void
+create_context(void)
+{
+	if (context != NULL)
+		return;
+	context = AllocSetContextCreate(TopTransactionContext, "pg_lookahead deferred keys",
+									ALLOCSET_SMALL_SIZES);
+	rows = la_tidlog_create(context);
+}
+
+/* The key of this trigger, with a new one if there is none.  NULL if there are too many. */
+static QueryKey *
+key_of(Relation table, const Trigger *trigger, bool is_check)
+{
+	QueryKey   *key = find_key(trigger->tgconstraint, is_check);
+	LaKeyEvents events = {
+		.constraint = trigger->tgconstraint,
+		.table = RelationGetRelid(table),
+		.is_check = is_check,
+		.kinds = LA_TID_MASK(LA_TID_UPDATED) |
+		(is_check ? LA_TID_MASK(LA_TID_INSERTED) | LA_TID_MASK(LA_TID_RUN) :
+		 LA_TID_MASK(LA_TID_DELETED)),
+		.by_key = true,
+		.is_kept = true
+	};
+	MemoryContext old;
+
+	if (key != NULL || list_length(keys) >= MAX_KEYS)
+		return key;
+	create_context();
+	old = MemoryContextSwitchTo(context);
+	events.log = rows;
+	events.first = la_tidlog_length(rows);
+	key = palloc0(sizeof(QueryKey));
+	key->ahead = la_keyahead_create(context, NULL, &events);
+	key->constraint = events.constraint;
+	key->table = events.table;
+	key->other = trigger->tgconstrrelid;
+	key->is_check = is_check;
+	key->copy_entry = -1;
+	keys = lappend(keys, key);
+	MemoryContextSwitchTo(old);
+	return key;
+}
+
+static bool
+is_possible(Relation table)
+{
+	return table->trigdesc != NULL && la_target_is_heap(table) && !RelationUsesLocalBuffers(table);
+}
+
+/* May the trigger be called later than at the end of the statement? */
+static bool
+is_deferred(const Trigger *trigger)
+{
+	return trigger->tginitdeferred || (trigger->tgdeferrable && constraints_set);
+}
+
+/* SET CONSTRAINTS is run. */
+void
+la_keyquery_set_constraints(bool deferred)
+{
+	constraints_set |= deferred;
+}
+
+/*
+ * A statement is going to write rows of this table.  Returns true if it has foreign keys that may
+ * be checked later; the rows are to be noted in la_keyquery_log() then.
+ */
+bool
+la_keyquery_follow(Relation table, CmdType operation)
+{
+	bool		any = false;
+	bool		possible = is_possible(table) ||
+		(table->trigdesc != NULL && table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE);
+
+	for (int i = 0; possible && i < table->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &table->trigdesc->triggers[i];
+
+		if (!la_foreign_key_is_fired_by(trigger, operation) || !is_deferred(trigger))
+			continue;
+		any = true;
+		if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+			(void) key_of(table, trigger,
+						  RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK);
+	}
+	if (any)
+		create_context();
+	return any;
+}
+
+LaTidLog *
+la_keyquery_log(void)
+{
+	return rows;
+}
+
+/* ---- COPY FROM ------------------------------------------------------------------------- */
+
+/*
+ * COPY FROM is going to begin.  Unless its first row is seen elsewhere, it is supposed to be in the
+ * table's last block, or behind.
+ */
+void
+la_keyquery_begin_copy(Relation table)
+{
+	int64		entry = -1;
+
+	if (!is_possible(table))
+		return;
+	for (int i = 0; i < table->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &table->trigdesc->triggers[i];
+		bool		is_new = find_key(trigger->tgconstraint, true) == NULL;
+		BlockNumber nblocks;
+		ItemPointerData start;
+		QueryKey   *key;
+
+		if (!la_foreign_key_is_fired_by(trigger, CMD_INSERT))
+			continue;
+		key = key_of(table, trigger, true);
+		if (key == NULL)
+			return;
+		if (entry < 0)
+		{
+			nblocks = RelationGetNumberOfBlocks(table);
+			ItemPointerSet(&start, Max(nblocks, 1) - 1, FirstOffsetNumber);
+			entry = la_tidlog_add(rows, key->table, LA_TID_RUN, &start);
+		}
+		key->copy_entry = entry;
+		key->ends_with_copy = is_new && !is_deferred(trigger);
+	}
+}
+
+/* The first row of a table is there. */
+void
+la_keyquery_copy_starts(Oid table, const ItemPointerData *tid)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		const QueryKey *key = lfirst(lc);
+
+		if (key->table == table && key->copy_entry >= 0)
+			la_tidlog_move(rows, key->copy_entry, tid);
+	}
+}
+
+/* It has ended, and not by an error. */
+void
+la_keyquery_end_copy(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+
+		key->copy_entry = -1;
+		if (!key->ends_with_copy)
+			continue;
+		la_keyahead_end(key->ahead);
+		keys = foreach_delete_current(keys, lc);
+	}
+}
+
+/* ---- queries ----------------------------------------------------------------------------- */
+
+/* The key that a query is of, given its first one; or NULL. */
+static QueryKey *
+recognize(Oid other, const char *text, ParamListInfo params)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+
+		if (key->other == other && key->text == text)
+			return key;
+	}
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+		Relation	table = key->other == other && key->text == NULL ?
+			RelationIdGetRelation(key->table) : NULL;
+		bool		found = table != NULL && la_keyahead_expects(key->ahead, table, params);
+
+		if (table != NULL)
+			RelationClose(table);
+		if (found)
+		{
+			key->text = text;
+
+			return key;
+		}
+	}
+	return NULL;
+}
+
+/* A query that locks rows starts. */
+static bool
+attach_lock_rows(PlanState *ps, bool limited)
+{
+	EState	   *estate = ps->state;
+	ParamListInfo params = estate->es_param_list_info;
+	LaKeyAsked	asked = {.key = params};
+	QueryKey   *key;
+	Relation	table;
+
+	la_foreign_key_query_starts();
+	if (keys == NIL || !la_enable_foreign_key || !InNoForceRLSOperation() ||
+		la_foreign_key_is_running() || params == NULL || params->paramFetch != NULL ||
+		estate->es_range_table_size == 0)
+		return false;
+	key = recognize(exec_rt_fetch(1, estate)->relid, estate->es_sourceText, params);
+	if (key == NULL)
+		return false;
+	table = RelationIdGetRelation(key->table);
+	if (table == NULL)
+		return false;
+	la_keyahead_turn(key->ahead, table, &asked);
+	RelationClose(table);
+	return false;
+}
+
+/* ---- the transaction's end ----------------------------------------------------------------- */
+
+static void
+on_transaction(XactEvent event, void *arg)
+{
+	ListCell   *lc;
+
+	constraints_set = false;
+	if (context == NULL)
+		return;
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+	{
+		foreach(lc, keys)
+			la_keyahead_end(((QueryKey *) lfirst(lc))->ahead);
+	}
+	MemoryContextDelete(context);
+	context = NULL;
+	rows = NULL;
+	keys = NIL;
+}
+
+static void
+on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent,
+				  void *arg)
+{
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+
+		la_keyahead_reset(key->ahead);
+		key->copy_entry = -1;
+	}
+}
+
+void
+la_keyquery_init(void)
+{
+	la_attach_register(T_LockRowsState, attach_lock_rows);
+	RegisterXactCallback(on_transaction, NULL);
+	RegisterSubXactCallback(on_subtransaction, NULL);
+}
