@@ -14,8 +14,8 @@
  *
  * Visibility is decided by heapam, row by row.  A bitmap scan decides it for all wanted rows of a
  * page at once, under one lock of the buffer, and returns them while it has the page pinned.  Here
- * the rows of a page are wanted at different times, and the page is not pinned in between.  What was
- * decided could be kept, since no row that a registered snapshot sees is removed, nor its line
+ * the rows of a page are wanted at different times, and the page is not pinned in between.  What
+ * was decided could be kept, since no row that a registered snapshot sees is removed, nor its line
  * pointer used again.  But rows are moved within the page by pruning and VACUUM, so a page that is
  * pinned again has to be locked again before the row's bytes are looked at; and pin, lock and the
  * first look at these bytes are what a visit costs: in a cached scan of 100,000 rows that goes back

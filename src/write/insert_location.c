@@ -30,10 +30,10 @@
  *	AGAIN		Entries often come in order: if the last two were inserted on one leaf, that is
  *				tried first.  The search on it begins at the last position and proceeds in
  *				doubling steps, while positions are near each other.
- *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.  It is tried first, since
- *				nbtree forgets it when an entry belongs elsewhere.
+ *	RIGHTMOST	The leaf that nbtree remembers for its own fast path.
  *	EXPECTED	The leaf that look-ahead over the rows of the statement has found for this one,
- *				and visited a moment ago (ahead.c).  It may have split since.
+ *				and visited a moment ago (ahead.c).  It may have split since, where entries come
+ *				in order even often; so AGAIN and RIGHTMOST come first.
  *
  * Invariants
  *	- Pages that are not copies are locked, inner ones shared, leaves exclusively, one at a time.
@@ -442,17 +442,13 @@ remember_location(LaInsertLocation *p, BlockNumber leaf, OffsetNumber position)
 
 /* A leaf that may be that of the location, and how it was guessed; invalid if there is no guess. */
 static Buffer
-guess_leaf(LaInsertLocation *p, BlockNumber *expected, LaBounds *bounds, bool *by_copies)
+guess_leaf(LaInsertLocation *p, BlockNumber expected, LaBounds *bounds, bool *by_copies)
 {
-	BlockNumber block = *expected;
-	Buffer		buffer = InvalidBuffer;
+	Buffer		buffer = guess_last(p, bounds);
 
 	*by_copies = false;
-	*expected = InvalidBlockNumber;
-	if (block == InvalidBlockNumber || RelationGetTargetBlock(p->key.index) != InvalidBlockNumber)
-		buffer = guess_last(p, bounds);
-	if (!BufferIsValid(buffer) && block != InvalidBlockNumber)
-		buffer = lock_from(p, block, NULL, bounds);
+	if (!BufferIsValid(buffer) && expected != InvalidBlockNumber)
+		buffer = lock_from(p, expected, NULL, bounds);
 	if (!BufferIsValid(buffer))
 	{
 		*by_copies = true;
@@ -473,7 +469,7 @@ la_insertlocation_find(LaInsertLocation *p, BlockNumber expected, Size size,
 	LaBounds	bounds;
 	bool		guess = true;
 	bool		by_copies;
-	Buffer		buffer = guess_leaf(p, &expected, &bounds, &by_copies);
+	Buffer		buffer = guess_leaf(p, expected, &bounds, &by_copies);
 
 	for (;;)
 	{
