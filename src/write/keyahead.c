@@ -403,7 +403,7 @@ prepare(LaKeyAhead *k)
 	k->others = la_keytables_create(k->table, &k->key, k->events.is_check);
 	if (k->others == NULL)
 		return false;
-	k->desc = k->events.is_kept ? CreateTupleDescCopy(RelationGetDescr(k->table)) : NULL;
+	k->desc = k->events.is_kept ? CreateTupleDescCopyConstr(RelationGetDescr(k->table)) : NULL;
 	k->index = la_keytables_index(k->others);
 	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index);
 	if (k->ahead == NULL)

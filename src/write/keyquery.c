@@ -109,9 +109,12 @@ create_context(void)
 	rows = la_tidlog_create(context);
 }
 
-/* The key of this trigger, with a new one if there is none.  NULL if there are too many. */
+/*
+ * The key of this trigger, with a new one if there is none, for rows from this entry of the log on.
+ * NULL if there are too many.
+ */
 static QueryKey *
-key_of(Relation table, const Trigger *trigger, bool is_check)
+key_of(Relation table, const Trigger *trigger, bool is_check, int64 first)
 {
 	QueryKey   *key = find_key(trigger->tgconstraint, is_check);
 	LaKeyEvents events = {
@@ -121,6 +124,7 @@ key_of(Relation table, const Trigger *trigger, bool is_check)
 		.kinds = LA_TID_MASK(LA_TID_UPDATED) |
 		(is_check ? LA_TID_MASK(LA_TID_INSERTED) | LA_TID_MASK(LA_TID_RUN) :
 		 LA_TID_MASK(LA_TID_DELETED)),
+		.first = first,
 		.by_key = true,
 		.is_kept = true
 	};
@@ -128,10 +132,8 @@ key_of(Relation table, const Trigger *trigger, bool is_check)
 
 	if (key != NULL || list_length(keys) >= MAX_KEYS)
 		return key;
-	create_context();
 	old = MemoryContextSwitchTo(context);
 	events.log = rows;
-	events.first = la_tidlog_length(rows);
 	key = palloc0(sizeof(QueryKey));
 	key->ahead = la_keyahead_create(context, NULL, &events);
 	key->constraint = events.constraint;
@@ -182,12 +184,12 @@ la_keyquery_follow(Relation table, CmdType operation)
 		if (!la_foreign_key_is_fired_by(trigger, operation) || !is_deferred(trigger))
 			continue;
 		any = true;
+		create_context();
 		if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 			(void) key_of(table, trigger,
-						  RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK);
+						  RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
+						  la_tidlog_length(rows));
 	}
-	if (any)
-		create_context();
 	return any;
 }
 
@@ -199,6 +201,17 @@ la_keyquery_log(void)
 
 /* ---- COPY FROM ------------------------------------------------------------------------- */
 
+/* Note that rows will be put behind the last ones of the table. */
+static int64
+add_run(Relation table)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(table);
+	ItemPointerData start;
+
+	ItemPointerSet(&start, Max(nblocks, 1) - 1, FirstOffsetNumber);
+	return la_tidlog_add(rows, RelationGetRelid(table), LA_TID_RUN, &start);
+}
+
 /*
  * COPY FROM is going to begin.  Unless its first row is seen elsewhere, it is supposed to be in the
  * table's last block, or behind.
@@ -208,27 +221,20 @@ la_keyquery_begin_copy(Relation table)
 {
 	int64		entry = -1;
 
-	if (!is_possible(table))
-		return;
-	for (int i = 0; i < table->trigdesc->numtriggers; i++)
+	for (int i = 0; is_possible(table) && i < table->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &table->trigdesc->triggers[i];
 		bool		is_new = find_key(trigger->tgconstraint, true) == NULL;
-		BlockNumber nblocks;
-		ItemPointerData start;
 		QueryKey   *key;
 
 		if (!la_foreign_key_is_fired_by(trigger, CMD_INSERT))
 			continue;
-		key = key_of(table, trigger, true);
+		create_context();
+		if (entry < 0)
+			entry = add_run(table);
+		key = entry < 0 ? NULL : key_of(table, trigger, true, entry);
 		if (key == NULL)
 			return;
-		if (entry < 0)
-		{
-			nblocks = RelationGetNumberOfBlocks(table);
-			ItemPointerSet(&start, Max(nblocks, 1) - 1, FirstOffsetNumber);
-			entry = la_tidlog_add(rows, key->table, LA_TID_RUN, &start);
-		}
 		key->copy_entry = entry;
 		key->ends_with_copy = is_new && !is_deferred(trigger);
 	}

@@ -50,6 +50,9 @@ end $$;
 create function activated() returns bigint language sql as
     $$ select scans_activated from pg_stat_lookahead where kind = 'foreign key' $$;
 
+create function foreseen() returns bigint language sql as
+    $$ select blocks_foreseen from pg_stat_lookahead where kind = 'foreign key' $$;
+
 create function write(statement text, out same bool, out ahead bool, out rows bigint, out error text)
 language plpgsql as $$
 declare stock record; ours record; way text[]; before bigint;
@@ -218,7 +221,10 @@ create index on yz (x);
 create index on yz (a, b);
 create trigger n after delete or update on y2 for each row execute function note();
 analyze;
+select foreseen() as before \gset
 select * from write('delete from y0 where id = 7');
+select foreseen() - :before > 2000 as many \gset
+\echo :many
 select * from write('delete from y0 where id = 0');
 select * from write('delete from y0 where id in (3, 4)');
 select * from write('update y0 set id = 100 where id = 8');
@@ -298,7 +304,10 @@ create table c3 (id int, a int references a, a2 int, b bigint, c text) partition
 create table c30 partition of c3 for values from (0) to (300);
 create table c31 (c text, b bigint, a2 int, a int, id int primary key);
 alter table c3 attach partition c31 for values from (300) to (10000);
+select foreseen() as before \gset
 select * from write(format('copy c1 from %L', :'file'));
+select foreseen() - :before > 5500 as many \gset
+\echo :many
 select * from write(format('copy c2 from %L', :'file'));
 select * from write(format('copy c3 from %L', :'file'));
 insert into c1 select i, 1 from generate_series(10001, 10100) i;
@@ -355,7 +364,10 @@ create index on dt (parent);
 insert into d1 select i, k, b, c from src;
 insert into d2 select i, (i * 7) % 1000 + 1 from generate_series(1, 1000) i;
 analyze;
+select foreseen() as before \gset
 select * from write('insert into d1 select i + 1000, k from src');
+select foreseen() - :before > 1900 as many \gset
+\echo :many
 select * from write('insert into d1 select i + 1000, k from src; set constraints d1_a_fkey immediate; insert into d1 select i + 2000, k from src');
 select * from write('insert into d1 select i + 1000, k from src; set constraints d1_b_c_fkey immediate; insert into d1 select i + 2000, k, b, c from src');
 select * from write('set constraints all deferred; insert into d1 select i + 1000, k, b, c from src');
@@ -369,7 +381,10 @@ select * from write('do $d$ begin insert into la_keys.d1 select i + 1000, k + i 
 select * from write('delete from d1 where id > 500; delete from d2 where d1 > 500');
 select * from write('delete from d1 where id > 500; insert into d1 select i, k from src where i > 500');
 select * from write('delete from d1 where id > 500');
+select foreseen() as before \gset
 select * from write('update d1 set id = -id; update d2 set d1 = -d1');
+select foreseen() - :before > 2000 as many \gset
+\echo :many
 select * from write('do $d$ begin for i in 1 .. 300 loop delete from la_keys.d1 where id = (i * 7) % 1000; delete from la_keys.d2 where d1 = (i * 7) % 1000; end loop; end $d$');
 select * from write('insert into dt select i, i + 1 from generate_series(1, 2000) i; insert into dt select 2001');
 select * from write('insert into dt select i, i + 1 from generate_series(1, 2000) i');
@@ -437,7 +452,10 @@ create index on qc (s);
 analyze;
 select * from write('insert into qc (id, a, k) select i, k, chr(97 + k % 6) from src');
 select * from write('insert into qc (id, a, k) select i, k, chr(97 + k % 6 + (i = 500)::int) from src');
+select foreseen() as before \gset
 select * from write('insert into qc (id, r) select i, k from src');
+select foreseen() - :before > 1000 as many \gset
+\echo :many
 select * from write('insert into qc (id, s) select i, k from src');
 select * from write('insert into qc (id, r) select i, k + i / 900 * 3000 from src');
 select * from write('insert into qc select i, k, chr(97 + k % 6), k, 2001 - k from src');
@@ -466,7 +484,10 @@ create index on q1 (q0);
 create index on q1 (k);
 create index on q2 (q0);
 select * from write('delete from q0 where id between 500 and 1500 and k > 0; delete from q1 where k between 500 and 1500');
+select foreseen() as before \gset
 select * from write('delete from q0 where id between 500 and 1500; insert into q0 select i, i from generate_series(500, 1500) i');
+select foreseen() - :before > 2000 as many \gset
+\echo :many
 select * from write('delete from q0 where id between 500 and 1500');
 select * from write('update q0 set id = id + 10000 where id > 1000');
 alter table q2 drop constraint q2_q0_fkey;
