@@ -61,7 +61,9 @@
  *
  * Everything else reads tables under the statement's snapshot, and finds the same rows a
  * moment earlier.  In SERIALIZABLE transactions reading takes predicate locks, so only rows
- * that will be taken may be read (la_runahead_refuses_reading()).
+ * that will be taken may be read; and only where nothing has effects, since a row's lock is removed
+ * when the transaction writes the row, and becomes one of the page when there are others by then
+ * (la_runahead_refuses_reading()).
  *
  * src/attach/runahead.c
  */
@@ -395,10 +397,14 @@ la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 
 /* May rows be read early, of which perhaps not all will be taken? */
 const char *
-la_runahead_refuses_reading(bool takes_all)
+la_runahead_refuses_reading(bool takes_all, const EState *estate)
 {
-	if (!takes_all && IsolationIsSerializable())
+	if (!IsolationIsSerializable())
+		return NULL;
+	if (!takes_all)
 		return "not all rows may be read, and reading takes predicate locks";
+	if (!is_without_effects(estate))
+		return "reading takes predicate locks, which a write may remove";
 	return NULL;
 }
 

@@ -25,7 +25,7 @@ typedef struct LaRunAhead
 									 * effects come between rows */
 } LaRunAhead;
 
-extern const char *la_runahead_refuses_reading(bool takes_all);
+extern const char *la_runahead_refuses_reading(bool takes_all, const EState *estate);
 extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
 extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
 												  Node *expression);

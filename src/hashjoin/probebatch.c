@@ -67,7 +67,8 @@ refuses_rows(const LaProbeBatches *b)
 	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
 	List	   *keys = b->inserts ? ((Hash *) b->table.hash->ps.plan)->hashkeys :
 		plan->hashkeys;
-	const char *refused = la_runahead_refuses_reading(b->takes_all);
+	const char *refused = la_runahead_refuses_reading(b->takes_all,
+													   b->table.node->js.ps.state);
 
 	if (refused != NULL)
 		return refused;

@@ -167,7 +167,7 @@ on_end(LaInterposer *interposer)
 static bool
 make_prefetch(LaNestLoop *join, const char **refused)
 {
-	*refused = la_runahead_refuses_reading(la_nestloop_takes_all(join));
+	*refused = la_runahead_refuses_reading(la_nestloop_takes_all(join), join->ahead.join->state);
 	if (*refused == NULL)
 		*refused = la_runahead_refuses_outer(&join->ahead);
 	if (*refused != NULL)

@@ -182,7 +182,8 @@ refusal(LaModify *m)
 	const char *reason;
 
 	la_demand_context(&m->mt->ps, &ahead.context);
-	reason = la_runahead_refuses_reading(la_runahead_takes_all(&ahead.context, m->mt->ps.state));
+	reason = la_runahead_refuses_reading(la_runahead_takes_all(&ahead.context, m->mt->ps.state),
+										 m->mt->ps.state);
 	if (reason != NULL)
 		return reason;
 	if (shares_nodes(m))

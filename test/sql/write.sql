@@ -482,6 +482,49 @@ insert into t (id, k, s) select i, k, s from src;
 update t set k = k + 1 where id < 1000;
 select count(*), sum(k) from t;
 rollback;
+-- predicate locks of rows that are then written
+create table so (id int primary key, v int);
+insert into so select i, i from generate_series(1, 5000) i;
+create view predicate_locks as
+    select string_agg(format('%s %s %s', relation::regclass, locktype, n), ', ' order by relation::regclass::text, locktype) l
+    from (select relation, locktype, count(*) n from pg_locks where mode = 'SIReadLock' and pid = pg_backend_pid() group by 1, 2) s;
+\set make 'drop table if exists sl; create table sl (id int primary key, k int) with (fillfactor = 50); insert into sl select i, i from generate_series(1, 5000) i; create index on sl (k) with (fillfactor = 30); analyze sl, so;'
+\set one 'update sl set k = k + 1 where k between 100 and 400;'
+\set two 'update sl set k = k + v from so where k between 100 and 400 and so.id = sl.id;'
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_material = off;
+set enable_memoize = off;
+set pg_lookahead.force = on;
+set pg_lookahead.enable = off;
+:make
+begin isolation level serializable;
+:one
+select l as stock_one from predicate_locks \gset
+rollback;
+:make
+begin isolation level serializable;
+:two
+select l as stock_two from predicate_locks \gset
+rollback;
+set pg_lookahead.enable = on;
+:make
+begin isolation level serializable;
+:one
+select l = :'stock_one' same, l <> '' from predicate_locks;
+rollback;
+:make
+begin isolation level serializable;
+:two
+select l = :'stock_two' same, l <> '' from predicate_locks;
+rollback;
+reset all;
+set search_path = la_write, public;
+set client_min_messages = warning;
+drop view predicate_locks;
+drop table sl, so;
 -- 15. why not
 set pg_lookahead.force = on;
 drop trigger b on t;
