@@ -68,7 +68,7 @@ refuses_rows(const LaProbeBatches *b)
 	List	   *keys = b->inserts ? ((Hash *) b->table.hash->ps.plan)->hashkeys :
 		plan->hashkeys;
 	const char *refused = la_runahead_refuses_reading(b->takes_all,
-													   b->table.node->js.ps.state);
+													  b->table.node->js.ps.state);
 
 	if (refused != NULL)
 		return refused;
