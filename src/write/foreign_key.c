@@ -312,6 +312,21 @@ first_entry(const LaTidLog *log, Oid table, CmdType operation)
 	return -1;
 }
 
+/* Has it triggers that call_trigger() is not in front of? */
+static bool
+is_new(const ResultRelInfo *relation, CmdType operation)
+{
+	const TriggerDesc *triggers = relation->ri_TrigDesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (la_foreign_key_is_fired_by(&triggers->triggers[i], operation) &&
+			relation->ri_TrigFunctions[i].fn_addr != call_trigger)
+			return true;
+	}
+	return false;
+}
+
 static void
 install_cascaded(const Cascade *c, ResultRelInfo *relation)
 {
@@ -320,8 +335,8 @@ install_cascaded(const Cascade *c, ResultRelInfo *relation)
 	for (int i = 0; i < 2; i++)
 	{
 		CmdType		operation = i == 0 ? CMD_UPDATE : CMD_DELETE;
-		int64		first = !is_possible(relation, operation) ? -1 :
-			first_entry(c->log, table, operation);
+		int64		first = !is_new(relation, operation) ||
+			!is_possible(relation, operation) ? -1 : first_entry(c->log, table, operation);
 
 		if (first >= 0)
 			(void) install_each(relation, operation, c->estate, c->log, first);

@@ -236,16 +236,19 @@ is_at_end(const LaKeyAhead *k, const Place *place)
 		place->entry >= la_tidlog_length(k->events.log);
 }
 
-/* The next event at this place or soon behind it.  The place is then behind the event. */
+/*
+ * The next event at this place or soon behind it.  The place is then behind the event.  *entries:
+ * so many of the log may be looked at, and are left.
+ */
 static HeapTuple
-next_event(const LaKeyAhead *k, Place *place)
+next_event(const LaKeyAhead *k, Place *place, int64 *entries)
 {
 	HeapTuple	row = NULL;
 	int			skipped = 0;
 
 	if (k->events.log == NULL)
 		return la_heaprow_next(k->table, &place->run, is_own_row);
-	for (int i = 0; i < MAX_SEARCHED && skipped < MAX_SKIPPED && row == NULL; i++)
+	for (; *entries > 0 && skipped < MAX_SKIPPED && row == NULL; (*entries)--)
 	{
 		const LaTidEntry *entry;
 		bool		ended = false;
@@ -304,6 +307,7 @@ fetch(void *arg, uint64 n)
 {
 	LaKeyAhead *k = arg;
 	Known	   *row = known(k, n);
+	int64		entries = MAX_SEARCHED;
 	MemoryContext old;
 
 	if (la_ahead_has_rows(k->ahead) && !la_ahead_is_armed(k->ahead))
@@ -311,7 +315,7 @@ fetch(void *arg, uint64 n)
 	if (row->tuple != NULL)
 		heap_freetuple(row->tuple);
 	old = MemoryContextSwitchTo(la_ahead_copies(k->ahead));
-	row->tuple = next_event(k, &k->next);
+	row->tuple = next_event(k, &k->next, &entries);
 	row->behind = k->next;
 	MemoryContextSwitchTo(old);
 	return row->tuple != NULL;
@@ -398,7 +402,11 @@ prepare(LaKeyAhead *k)
 {
 	LaRowSource source = {k, sizeof(Known), fetch, plan_visits, set_key, locate};
 
-	if (la_am_is_excluded(BTREE_AM_OID))
+	/*
+	 * reads in flight hold buffers, whose resource owner may end before what
+	 * is kept does
+	 */
+	if (la_am_is_excluded(BTREE_AM_OID) || (k->events.is_kept && la_direct_io()))
 		return false;
 	k->others = la_keytables_create(k->table, &k->key, k->events.is_check);
 	if (k->others == NULL)
@@ -419,9 +427,12 @@ prepare(LaKeyAhead *k)
 
 /* ---- turns -------------------------------------------------------------------------- */
 
-/* The next event is the one whose turn it is, if that is among the `most` next ones. */
+/*
+ * The next event is the one whose turn it is, if that is among the `most` next ones, and among so
+ * many entries of the log.
+ */
 static bool
-search_key(LaKeyAhead *k, int64 most)
+search_key(LaKeyAhead *k, int64 most, int64 entries)
 {
 	k->next = k->passed;
 	for (int64 i = 0; i < most; i++)
@@ -431,8 +442,8 @@ search_key(LaKeyAhead *k, int64 most)
 		bool		found;
 
 		CHECK_FOR_INTERRUPTS();
-		row = next_event(k, &k->next);
-		if (row == NULL && (k->events.log == NULL || is_at_end(k, &k->next)))
+		row = next_event(k, &k->next, &entries);
+		if (row == NULL && (k->events.log == NULL || entries <= 0 || is_at_end(k, &k->next)))
 			return false;
 		if (row == NULL)
 			continue;
@@ -453,7 +464,8 @@ continue_with(LaKeyAhead *k)
 {
 	la_ahead_clear(k->ahead);
 	if (k->events.by_key)
-		k->refused |= !search_key(k, MAX_SEARCHED + k->unseen);
+		k->refused |= !search_key(k, MAX_SEARCHED + k->unseen,
+								  TABLES * (MAX_SEARCHED + k->unseen));
 	else if (k->events.log == NULL)
 		k->next.run = *k->asked->tid;
 	else
@@ -565,5 +577,5 @@ la_keyahead_expects(LaKeyAhead *k, Relation table, ParamListInfo key)
 	k->table = table;
 	k->asked = &asked;
 	return !k->refused && load_key(k) && key->numParams == k->key.n &&
-		search_key(k, MAX_SKIPPED);
+		search_key(k, MAX_SKIPPED, MAX_SEARCHED);
 }

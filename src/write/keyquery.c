@@ -55,6 +55,7 @@
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
+#include "base/compat.h"
 #include "base/guc.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
@@ -270,10 +271,20 @@ la_keyquery_end_copy(void)
 			continue;
 		la_keyahead_end(key->ahead);
 		keys = foreach_delete_current(keys, lc);
+		pfree(key->ahead);
+		pfree(key);
 	}
 }
 
 /* ---- queries ----------------------------------------------------------------------------- */
+
+/* May this be a query of a key whose text is not known? */
+static bool
+is_candidate(const QueryKey *key, Oid other, const char *text)
+{
+	return key->other == other && key->text == NULL &&
+		la_is_locked_by_me(key->table);
+}
 
 /* The key that a query is of, given its first one; or NULL. */
 static QueryKey *
@@ -291,12 +302,13 @@ recognize(Oid other, const char *text, ParamListInfo params)
 	foreach(lc, keys)
 	{
 		QueryKey   *key = lfirst(lc);
-		Relation	table = key->other == other && key->text == NULL ?
+		Relation	table = is_candidate(key, other, text) ?
 			RelationIdGetRelation(key->table) : NULL;
 		bool		found = table != NULL && la_keyahead_expects(key->ahead, table, params);
 
-		if (table != NULL)
-			RelationClose(table);
+		if (table == NULL)
+			continue;
+		RelationClose(table);
 		if (found)
 		{
 			key->text = text;

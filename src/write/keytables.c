@@ -43,6 +43,10 @@
 #define MAX_HEAP_VISITS	16		/* of rows of one key */
 #define MAX_EACH		8		/* partitions that are all looked in */
 #define MAX_PARTS		32
+#define MAX_REBUILT		16		/* times that the descriptor of partitions is
+								 * another one: while a partition is being
+								 * detached, it is built for each call, and
+								 * never freed */
 
 /* A table that is looked in. */
 typedef struct Part
@@ -51,6 +55,8 @@ typedef struct Part
 	Oid			index;
 	Relation	heap;			/* as they were when they were opened first */
 	Relation	index_rel;
+	Oid			heap_file;		/* their numbers, likewise */
+	Oid			index_file;
 	LaDescent  *descent;
 	int			heap_number;	/* in ahead */
 	int			index_number;
@@ -70,6 +76,8 @@ struct LaKeyTables
 	Relation	root_rel;		/* ... if it is partitioned, else NULL */
 	bool		is_routed;		/* the key tells the partition */
 	AttrNumber	partition_key[PARTITION_MAX_KEYS];	/* the row's columns */
+	PartitionDesc desc;			/* as it was last, to be compared only */
+	int			nrebuilt;
 	int			nparts;
 	Part		parts[MAX_PARTS];
 	List	   *refused;		/* OIDs of partitions that are left alone */
@@ -105,6 +113,8 @@ open_part(LaKeyTables *t, Part *p)
 	if (p->index_rel == NULL)
 		return false;
 	p->index = RelationGetRelid(p->index_rel);
+	p->heap_file = la_rel_file_number(p->heap);
+	p->index_file = la_rel_file_number(p->index_rel);
 	p->descent = la_keycolumns_descent(t->table, p->heap, p->index_rel, p->columns, p->ncolumns);
 	return p->descent != NULL;
 }
@@ -188,14 +198,26 @@ routed_part(LaKeyTables *t, HeapTuple row)
 {
 	Datum		values[PARTITION_MAX_KEYS];
 	bool		isnull[PARTITION_MAX_KEYS];
-	PartitionDesc desc = RelationGetPartitionDesc(t->root_rel, true);
+	PartitionDesc desc;
 	int			n;
 
+	if (t->nrebuilt > MAX_REBUILT)
+		return NULL;
+	desc = RelationGetPartitionDesc(t->root_rel, true);
+	if (desc != t->desc)
+		t->nrebuilt++;
+	t->desc = desc;
 	if (desc->nparts == 0)
 		return NULL;
 	for (int i = 0; i < RelationGetPartitionKey(t->root_rel)->partnatts; i++)
-		values[i] = heap_getattr(row, t->partition_key[i], RelationGetDescr(t->table),
-								 &isnull[i]);
+	{
+		TupleDesc	here = RelationGetDescr(t->table);
+
+		values[i] = heap_getattr(row, t->partition_key[i], here, &isnull[i]);
+		if (!isnull[i] && TupleDescAttr(here, t->partition_key[i] - 1)->attlen == -1 &&
+			VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
+			return NULL;
+	}
 	n = la_route_find_number(t->root_rel, desc, values, isnull);
 	return n < 0 || !desc->is_leaf[n] ? NULL : part_of(t, desc->oids[n]);
 }
@@ -281,7 +303,10 @@ la_keytables_open(LaKeyTables *t, Relation table)
 		Relation	heap = RelationIdGetRelation(p->table);
 		Relation	index = RelationIdGetRelation(p->index);
 
-		same &= heap == p->heap && index == p->index_rel;
+		/* a new file, as of TRUNCATE or REINDEX, leaves the entry where it is */
+		same &= heap == p->heap && index == p->index_rel && heap != NULL && index != NULL &&
+			la_rel_file_number(heap) == p->heap_file &&
+			la_rel_file_number(index) == p->index_file;
 		p->heap = heap;
 		p->index_rel = index;
 	}
