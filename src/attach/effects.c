@@ -111,7 +111,8 @@ is_quiet(Oid type)
 		return is_quiet(element);
 	if (get_typtype(base) == TYPTYPE_COMPOSITE)
 		return columns_are(base, is_quiet);
-	return base != TSQUERYOID && base != XMLOID && base != ACLITEMOID;
+	return base != TSQUERYOID && base != XMLOID && base != ACLITEMOID &&
+		base != REGTYPEOID && base != REGPROCEDUREOID && base != REGOPERATOROID;
 }
 
 /* The json functions call such a cast, which may be in any language. */

@@ -21,6 +21,8 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "executor/execPartition.h"
 
 #include "attach/node_effects.h"
@@ -101,6 +103,18 @@ note_sample(LaEffects *later, const SampleScan *plan)
 	note(later, sample->repeatable);
 }
 
+/*
+ * Are rows of the table overwritten in place, where no snapshot protects them?  nextval() does so,
+ * ANALYZE, CREATE INDEX, and whatever computes the oldest transaction of a database.
+ */
+static bool
+is_overwritten(Relation table)
+{
+	return table->rd_rel->relkind == RELKIND_SEQUENCE ||
+		RelationGetRelid(table) == RelationRelationId ||
+		RelationGetRelid(table) == DatabaseRelationId;
+}
+
 /* Scans.  Returns false for other nodes, as do the functions for other groups. */
 static bool
 note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
@@ -146,8 +160,7 @@ note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 	table = ((ScanState *) ps)->ss_currentRelation;
 	if (table != NULL && table->rd_tableam != GetHeapamTableAmRoutine())
 		la_effects_add(later, LA_HAS_EFFECTS, "a table access method is not heap");
-	/* nextval() overwrites the row of a sequence, which no snapshot protects */
-	if (table != NULL && table->rd_rel->relkind == RELKIND_SEQUENCE)
+	if (table != NULL && is_overwritten(table))
 		la_effects_add(later, LA_READS_STATE, NULL);
 	return true;
 }

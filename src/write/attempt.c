@@ -5,9 +5,9 @@
  * The error of a row is the statement's only when the row's turn comes: until then it is kept.
  * There is no subtransaction that would clean up.  So only errors are kept that functions raise
  * which compute something: those of data and of the program's limits (classes 21, 22, 23, 54 and
- * 0A), and of names and syntax in their arguments (42, 3F, and a value of an enum that may not be
- * used yet); and only if no lock is held on a buffer.  Others are raised at once: cancels, and
- * damaged data.
+ * 0A), of names and syntax in their arguments (42, 3F, and a value of an enum that may not be
+ * used yet), and those without a class of their own (XX000), as of a value that gets too long; and
+ * only if no lock is held on a buffer.  Others are raised at once: cancels, and damaged data.
  *
  * src/write/attempt.c
  */
@@ -21,7 +21,7 @@
 static bool
 is_kept(int sqlerrcode)
 {
-	if (sqlerrcode == ERRCODE_UNSAFE_NEW_ENUM_VALUE_USAGE)
+	if (sqlerrcode == ERRCODE_UNSAFE_NEW_ENUM_VALUE_USAGE || sqlerrcode == ERRCODE_INTERNAL_ERROR)
 		return true;
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{

@@ -210,13 +210,13 @@ create_target(Copy *c)
 	{
 		Relation	index = n == LA_TARGET_INDEXES ? NULL : RelationIdGetRelation(lfirst_oid(lc));
 
-		if (!RelationIsValid(index))
-			continue;
-		indexes[n++] = index;
-		RelationClose(index);
+		if (RelationIsValid(index))
+			indexes[n++] = index;
 	}
 	list_free(list);
 	c->target = la_target_create(c->ahead, c->heap, n, indexes, NULL, true);
+	while (n > 0)
+		RelationClose(indexes[--n]);
 }
 
 /* A block has been read for a row: look at the reads of the next ones. */

@@ -362,7 +362,8 @@ know_not_matched(LaNewTuples *nt, TupleTableSlot *row, LaNewTuple *tuple)
 		tuple->table = known_table(nt, relation);
 		if (tuple->table < 0)
 			return false;
-		actions = not_matched(nt, la_target_columns(nt->tables[tuple->table]->target));
+		actions = nt->not_matched != NULL ? nt->not_matched :
+			not_matched(nt, la_target_columns(nt->tables[tuple->table]->target));
 	}
 	if (!actions->useful)
 		return false;

@@ -215,14 +215,17 @@ la_route_find(LaRoute *route, TupleTableSlot *row)
 {
 	Datum		values[PARTITION_MAX_KEYS];
 	bool		isnull[PARTITION_MAX_KEYS];
+	PartitionDirectory directory;
 	PartitionDesc desc;
 	MemoryContext old;
 	int			n;
 
 	if (route->root == NULL)
 		return NULL;
-	desc = RelationGetPartitionDesc(route->root, true);
-	if (desc->nparts == 0)
+	/* the statement's own, which stays as it is until its end */
+	directory = route->mt->ps.state->es_partition_directory;
+	desc = directory == NULL ? NULL : PartitionDirectoryLookup(directory, route->root);
+	if (desc == NULL || desc->nparts == 0)
 		return NULL;
 	MemoryContextReset(route->key);
 	old = MemoryContextSwitchTo(route->key);

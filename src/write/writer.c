@@ -8,9 +8,10 @@
  * else that it runs between two rows has no effects:
  *	- the table has no BEFORE ROW or INSTEAD OF trigger.  (Others run before the first row of the
  *	  plan, or after the last one has been written, as in stock.);
- *	- constraints, generated columns, expressions and predicates of indexes, policies, RETURNING,
- *	  the SET and WHERE clauses of ON CONFLICT, and the conditions and actions of MERGE call
- *	  trusted functions only, and so do comparisons in indexes (attach/effects.c);
+ *	- constraints, WHEN conditions of other triggers, generated columns, expressions and predicates
+ *	  of indexes, policies, RETURNING, the SET and WHERE clauses of ON CONFLICT, and the conditions
+ *	  and actions of MERGE call trusted functions only, and have no subqueries; and so do
+ *	  comparisons in indexes (attach/effects.c);
  *	- it is not partitioned, since partitions may have triggers and indexes of their own, which
  *	  are not known before they are opened.
  *
@@ -19,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "catalog/pg_trigger.h"
 #include "utils/rel.h"
 
 #include "attach/effects.h"
@@ -78,6 +80,27 @@ note_policies(LaEffects *e, const List *policies)
 		la_effects_of_expression(e, ((WithCheckOption *) lfirst(lc))->qual);
 }
 
+/*
+ * AFTER ROW triggers are called after the last row, but whether a row is for them is decided when
+ * it is written.
+ */
+static void
+note_when(LaEffects *e, const TriggerDesc *triggers)
+{
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (TRIGGER_FOR_ROW(triggers->triggers[i].tgtype))
+			note_text(e, triggers->triggers[i].tgqual);
+	}
+}
+
+/* An InitPlan is executed when its value is first wanted. */
+static void
+note_param(LaEffects *effects, int param, void *arg)
+{
+	la_effects_add(effects, LA_HAS_EFFECTS, "the write has a subquery");
+}
+
 static bool
 has_row_triggers(const TriggerDesc *triggers)
 {
@@ -99,6 +122,7 @@ is_quiet_table(LaEffects *e, const ResultRelInfo *relation)
 	note_constraints(e, table);
 	note_indexes(e, relation);
 	note_policies(e, relation->ri_WithCheckOptions);
+	note_when(e, relation->ri_TrigDesc);
 	return true;
 }
 
@@ -135,7 +159,7 @@ bool
 la_writer_is_quiet(ModifyTableState *mt)
 {
 	const ModifyTable *plan = (const ModifyTable *) mt->ps.plan;
-	LaEffects	effects = {0};
+	LaEffects	effects = {.note_param = note_param};
 
 	for (int i = 0; i < mt->mt_nrels; i++)
 	{

@@ -179,6 +179,17 @@ select * from write('insert into t (id, k, s) select i, k, (now() at time zone '
 select * from write('insert into t (id, k, n) select i, k, currval(''seq'') + i from src');
 select * from write('insert into t (id, k, s) select i, k, pg_current_xact_id_if_assigned()::text is null from src');
 select * from write('insert into t (id, k, s) select i, k, clock_timestamp()::text is null from src');
+-- ... by what the write evaluates between two rows
+create function noted_row() returns trigger language plpgsql as $$ begin perform note(new.id::text); return null; end $$;
+create trigger w after insert on t for each row when (nextval('seq') > 0) execute function noted_row();
+select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src where i <= 200');
+drop trigger w on t;
+create trigger w after insert on t for each row when (new.id = currval('seq')) execute function noted_row();
+select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src where i <= 200');
+drop trigger w on t;
+select * from write('insert into t (id, k, s) select i + case when i % 2 = 0 then 1000000 else 0 end, nextval(''seq''), s from src on conflict (id) do update set k = (select nextval(''seq'')), s = excluded.s');
+select * from write('with x as (insert into t (id, k, s) select i, nextval(''seq''), s from src returning case when id = 700 then (select last_value from seq) end v) select note(sum(v)::text) from x');
+select * from write('merge into t using src on t.id = src.i + 999500 when matched and src.i = 800 and (select nextval(''seq'')) > 0 then delete when not matched then insert (id, k) values (src.i, nextval(''seq''))');
 -- 6. ON CONFLICT
 select * from write('insert into t (id, k, s) select i + case when i % 2 = 0 then 1000000 else 0 end, k, s from src on conflict (id) do update set k = t.k + 1, s = excluded.s');
 select * from write('insert into t (id, k, s) select i + 999000, k, s from src on conflict do nothing');
@@ -561,6 +572,10 @@ rollback;
 begin;
 merge into p using src on p.id = 600 - src.i when not matched then insert values (src.i, nextval('seq') * 30, src.s);
 select kind, blocks_foreseen from pg_lookahead_last_statement() where kind = 'index insert';
+rollback;
+begin;
+insert into t (id, k) select row_number() over (), c.reltuples from pg_class c;
+select kind, relation, reason from pg_lookahead_last_statement() where kind = 'index insert';
 rollback;
 begin;
 create function fails(int, int) returns int language internal immutable strict as 'int4div';
