@@ -53,6 +53,7 @@
 #define LEAST_SIZE		32
 #define LEAST_DISTANCE	16
 #define PROBE_AFTER		32
+#define SHORT_SCAN		2048
 #define WORTHWHILE		8
 #define MANY_VISITS		16
 #define DEMAND_SHARE	4
@@ -106,7 +107,8 @@ is_due(const LaLotPolicy *p, const LaIoPolicy *io)
 {
 	return p->until_probe == 0 || io->kernel_is_slow ||
 		(p->again_at == 0 && io->config.end_is_certain &&
-		 io->config.order == LA_ORDER_BY_PROBE);
+		 io->config.order == LA_ORDER_BY_PROBE &&
+		 io->config.expected > 0 && io->config.expected <= SHORT_SCAN);
 }
 
 /* How many blocks shall the next lot have?  0: issue blocks in the order of need. */

@@ -168,10 +168,17 @@ test_worth(void)
 
 	begin(&s, true, DISK_US);
 	la_lot_policy_restart(&s.lots);
+	s.io.config.expected = 1000;
 	scan(&s, nearly_clustered_block, 1);
-	check("a scan that is read to its end begins with a lot", s.nlots == 1);
+	check("a short scan that is read to its end begins with a lot", s.nlots == 1);
+	begin(&s, true, DISK_US);
+	la_lot_policy_restart(&s.lots);
+	s.io.config.expected = 100000;
+	scan(&s, nearly_clustered_block, 31);
+	check("a long one does not", s.nlots == 0);
 	begin(&s, false, DISK_US);
 	la_lot_policy_restart(&s.lots);
+	s.io.config.expected = 1000;
 	scan(&s, nearly_clustered_block, 31);
 	check("one that may be left does not", s.nlots == 0);
 
