@@ -35,6 +35,7 @@
 #endif
 
 #include "miscadmin.h"
+#include "storage/fd.h"
 #include "storage/lmgr.h"
 
 /* ---- buffers and files ----------------------------------------------------- */
