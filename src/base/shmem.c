@@ -20,7 +20,7 @@
 
 #include "base/shmem.h"
 
-#define MAX_AREAS 4
+#define MAX_AREAS 8
 
 static struct
 {
