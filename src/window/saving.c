@@ -6,10 +6,10 @@
  *				- time to issue them
  *
  * The time of a single read is the average of those that scans have waited for before they looked
- * ahead (state OBSERVE), or while nothing was in flight; of all sessions, by tablespace.
- * Until there are READS_ENOUGH of these, it is that which pg_lookahead_calibrate() has measured, if
- * it has, with an error bound of a tenth.  Reads made while others are in flight wait for these in the storage's queue, as the controls
- * of an armed scan do, and would make too much of it.
+ * ahead (state OBSERVE), or while nothing was in flight; of all sessions, by tablespace.  Until
+ * there are READS_ENOUGH of these, it is that which pg_lookahead_calibrate() has measured, if it
+ * has, with an error bound of a tenth.  Reads made while others are in flight wait for these in
+ * the storage's queue, as the controls of an armed scan do, and would make too much of it.
  *
  * Issuing is timed for one block of ISSUE_SAMPLE, and for each request of several blocks, since the
  * kernel's work of starting a read is not small beside a read of 50 microseconds.
