@@ -40,6 +40,19 @@
 
 /* ---- buffers and files ----------------------------------------------------- */
 
+/*
+ * The name of a relation's first file, allocated.  18 returns it in a structure (commit
+ * 37c87e63f9e1).
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_relation_path(rel) \
+	pstrdup(relpath(RelationGetSmgr(rel)->smgr_rlocator, MAIN_FORKNUM).str)
+#elif PG_VERSION_NUM >= 160000
+#define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rlocator, MAIN_FORKNUM)
+#else
+#define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM)
+#endif
+
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
 #if PG_VERSION_NUM >= 160000
 #define la_rel_locator(rel)		((rel)->rd_locator)
@@ -380,6 +393,19 @@ la_is_locked_by_me(Oid table)
 #define LA_RELATION_HOOK_OID	relid
 #endif
 
+/* 19 passes EXPLAIN's state to the planner (commit c83ac02ec730). */
+#if PG_VERSION_NUM >= 190000
+#define LA_PLANNER_ARGS \
+	Query *parse, const char *query_string, int cursorOptions, \
+	ParamListInfo boundParams, ExplainState *es
+#define LA_PLANNER_PASS	parse, query_string, cursorOptions, boundParams, es
+#else
+#define LA_PLANNER_ARGS \
+	Query *parse, const char *query_string, int cursorOptions, \
+	ParamListInfo boundParams
+#define LA_PLANNER_PASS	parse, query_string, cursorOptions, boundParams
+#endif
+
 /* ---- executor -------------------------------------------------------------- */
 
 /* 18 dropped execute_once (commit 3eea7a0c97e9). */
@@ -433,9 +459,11 @@ la_is_locked_by_me(Oid table)
  * 2b73a8cd33b7).  la_bitmap_prefetch_limit() is NULL there.
  */
 #if PG_VERSION_NUM >= 180000
+#define la_bitmap_heap_streams()	true
 #define la_bitmap_prefetch_limit(node)	((int *) NULL)
 #define la_bitmap_heap_blocks(node)	((void) (node), 0)
 #else
+#define la_bitmap_heap_streams()	false
 #define la_bitmap_prefetch_limit(node)	(&(node)->prefetch_maximum)
 #define la_bitmap_heap_blocks(node)	((node)->exact_pages + (node)->lossy_pages)
 #endif
