@@ -236,7 +236,7 @@ defect_of(const StorageFile *file, ssize_t length, uint64 inode)
 
 /* Read the file into a table.  The lock is held. */
 static void
-load_file(Table *table)
+load_table(Table *table)
 {
 	StorageFile file;
 	struct stat status;
@@ -322,7 +322,7 @@ write_contents(int fd, Table *table)
 
 /* The lock is held.  A failure is a warning, since the calibration itself is there. */
 static void
-write_file(Table *table)
+save_table(Table *table)
 {
 	int			fd = OpenTransientFile(FILE_NAME_NEW, O_WRONLY | O_CREAT | O_TRUNC | PG_BINARY);
 	bool		written = fd >= 0 && write_contents(fd, table);
@@ -352,7 +352,7 @@ table_of_session(void)
 	{
 		own_is_loaded = true;
 		LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-		load_file(&own);
+		load_table(&own);
 		LWLockRelease(AddinShmemInitLock);
 	}
 	return &own;
@@ -417,9 +417,9 @@ la_storage_set(Oid tablespace, const LaStorage *storage)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	/* without shared memory, the file may say more by now */
 	if (shared == NULL)
-		load_file(table);
+		load_table(table);
 	write_entry(entry_of(table, key), key, values);
-	write_file(table);
+	save_table(table);
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -442,7 +442,7 @@ static void
 init_shared(void *area)
 {
 	init_table(area);
-	load_file(area);
+	load_table(area);
 }
 
 void

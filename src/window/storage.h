@@ -12,9 +12,9 @@
 typedef struct LaStorage
 {
 	bool		calibrated;
-	double		random_us[LA_STORAGE_DEPTHS];	/* microseconds per 8 kB block of
-												 * random reads at that depth:
-												 * wall time / reads */
+	double		random_us[LA_STORAGE_DEPTHS];	/* microseconds per 8 kB block
+												 * of random reads at that
+												 * depth: wall time / reads */
 	double		sequential_us;	/* per block */
 	double		extra_block_us; /* of each further neighbour in a request */
 } LaStorage;
