@@ -40,10 +40,7 @@
 
 /* ---- buffers and files ----------------------------------------------------- */
 
-/*
- * The name of a relation's first file, allocated.  18 returns it in a structure (commit
- * 37c87e63f9e1).
- */
+/* The name of a relation's first file, allocated.  18 returns it in a structure. */
 #if PG_VERSION_NUM >= 180000
 #define la_relation_path(rel) \
 	pstrdup(relpath(RelationGetSmgr(rel)->smgr_rlocator, MAIN_FORKNUM).str)
@@ -393,7 +390,7 @@ la_is_locked_by_me(Oid table)
 #define LA_RELATION_HOOK_OID	relid
 #endif
 
-/* 19 passes EXPLAIN's state to the planner (commit c83ac02ec730). */
+/* 19 passes EXPLAIN's state to the planner. */
 #if PG_VERSION_NUM >= 190000
 #define LA_PLANNER_ARGS \
 	Query *parse, const char *query_string, int cursorOptions, \

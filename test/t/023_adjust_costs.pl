@@ -309,5 +309,33 @@ SKIP:
 		'what is not in memory has other prices, until it is');
 }
 
+# ---- other extensions ------------------------------------------------------------------
+
+# test/modules/company leaves only a sequential scan, or adds a custom scan at half the cost of the cheapest
+SKIP:
+{
+	my $library = $ENV{LA_TEST_COMPANY};
+
+	skip 'LA_TEST_COMPANY is not set', 1 unless defined $library;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_lookahead, $library'");
+	$node->restart;
+	stays("$serial SET la_company.paths = halve;", $query{$_}, "a library that was loaded later has changed paths: $_")
+	  for sort keys %query;
+	stays("$serial SET la_company.paths = custom;", $query{$_}, "... has added one: $_")
+	  for grep { $_ ne 'join' } sort keys %query;
+	like(plan_of("$forced $serial SET la_company.paths = custom;", $query{one}), qr/Custom Scan \(company\)/, 'and it is used');
+	has_changed($serial, $query{$_}, "... has changed nothing: $_") for sort keys %query;
+	is($node->safe_psql('postgres', "$forced SET la_company.paths = custom; SELECT sum(a) FROM t WHERE id < 100"),
+		$node->safe_psql('postgres', 'SELECT sum(a) FROM t WHERE id < 100'), 'and it works');
+
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$library, pg_lookahead'");
+	$node->restart;
+	is(plan_of("$forced $serial SET la_company.paths = halve;", $query{one}) =~ s/$line//r,
+		plan_of("$off $serial SET la_company.paths = halve;", $query{one}), 'one that was loaded before decides');
+	my ($custom, $child) = plan_of("$forced $serial SET la_company.paths = custom;", $query{one}) =~ /cost=\S+?\.\.(\S+)/g;
+	ok(abs($custom - $child / 2) <= 0.01, 'and sees adjusted paths');
+	cmp_ok($child, '>', 40, 'that is, adjusted');
+}
+
 check_log($node);
 done_testing();
