@@ -190,7 +190,7 @@ CREATE FUNCTION pg_lookahead_measure_storage(
     OUT busy boolean)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 20;
 
 REVOKE ALL ON FUNCTION pg_lookahead_measure_storage(oid) FROM PUBLIC;
 
@@ -207,7 +207,7 @@ LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 -- Whoever may execute it needs no other privilege.
 CREATE FUNCTION pg_lookahead_calibrate(tablespace name DEFAULT NULL)
 RETURNS SETOF pg_lookahead_calibration
-LANGUAGE sql VOLATILE CALLED ON NULL INPUT SECURITY DEFINER PARALLEL UNSAFE
+LANGUAGE sql VOLATILE CALLED ON NULL INPUT SECURITY DEFINER PARALLEL UNSAFE ROWS 20
 BEGIN ATOMIC
     -- before the rows are looked for, so that two sessions do not replace the same ones
     SELECT pg_lookahead_claim_tablespace($1);
@@ -226,6 +226,23 @@ BEGIN ATOMIC
 END;
 
 REVOKE ALL ON FUNCTION pg_lookahead_calibrate(name) FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_forget_storage()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+
+REVOKE ALL ON FUNCTION pg_lookahead_forget_storage() FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_calibration_reset()
+RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+BEGIN ATOMIC
+    DELETE FROM pg_lookahead_calibration;
+    SELECT pg_lookahead_forget_storage();
+END;
+
+REVOKE ALL ON FUNCTION pg_lookahead_calibration_reset() FROM PUBLIC;
 
 -- The knee is defined in src/calibrate/curve.c.
 CREATE VIEW pg_lookahead_storage AS
@@ -339,6 +356,10 @@ COMMENT ON FUNCTION pg_lookahead_storage_in_use(oid)
     IS 'microseconds per block that look-ahead goes by in a tablespace, or with 0 in the database''s: random reads with 1, 2, 4, ... 256 in flight, sequential ones, further neighbours; measured if calibrated, else assumed';
 COMMENT ON FUNCTION pg_lookahead_calibrate(name)
     IS 'measures the storage of a tablespace, by default of the database''s, for some seconds, and keeps and returns what it has found';
+COMMENT ON FUNCTION pg_lookahead_forget_storage()
+    IS 'forgets what the policies of this server go by, of all tablespaces; behind pg_lookahead_calibration_reset()';
+COMMENT ON FUNCTION pg_lookahead_calibration_reset()
+    IS 'forgets what has been measured, of all tablespaces';
 
 COMMENT ON VIEW pg_lookahead_storage
     IS 'what follows from pg_lookahead_calibration, by tablespace';

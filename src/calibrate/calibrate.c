@@ -83,10 +83,12 @@ typedef struct Calibration
 extern PGDLLEXPORT Datum pg_lookahead_claim_tablespace(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_measure_storage(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_storage_in_use(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_lookahead_forget_storage(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_lookahead_claim_tablespace);
 PG_FUNCTION_INFO_V1(pg_lookahead_measure_storage);
 PG_FUNCTION_INFO_V1(pg_lookahead_storage_in_use);
+PG_FUNCTION_INFO_V1(pg_lookahead_forget_storage);
 
 /* ---- one pattern ------------------------------------------------------------------ */
 
@@ -356,4 +358,11 @@ pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
 	values[2] = Float8GetDatum(storage.sequential_us);
 	values[3] = Float8GetDatum(storage.extra_block_us);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+Datum
+pg_lookahead_forget_storage(PG_FUNCTION_ARGS)
+{
+	la_storage_forget();
+	PG_RETURN_VOID();
 }

@@ -13,7 +13,8 @@
  * while the entry is written, and another one afterwards, so that a reader sees all values of one
  * calibration or tries again.  Readers take no lock.  Writers are rare, and take the lock under
  * which shared memory is initialized, which nobody else takes once the server has started.
- * Entries are never removed; the OID of a tablespace that is gone is not used again.
+ * Entries are never removed, since others may have been placed behind them; what has been forgotten
+ * has times of 0.  The OID of a tablespace that is gone is not used again.
  *
  * NOT PRELOADED.  Then the session has entries of its own, which it takes from the file when it
  * first asks.  DISCARD ALL leaves them: they are of the storage, not of a client.
@@ -155,7 +156,7 @@ write_entry(Entry *e, Oid tablespace, const double *values)
 	pg_atomic_write_u32(&e->changes, changes + 2);
 }
 
-/* False: there is none of the tablespace. */
+/* False: nothing is known of the tablespace. */
 static bool
 read_entry(Entry *e, Oid tablespace, double *values)
 {
@@ -170,7 +171,7 @@ read_entry(Entry *e, Oid tablespace, double *values)
 			values[i] = double_of(pg_atomic_read_u64(&e->values[i]));
 		pg_read_barrier();
 		if (changes % 2 == 0 && pg_atomic_read_u32(&e->changes) == changes)
-			return owner == tablespace;
+			return owner == tablespace && values[0] > 0;
 	}
 	return false;
 }
@@ -419,6 +420,27 @@ la_storage_set(Oid tablespace, const LaStorage *storage)
 	if (shared == NULL)
 		load_table(table);
 	write_entry(entry_of(table, key), key, values);
+	save_table(table);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Everything that was measured is out of date. */
+void
+la_storage_forget(void)
+{
+	static const double nothing[VALUES] = {0};
+	Table	   *table = table_of_session();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	if (shared == NULL)
+		load_table(table);
+	for (int i = 0; i < TABLESPACES; i++)
+	{
+		Oid			tablespace = pg_atomic_read_u32(&table->entries[i].tablespace);
+
+		if (OidIsValid(tablespace))
+			write_entry(&table->entries[i], tablespace, nothing);
+	}
 	save_table(table);
 	LWLockRelease(AddinShmemInitLock);
 }

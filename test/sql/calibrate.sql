@@ -11,9 +11,10 @@ set search_path = la_calibrate, public;
 set client_min_messages = error;
 
 -- nothing has been measured, or is recommended
-delete from pg_lookahead_calibration;
+select pg_lookahead_calibration_reset();
 select count(*) from pg_lookahead_storage;
 select count(*) from pg_lookahead_recommendations;
+select calibrated from pg_lookahead_storage_in_use();
 
 -- the rows that are returned are those in the table
 create table measured as select * from pg_lookahead_calibrate();
@@ -35,13 +36,13 @@ select tablespace_name, knee between 1 and 256 as knee, best_iops >= single_iops
     from pg_lookahead_storage;
 select (select max(depth) from measured where pattern = 'neighbours') = 2 ^ ceil(log(2, knee::numeric) - 0.000001) as at_knee
     from pg_lookahead_storage;
-select setting, look_ahead, current, recommended::numeric > 0 as positive, replace(command, recommended, 'N') as command, reason > '' as reason
+select setting, look_ahead, current = current_setting(setting) as current, recommended::numeric > 0 as positive, replace(command, recommended, 'N') as command, reason > '' as reason
     from pg_lookahead_recommendations;
 select recommended::int in (8, 16, 32, 64, 128, 256) as power from pg_lookahead_recommendations where setting like '%distance';
 
 -- the same figures are what look-ahead goes by
-select calibrated, array_length(random_us, 1) as depths,
-    (select bool_and(abs(u - 1e6 / iops) < 0.001 * u) from unnest(random_us) with ordinality r(u, i) join measured on depth = 2 ^ (i - 1)
+select calibrated, array_length(u.random_us, 1) as depths,
+    (select bool_and(abs(us - 1e6 / iops) < 0.001 * us) from unnest(u.random_us) with ordinality r(us, i) join measured on depth = 2 ^ (i - 1)
         where pattern = 'random') as random,
     abs(u.sequential_us - s.sequential_us) < 0.001 * s.sequential_us as sequential,
     abs(u.extra_block_us - s.extra_block_us) <= 0.001 * s.extra_block_us + 0.001 as extra
@@ -58,6 +59,7 @@ select setting, look_ahead, current from pg_lookahead_recommendations where sett
 alter tablespace pg_default reset (random_page_cost, effective_io_concurrency);
 
 -- what cannot be measured
+\set VERBOSITY terse
 select * from pg_lookahead_calibrate('no_such_tablespace');
 select * from pg_lookahead_calibrate('pg_global');
 select * from pg_lookahead_measure_storage(1);
@@ -72,6 +74,8 @@ set role regress_la_measurer;
 select * from pg_lookahead_calibrate();
 select * from pg_lookahead_measure_storage(0);
 select pg_lookahead_claim_tablespace('pg_default');
+select pg_lookahead_forget_storage();
+select pg_lookahead_calibration_reset();
 delete from pg_lookahead_calibration;
 select count(*) from pg_lookahead_storage;
 select count(*) from pg_lookahead_recommendations;
@@ -101,7 +105,9 @@ revoke execute on function la_calibrate_other.pg_lookahead_calibrate(name) from 
 alter extension pg_lookahead set schema public;
 revoke all on schema la_calibrate_other from regress_la_measurer;
 revoke all on schema la_calibrate from regress_la_measurer;
-delete from pg_lookahead_calibration;
+select pg_lookahead_calibration_reset();
+select count(*) from pg_lookahead_calibration;
+select calibrated from pg_lookahead_storage_in_use();
 drop schema la_calibrate cascade;
 drop schema la_calibrate_other cascade;
 drop role regress_la_measurer;

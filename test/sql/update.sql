@@ -145,7 +145,7 @@ end $$;
 select version, differences(version) from pg_available_extension_versions where name = 'pg_lookahead';
 select version from pg_available_extension_versions where name = 'pg_lookahead' order by 1;
 -- such as this would show
-update new set contents = '"v"' where what = 'comment' and object like '%reset%';
+update new set contents = '"v"' where what = 'comment' and object like '%stat_lookahead_reset%';
 select version, split_part(differences(version), '(', 1) as difference
     from pg_available_extension_versions where name = 'pg_lookahead' and version = '0.1.0';
 
