@@ -456,13 +456,29 @@ la_is_locked_by_me(Oid table)
  * 2b73a8cd33b7).  la_bitmap_prefetch_limit() is NULL there.
  */
 #if PG_VERSION_NUM >= 180000
-#define la_bitmap_heap_streams()	true
 #define la_bitmap_prefetch_limit(node)	((int *) NULL)
 #define la_bitmap_heap_blocks(node)	((void) (node), 0)
 #else
-#define la_bitmap_heap_streams()	false
 #define la_bitmap_prefetch_limit(node)	(&(node)->prefetch_maximum)
 #define la_bitmap_heap_blocks(node)	((node)->exact_pages + (node)->lossy_pages)
+#endif
+
+/*
+ * How many reads a bitmap heap scan has in flight, at most, at this effective_io_concurrency;
+ * raised: what bitmap/ raises it to before 18.  The server's workers read one block each; 19 starts
+ * and stops them as they are needed.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_bitmap_distance(concurrency, raised) \
+	((void) (raised), \
+	 io_method == IOMETHOD_WORKER ? Min(concurrency, io_max_workers) : (concurrency))
+#elif PG_VERSION_NUM >= 180000
+#define la_bitmap_distance(concurrency, raised) \
+	((void) (raised), \
+	 io_method == IOMETHOD_WORKER ? Min(concurrency, io_workers) : (concurrency))
+#else
+#define la_bitmap_distance(concurrency, raised) \
+	((concurrency) > 0 ? Max(concurrency, raised) : 0)
 #endif
 
 /* ---- hash joins ------------------------------------------------------------ */

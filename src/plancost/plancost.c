@@ -44,9 +44,10 @@
  *				enable_index_scan is on.  Repeated scans of a nested loop are as one, if
  *				enable_nestloop is on; whether the loop will be one that looks ahead is not known
  *				yet.  A bitmap scan reaches max_distance before 18, and then the server's
- *				effective_io_concurrency.  Without look-ahead in index scans, bitmap scans are
- *				priced as if they had none either.  A query with a LIMIT, or of a cursor, may be
- *				left early, so its scans reach their depth step by step.
+ *				effective_io_concurrency, or one for each of its I/O workers.  Without look-ahead
+ *				in index scans, bitmap scans are priced as if they had none either.  A query with a
+ *				LIMIT, or of a cursor, may be left early, so its scans reach their depth step by
+ *				step.
  *	OTHERS		Hooks of libraries that were loaded before are called afterwards, and add their
  *				paths to adjusted ones.  One of a library that was loaded later may have added
  *				paths already, or taken some away that would not be right: then all paths of the
@@ -86,6 +87,11 @@
 #include "window/config.h"
 #include "window/history.h"
 #include "window/storage.h"
+
+#ifdef LA_HAVE_AIO
+#include "storage/aio.h"
+#include "storage/io_worker.h"
+#endif
 
 StaticAssertDecl(LA_PRICE_DEPTHS == LA_STORAGE_DEPTHS, "prices are not of the measured depths");
 
@@ -177,14 +183,13 @@ static void
 find_reach(PlannerInfo *root, Relation table, LaReprice *r)
 {
 	LaIoPolicyConfig config = la_config_reads(table, true, InvalidOid);
-	int			bitmap = get_tablespace_io_concurrency(table->rd_rel->reltablespace);
+	int			concurrency = get_tablespace_io_concurrency(table->rd_rel->reltablespace);
+	int			raised = la_enable_bitmap_scan ? config.max_distance : 0;
 
 	r->reach.distance = la_enable_index_scan && config.advice_works ? config.max_distance : 1;
 	r->reach.waits = Max(config.miss_threshold, 1);
 	r->reach.ramps = root->tuple_fraction > 0.0 || root->limit_tuples > 0.0;
-	if (!la_bitmap_heap_streams() && la_enable_bitmap_scan && bitmap > 0)
-		bitmap = Max(bitmap, config.max_distance);
-	r->bitmap_distance = Max(bitmap, 1);
+	r->bitmap_distance = Max(la_bitmap_distance(concurrency, raised), 1);
 	r->over_outer_rows = la_enable_nestloop;
 }
 

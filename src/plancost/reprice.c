@@ -170,8 +170,14 @@ find_index(LaReprice *r, const IndexOptInfo *index)
 		if (r->indexes[i].index == index)
 			return &r->indexes[i];
 	}
-	elog(ERROR, "the prices of index %u are not known", index->indexoid);
 	return NULL;
+}
+
+/* The access method's own, for an index that somebody has copied. */
+static amcostestimate_function
+estimate_of(const IndexOptInfo *index)
+{
+	return GetIndexAmRoutineByAmId(index->relam, false)->amcostestimate;
 }
 
 static bool
@@ -197,13 +203,14 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 {
 	LaReprice  *r = active;
 	LaPricedIndex *index = find_index(r, path->indexinfo);
-	bool		known = is_of_server(path->indexinfo);
+	bool		known = index != NULL && is_of_server(path->indexinfo);
 	double		loops = Max(loop_count, 1.0);
 	double		more = 0.0,
 				first = 0.0;
 
 	random_page_cost = known ? price_of(&index->pages, r->reach.distance) : stock_price;
-	index->estimate(root, path, loop_count, startup, total, selectivity, correlation, pages);
+	(index != NULL ? index->estimate : estimate_of(path->indexinfo))
+		(root, path, loop_count, startup, total, selectivity, correlation, pages);
 	random_page_cost = table_price(r);
 	if (!known)
 		return;

@@ -57,6 +57,9 @@ sub calibrate
 
 my $node = new_server('adjust', conf => "allow_in_place_tablespaces = on\ncompute_query_id = off\n");
 my $says = $node->pg_version >= 18;
+
+# else the depth of a bitmap scan is the number of the server's workers
+$node->append_conf('postgresql.conf', 'io_method = sync') if $says;
 my $line = qr/\n?Look-Ahead Costs: adjusted/;
 
 my $off = 'SET pg_lookahead.adjust_costs = off; ';
@@ -157,6 +160,12 @@ cmp_ok(cost("$forced $only_index", $query{thousand}), '<', 0.6 * cost("$off $onl
 	'a thousand rows cost less');
 cmp_ok(cost("$forced $only_bitmap", $query{thousand}), '<', cost("$off $only_bitmap", $query{thousand}),
 	'by a bitmap, too');
+cmp_ok(cost("$forced SET effective_io_concurrency = 1; $only_bitmap", $query{thousand}), '>',
+	2 * cost("$off $only_bitmap", $query{thousand}), 'but not where it keeps one read in flight')
+  if $says;
+is(cost("$forced SET effective_io_concurrency = 1; $only_index", $query{thousand}), cost("$forced $only_index", $query{thousand}),
+	'which is nothing to an index scan')
+  if $says;
 cmp_ok(cost("$forced SET pg_lookahead.enable_index_scan = off; $only_index", $query{thousand}), '>',
 	2 * cost("$off $only_index", $query{thousand}), 'without look-ahead each row is a wait');
 cmp_ok(cost("$forced SET pg_lookahead.max_distance = 2; $only_index", $query{thousand}), '>',
