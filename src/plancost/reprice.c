@@ -47,6 +47,9 @@
 
 #include "plancost/reprice.h"
 
+/* Sums that should be equal may differ by so much. */
+#define NEGLIGIBLE	1e-6
+
 /* Blocks of a table that an index path reads, in all its scans together. */
 typedef struct Reads
 {
@@ -133,12 +136,12 @@ settle_table(const LaReprice *r, Reads reads, double loops, double *total, doubl
 			(la_prices_at(&r->table.prices, 1.0) + (reads.ordered - 1.0) * seq_page_cost);
 	}
 	difference = wanted - scattered_charge - ordered_share * (ordered_charge - scattered_charge);
-	if (difference > 0.0 && isfinite(difference))
+	if (difference > NEGLIGIBLE && isfinite(difference))
 	{
 		*total += difference;
 		return difference;
 	}
-	if (difference < 0.0 && scattered_charge > ordered_charge)
+	if (difference < -NEGLIGIBLE && scattered_charge > ordered_charge)
 	{
 		ordered_share -= difference / (scattered_charge - ordered_charge);
 		*correlation = sqrt(Min(ordered_share, 1.0));
@@ -157,7 +160,7 @@ index_waits(const LaReprice *r, const LaPriced *priced, PlannerInfo *root, Index
 		pages = index_pages_fetched(Max(pages, 1.0) * loops, path->indexinfo->pages,
 									path->indexinfo->pages, root);
 	more = scans_price(r, priced, pages, loops) - pages * price_of(priced, r->reach.distance);
-	return more > 0.0 && isfinite(more) ? more / loops : 0.0;
+	return more > NEGLIGIBLE && isfinite(more) ? more / loops : 0.0;
 }
 
 /* ---- in place of amcostestimate --------------------------------------------------- */

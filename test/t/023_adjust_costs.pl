@@ -142,6 +142,21 @@ my $serial = 'SET max_parallel_workers_per_gather = 0;';
 
 stays('', $query{$_}, "not calibrated: $_") for sort keys %query;
 
+# Storage whose reads cost what stock takes them for: nothing changes but that EXPLAIN says so.  So what is
+# taken from a path's cost is what the server has put into it.
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0;
+	SET min_parallel_table_scan_size = 0;';
+calibrate($node, $default_tablespace => [ (200) x 9, 50, 50 ], $own_tablespace => [ (200) x 9, 50, 50 ]);
+for my $name (sort keys %query)
+{
+	for my $settings ('', $parallel, 'SET enable_seqscan = off;', 'SET enable_hashjoin = off; SET enable_mergejoin = off;',
+		'SET effective_cache_size = 100;')
+	{
+		is(plan_of("$forced $settings", $query{$name}) =~ s/$line//r, plan_of("$off $settings", $query{$name}),
+			"stock's prices: $name, $settings");
+	}
+}
+
 calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
 
 has_changed($serial, $query{$_}, $_) for sort keys %query;
@@ -189,8 +204,7 @@ is(cost("$forced $serial SET enable_indexscan = off; SET enable_bitmapscan = off
 	'a sequential scan costs what it did');
 
 # a plan with workers is made and compared as before
-my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0;
-	SET min_parallel_table_scan_size = 0; SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1;';
+$parallel .= 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1;';
 like(plan_of("$forced $parallel", $query{thousand}), qr/Gather.*Parallel Index Scan/s, 'parallel index scans');
 cmp_ok(cost("$forced $parallel", $query{thousand}), '<', cost("$off $parallel", $query{thousand}), 'and they cost less');
 
@@ -296,13 +310,29 @@ is( $node->safe_psql(
 
 # ---- memory ------------------------------------------------------------------------
 
-$node->safe_psql('postgres', 'SELECT sum(length(w)) FROM t; SELECT count(a) FROM t WHERE a >= 0');
-is(plan_of("$on $serial", $query{$_}), plan_of("$off $serial", $query{$_}), "in memory: $_") for qw(one thousand join);
+my @files = map { $node->data_dir . "/$_" } split /\n/,
+  $node->safe_psql('postgres', "SELECT pg_relation_filepath(oid) FROM pg_class WHERE relname ~ '^(t|o)(_|\$)' AND relkind IN ('r', 'i')");
+
+# With all of this in memory, are plans stock's?  Whoever else uses the machine may have it dropped at once.
+sub is_stock_in_memory
+{
+	my ($name) = @_;
+	my $same;
+
+	for my $try (1 .. 10)
+	{
+		slurp_file($_) for @files;
+		$same = !grep { plan_of("$on $serial", $query{$_}) ne plan_of("$off $serial", $query{$_}) } qw(one thousand join);
+		last if $same;
+	}
+	ok($same, $name);
+	return;
+}
+
+is_stock_in_memory('in memory, costs are stock\'s');
 
 SKIP:
 {
-	my @files = map { $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$_')") } qw(t t_a);
-
 	$node->safe_psql('postgres', 'CHECKPOINT');
 	$node->restart;
 	for my $file (@files)
@@ -310,12 +340,9 @@ SKIP:
 		system_log('dd', "of=$file", 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none') == 0 or
 		  skip 'the cache cannot be dropped', 1;
 	}
-	my $plan = plan_of("$on $serial", $query{thousand});
-
-	skip 'the file system keeps everything in memory', 1 if $plan eq plan_of("$off $serial", $query{thousand});
-	$node->safe_psql('postgres', 'SELECT sum(length(w)) FROM t; SELECT sum(a) FROM t WHERE a >= 0');
-	is(plan_of("$on $serial", $query{thousand}), plan_of("$off $serial", $query{thousand}),
-		'what is not in memory has other prices, until it is');
+	skip 'the file system keeps everything in memory', 1
+	  if plan_of("$on $serial", $query{thousand}) eq plan_of("$off $serial", $query{thousand});
+	is_stock_in_memory('what is not in memory has other prices, until it is');
 }
 
 # ---- other extensions ------------------------------------------------------------------
