@@ -245,32 +245,35 @@ END;
 REVOKE ALL ON FUNCTION pg_lookahead_calibration_reset() FROM PUBLIC;
 
 -- The knee is defined in src/calibrate/curve.c.
+CREATE FUNCTION pg_lookahead_knee(
+    IN iops double precision[],
+    OUT knee double precision,
+    OUT iops_at_knee double precision,
+    OUT best_iops double precision)
+RETURNS record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
 CREATE VIEW pg_lookahead_storage AS
-    WITH random AS (
-        SELECT c.*, max(iops) OVER (PARTITION BY tablespace) AS best_iops,
-                lag(depth) OVER curve AS depth_below, lag(iops) OVER curve AS iops_below
-            FROM pg_lookahead_calibration c WHERE pattern = 'random'
-            WINDOW curve AS (PARTITION BY tablespace ORDER BY depth)),
-    knee AS (
-        SELECT DISTINCT ON (tablespace) tablespace, depth, best_iops,
-                CASE WHEN depth_below IS NULL THEN depth
-                    ELSE depth_below * power((depth / depth_below)::double precision,
-                        (0.9 * best_iops - iops_below) / (iops - iops_below)) END AS knee
-            FROM random WHERE iops >= 0.9 * best_iops
-            ORDER BY tablespace, depth),
+    WITH curves AS (
+        SELECT tablespace, array_agg(iops ORDER BY depth) AS iops
+            FROM pg_lookahead_calibration WHERE pattern = 'random' GROUP BY tablespace),
+    knees AS MATERIALIZED (
+        SELECT c.tablespace, k.*, 2 ^ ceil(log(2, round(k.knee::numeric, 6)) - 0.000001) AS depth
+            FROM curves c, pg_lookahead_knee(c.iops) k),
     figures AS (
-        SELECT c.tablespace, k.knee, k.best_iops,
+        SELECT c.tablespace, k.knee, k.iops_at_knee, k.best_iops,
                 max(measured_at) AS measured_at, bool_or(busy) AS busy,
                 max(iops) FILTER (WHERE pattern = 'random' AND c.depth = 1) AS single_iops,
                 max(latency_avg) FILTER (WHERE pattern = 'random' AND c.depth = 1) AS single_latency,
                 max(blocks_per_s) FILTER (WHERE pattern = 'sequential') AS sequential,
                 regr_slope(1e6 / iops, request_blocks) FILTER (WHERE pattern <> 'sequential' AND c.depth = k.depth) AS slope
-            FROM pg_lookahead_calibration c JOIN knee k ON k.tablespace = c.tablespace
-            GROUP BY c.tablespace, k.knee, k.best_iops)
+            FROM pg_lookahead_calibration c JOIN knees k ON k.tablespace = c.tablespace
+            GROUP BY c.tablespace, k.knee, k.iops_at_knee, k.best_iops)
     SELECT tablespace, spcname AS tablespace_name, measured_at, busy, single_iops, best_iops, knee,
             best_iops * single_latency / 1000 AS law_distance,
             1e6 / single_iops AS random_us,
-            1e6 / (0.9 * best_iops) AS random_at_knee_us,
+            1e6 / iops_at_knee AS random_at_knee_us,
             1e6 / sequential AS sequential_us,
             greatest(slope, 0) AS extra_block_us
         FROM figures JOIN pg_tablespace t ON t.oid = tablespace;
@@ -279,7 +282,7 @@ GRANT SELECT ON pg_lookahead_storage TO PUBLIC;
 
 CREATE VIEW pg_lookahead_recommendations AS
     WITH depths AS (
-        SELECT s.*, least(256, greatest(8, 2 ^ ceil(log(2, round(s.knee::numeric, 6)) - 0.1)))::integer AS depth,
+        SELECT s.*, least(256, greatest(8, 2 ^ ceil(log(2, s.knee::numeric) - 0.1)))::integer AS depth,
                 current_setting('seq_page_cost')::double precision AS seq_page_cost
             FROM pg_lookahead_storage s),
     recommended AS (
@@ -360,6 +363,8 @@ COMMENT ON FUNCTION pg_lookahead_forget_storage()
     IS 'forgets what the policies of this server go by, of all tablespaces; behind pg_lookahead_calibration_reset()';
 COMMENT ON FUNCTION pg_lookahead_calibration_reset()
     IS 'forgets what has been measured, of all tablespaces';
+COMMENT ON FUNCTION pg_lookahead_knee(double precision[])
+    IS 'least number of reads in flight that reaches nine tenths of the rate with the most in flight, from the rates with 1, 2, 4, ...; and the rates of both, on the curve that fits best';
 
 COMMENT ON VIEW pg_lookahead_storage
     IS 'what follows from pg_lookahead_calibration, by tablespace';
@@ -374,7 +379,7 @@ COMMENT ON COLUMN pg_lookahead_storage.busy
 COMMENT ON COLUMN pg_lookahead_storage.single_iops
     IS 'random reads per second, one at a time';
 COMMENT ON COLUMN pg_lookahead_storage.best_iops
-    IS 'random reads per second, as many at a time as is best';
+    IS 'random reads per second with 256 in flight, on the curve that fits what was measured';
 COMMENT ON COLUMN pg_lookahead_storage.knee
     IS 'least number of reads in flight that reaches nine tenths of best_iops';
 COMMENT ON COLUMN pg_lookahead_storage.law_distance

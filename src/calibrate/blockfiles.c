@@ -249,7 +249,10 @@ create_temporary(LaBlockFiles *files, Oid tablespace)
 	int			saved_errno;
 
 	TempTablespacePath(directory, tablespace);
-	(void) MakePGDirectory(directory);	/* it may be there */
+	if (MakePGDirectory(directory) < 0 && errno != EEXIST)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m", directory)));
 	snprintf(file->path, sizeof(file->path), "%s/%s%d.lookahead", directory,
 			 PG_TEMP_FILE_PREFIX, MyProcPid);
 	file->fd = OpenTransientFile(file->path, O_RDWR | O_CREAT | O_TRUNC | OPEN_FLAGS);

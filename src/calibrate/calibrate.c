@@ -6,18 +6,19 @@
  * table has of it, and inserts the rows that are measured here:
  *
  *		pattern		depth			blocks of a request		for
- *		random		1, 2, ... 256	1						the knee, and the time of a read at
- *															each depth
- *		random		1, once more							is it what it was?  (no row)
+ *		random		1, 2, ... 256	1						the knee, the time of a read
  *		neighbours	1 and the knee	2, 4, 8, 16				what a further block costs
- *		sequential	2, 4			16						what a block costs a sequential scan
+ *		sequential	2, 4			16						what a sequential block costs
+ *
+ * ROUNDS.  Random reads are measured at all depths, and then twice again; the row of a depth is
+ * that of its median rate.  What disturbs the storage for a moment would else be taken for what
+ * it can do at one depth.
  *
  * The same figures are set in window/storage.c, for the policies and the planner.  That is done at
  * once, not when the transaction commits: the storage is what it is.
  *
- * BUSY is what is measured while others use the device (diskload.c), or while the rate of reads
- * was not steady; and reads one at a time, if they were faster or slower at the end than at the
- * beginning, which is how a busy host, a limit on bursts, or a cache shows.
+ * BUSY is what is measured while others use the device (diskload.c), or what differed between
+ * rounds, which is how a busy host, a limit on bursts, or a cache shows.
  *
  * Nothing is left behind by an error or a cancel: files are closed by the server (blockfiles.c),
  * and requests in flight are waited for.
@@ -27,6 +28,8 @@
  * src/calibrate/calibrate.c
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/htup_details.h"
 #include "catalog/pg_tablespace_d.h"
@@ -47,8 +50,8 @@
 #include "calibrate/diskload.h"
 #include "window/storage.h"
 
-#define RANDOM_SECONDS		0.33
-#define AGAIN_SECONDS		0.25
+#define ROUNDS				3
+#define RANDOM_SECONDS		0.12	/* for each depth and round */
 #define NEIGHBOURS_SECONDS	0.12
 #define SEQUENTIAL_SECONDS	0.25
 
@@ -69,14 +72,11 @@ typedef struct Calibration
 	const LaBlockFiles *files;
 	ReturnSetInfo *rows;
 	double		iops[LA_STORAGE_DEPTHS];
-	double		knee;
 	double		sequential_blocks_per_s;
 	double		extra_block_us;
 	/* what makes it busy */
-	int			unsteady;		/* patterns */
+	int			unsteady;		/* depths */
 	double		others_bytes;	/* in patterns where they were many */
-	double		first_us;		/* of a read, at the beginning */
-	double		last_us;		/* ... and the end */
 } Calibration;
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
@@ -84,22 +84,24 @@ extern PGDLLEXPORT Datum pg_lookahead_claim_tablespace(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_measure_storage(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_storage_in_use(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_forget_storage(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_lookahead_knee(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_lookahead_claim_tablespace);
 PG_FUNCTION_INFO_V1(pg_lookahead_measure_storage);
 PG_FUNCTION_INFO_V1(pg_lookahead_storage_in_use);
 PG_FUNCTION_INFO_V1(pg_lookahead_forget_storage);
+PG_FUNCTION_INFO_V1(pg_lookahead_knee);
 
 /* ---- one pattern ------------------------------------------------------------------ */
 
-/* Make requests of a pattern.  Returns whether the storage was busy. */
+/* Make requests of a pattern.  Returns whether others used the device. */
 static bool
 measure(Calibration *c, const LaReadPattern *pattern, LaReadResult *result)
 {
 	int64		before = la_disk_bytes(c->files->device);
 	int64		after;
 	double		others = 0;
-	bool		busy;
+	bool		busy;			/* with others */
 
 	la_reader_measure(c->reader, pattern, result);
 	after = la_disk_bytes(c->files->device);
@@ -108,11 +110,6 @@ measure(Calibration *c, const LaReadPattern *pattern, LaReadResult *result)
 	busy = others > OTHERS_BYTES && others > OTHERS_SHARE * result->bytes;
 	if (busy)
 		c->others_bytes += others;
-	else if (result->spread > MAX_SPREAD)
-	{
-		c->unsteady++;
-		busy = true;
-	}
 	return busy;
 }
 
@@ -150,28 +147,51 @@ measure_row(Calibration *c, const char *name, const LaReadPattern *pattern)
 
 /* ---- all of them ------------------------------------------------------------------ */
 
+static int
+compare_results(const void *a, const void *b)
+{
+	double		x = ((const LaReadResult *) a)->requests_per_s,
+				y = ((const LaReadResult *) b)->requests_per_s;
+
+	return (x > y) - (x < y);
+}
+
+/* What has been measured at a depth in all rounds: its row, and its rate. */
+static void
+conclude_depth(Calibration *c, int place, LaReadResult *results, bool busy)
+{
+	LaReadPattern pattern = {.depth = 1 << place,.blocks = 1};
+	double		rates[ROUNDS];
+
+	qsort(results, ROUNDS, sizeof(LaReadResult), compare_results);
+	for (int round = 0; round < ROUNDS; round++)
+		rates[round] = results[round].requests_per_s;
+	if (la_curve_spread(rates, ROUNDS) > MAX_SPREAD)
+	{
+		c->unsteady++;
+		busy = true;
+	}
+	c->iops[place] = rates[ROUNDS / 2];
+	put_row(c, "random", &pattern, &results[ROUNDS / 2], busy);
+}
+
 static void
 measure_random(Calibration *c)
 {
-	LaReadPattern one = {.depth = 1,.blocks = 1,.seconds = RANDOM_SECONDS};
-	LaReadResult first,
-				last;
-	bool		busy = measure(c, &one, &first);
+	LaReadResult results[LA_STORAGE_DEPTHS][ROUNDS];
+	bool		busy[LA_STORAGE_DEPTHS] = {false};
 
-	c->iops[0] = first.requests_per_s;
-	for (int i = 1; i < LA_STORAGE_DEPTHS; i++)
+	for (int round = 0; round < ROUNDS; round++)
 	{
-		LaReadPattern many = {.depth = 1 << i,.blocks = 1,.seconds = RANDOM_SECONDS};
+		for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
+		{
+			LaReadPattern pattern = {.depth = 1 << i,.blocks = 1,.seconds = RANDOM_SECONDS};
 
-		c->iops[i] = measure_row(c, "random", &many);
+			busy[i] |= measure(c, &pattern, &results[i][round]);
+		}
 	}
-	one.seconds = AGAIN_SECONDS;
-	busy |= measure(c, &one, &last);
-	c->first_us = first.average_us;
-	c->last_us = last.average_us;
-	busy |= c->first_us > MAX_CHANGE * c->last_us || c->last_us > MAX_CHANGE * c->first_us;
-	put_row(c, "random", &one, &first, busy);
-	c->knee = la_curve_knee(c->iops, LA_STORAGE_DEPTHS);
+	for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
+		conclude_depth(c, i, results[i], busy[i]);
 }
 
 /* Requests of several blocks; returns what a further one costs, in microseconds. */
@@ -208,11 +228,13 @@ measure_sequential(Calibration *c)
 static void
 measure_all(Calibration *c)
 {
+	LaKnee		knee;
 	int			place;
 
 	la_reader_use(c->reader, c->files);
 	measure_random(c);
-	place = la_curve_knee_place(c->iops, LA_STORAGE_DEPTHS);
+	la_curve_knee(c->iops, LA_STORAGE_DEPTHS, &knee);
+	place = (int) ceil(log2(knee.depth));
 	c->extra_block_us = measure_neighbours(c, 0);
 	if (place > 0)
 		c->extra_block_us = measure_neighbours(c, place);
@@ -236,10 +258,8 @@ static void
 warn_if_busy(const Calibration *c, Oid tablespace)
 {
 	char	   *name = get_tablespace_name(tablespace);
-	bool		changed = c->first_us > MAX_CHANGE * c->last_us ||
-		c->last_us > MAX_CHANGE * c->first_us;
 
-	if (c->others_bytes == 0 && c->unsteady == 0 && !changed)
+	if (c->others_bytes == 0 && c->unsteady == 0)
 		return;
 	ereport(WARNING,
 			(errmsg("the storage of tablespace \"%s\" was busy while it was measured",
@@ -247,11 +267,8 @@ warn_if_busy(const Calibration *c, Oid tablespace)
 			 c->others_bytes > 0 ?
 			 errdetail("Others have read and written %.0f MB meanwhile.",
 					   c->others_bytes / (1024 * 1024)) :
-			 changed ?
-			 errdetail("A read took %.3f ms at the beginning, and %.3f ms at the end.",
-					   c->first_us / 1000.0, c->last_us / 1000.0) :
-			 errdetail("The rate of reads was not steady in %d of the measurements.",
-					   c->unsteady),
+			 errdetail("The rate of reads was not steady at %d of %d depths.",
+					   c->unsteady, LA_STORAGE_DEPTHS),
 			 errhint("Measure again at a quiet time, after a CHECKPOINT.")));
 }
 
@@ -336,6 +353,18 @@ pg_lookahead_measure_storage(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* A row of the function's result type. */
+static Datum
+row_of(FunctionCallInfo fcinfo, Datum *values)
+{
+	bool		nulls[4] = {0};
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
 /* What the policies go by. */
 Datum
 pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
@@ -344,11 +373,7 @@ pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
 	bool		calibrated = la_storage_get(PG_GETARG_OID(0), &storage);
 	Datum		us[LA_STORAGE_DEPTHS];
 	Datum		values[4];
-	bool		nulls[4] = {0};
-	TupleDesc	desc;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
 		us[i] = Float8GetDatum(storage.random_us[i]);
 	values[0] = BoolGetDatum(calibrated);
@@ -357,7 +382,31 @@ pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
 												TYPALIGN_DOUBLE));
 	values[2] = Float8GetDatum(storage.sequential_us);
 	values[3] = Float8GetDatum(storage.extra_block_us);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_RETURN_DATUM(row_of(fcinfo, values));
+}
+
+/* The knee of rates at 1, 2, 4, ... */
+Datum
+pg_lookahead_knee(PG_FUNCTION_ARGS)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
+	int			n = ARR_NDIM(array) == 1 ? ARR_DIMS(array)[0] : 0;
+	double	   *rates = (double *) ARR_DATA_PTR(array);
+	bool		valid = n > 0 && n <= LA_CURVE_MAX && !array_contains_nulls(array);
+	LaKnee		knee;
+	Datum		values[3];
+
+	for (int i = 0; i < n && valid; i++)
+		valid = isfinite(rates[i]) && rates[i] > 0;
+	if (!valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("rates must be 1 to %d positive numbers", LA_CURVE_MAX)));
+	la_curve_knee(rates, n, &knee);
+	values[0] = Float8GetDatum(knee.depth);
+	values[1] = Float8GetDatum(knee.rate);
+	values[2] = Float8GetDatum(knee.best_rate);
+	PG_RETURN_DATUM(row_of(fcinfo, values));
 }
 
 Datum

@@ -3,12 +3,24 @@
  *	  What follows from reads that were measured: pure functions.
  *
  * THE KNEE of a curve of reads per second, measured with 1, 2, 4, ... of them in flight, is the
- * least depth that reaches nine tenths of the best of these rates.  Between two depths the rate is
- * taken to grow by the logarithm of the depth, along which it was measured in equal steps.  More
- * in flight than that brings hardly anything, and each read takes longer, since it queues.
+ * least depth that reaches nine tenths of the rate at the greatest depth.  More in flight than that
+ * brings hardly anything, and each read takes longer, since it queues.
+ *
+ * THE FIT.  On most storage the rate rises slowly where that happens, by some 5% for twice the
+ * depth.  A rate that is measured wrongly by 2% would move the knee by a third, and that at the
+ * greatest depth all the more.  So the knee is not looked for among the rates, but on the curve
+ *
+ *		rate(depth) = limit / (1 + (c / depth)^p)^(1/p)
+ *
+ * that fits all of them best.  Its three parameters say what there is to say of a device: rates
+ * grow with the depth at first, and are limited in the end; c is the depth where the two lines
+ * meet, and p says how sharp the corner is.  With p = 1 each read delays the others, as in
+ * a queue; with a large p a limit is imposed on a device that has not reached its own, as on cloud
+ * volumes.  The best fit has the least sum of distances on a logarithmic scale, not of their
+ * squares: one depth at which others used the disk then hardly counts.
  *
  * Only rates are compared.  A knee from latencies would be another one on storage that limits the
- * rate of reads whatever their number, as cloud volumes do.
+ * rate of reads whatever their number.
  *
  * src/calibrate/curve.c
  */
@@ -18,7 +30,20 @@
 #include "calibrate/curve.h"
 
 #define KNEE_SHARE		0.9
-#define MAX_RATES		64
+
+/* the parameter c is tried from 1/4 to 1024, in steps of a sixteenth of an octave */
+#define FIRST_STEP		(-32)
+#define LAST_STEP		160
+
+static const double sharpness[] = {1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0};
+
+typedef struct Fit
+{
+	double		c;
+	double		p;
+	double		log_limit;
+	double		distance;		/* of the rates from the curve, all together */
+} Fit;
 
 /* ---- times ---------------------------------------------------------------------- */
 
@@ -56,39 +81,82 @@ la_times_quantile(const LaTimes *times, double share)
 
 /* ---- the knee --------------------------------------------------------------------- */
 
-static double
-rate_at_knee(const double *iops, int n)
+static int
+compare_doubles(const void *a, const void *b)
 {
-	double		best = 0.0;
+	double		x = *(const double *) a,
+				y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Logarithm of the rate at 2^place, as a share of the limit. */
+static double
+log_share(const Fit *fit, double place)
+{
+	return -log1p(pow(fit->c / exp2(place), fit->p)) / fit->p;
+}
+
+/* With c and p given, the limit that fits best, and how well. */
+static void
+fit_limit(Fit *fit, const double *rates, int n)
+{
+	double		limits[LA_CURVE_MAX];
 
 	for (int i = 0; i < n; i++)
-		best = iops[i] > best ? iops[i] : best;
-	return KNEE_SHARE * best;
+		limits[i] = log(rates[i]) - log_share(fit, i);
+	qsort(limits, n, sizeof(double), compare_doubles);
+	fit->log_limit = limits[n / 2];
+	fit->distance = 0.0;
+	for (int i = 0; i < n; i++)
+		fit->distance += fabs(limits[i] - fit->log_limit);
 }
 
-/* Which of the depths measured is the first one at or behind the knee?  It is 2 to this power. */
-int
-la_curve_knee_place(const double *iops, int n)
+static Fit
+fit_curve(const double *rates, int n)
 {
-	double		wanted = rate_at_knee(iops, n);
-	int			place = 0;
+	Fit			best = {.distance = INFINITY};
 
-	while (place < n - 1 && iops[place] < wanted)
-		place++;
-	return place;
+	for (size_t i = 0; i < sizeof(sharpness) / sizeof(sharpness[0]); i++)
+	{
+		for (int step = FIRST_STEP; step <= LAST_STEP; step++)
+		{
+			Fit			fit = {.c = exp2(step / 16.0),.p = sharpness[i]};
+
+			fit_limit(&fit, rates, n);
+			if (fit.distance < best.distance - 1e-9)
+				best = fit;
+		}
+	}
+	return best;
 }
 
-/* The knee, as a depth. */
-double
-la_curve_knee(const double *iops, int n)
+/*
+ * The knee of positive rates at 1, 2, 4, ... 2^(n-1), with n up to LA_CURVE_MAX.  The rate grows
+ * with the depth, so the knee is found by halving.
+ */
+void
+la_curve_knee(const double *rates, int n, LaKnee *knee)
 {
-	int			place = la_curve_knee_place(iops, n);
-	double		below;
+	Fit			fit = fit_curve(rates, n);
+	double		best = log_share(&fit, n - 1);
+	double		below = 0.0,
+				above = n - 1;
 
-	if (place == 0)
-		return 1.0;
-	below = iops[place - 1];
-	return exp2(place - 1 + (rate_at_knee(iops, n) - below) / (iops[place] - below));
+	if (log_share(&fit, 0.0) >= best + log(KNEE_SHARE))
+		above = 0.0;
+	for (int i = 0; i < 40 && above > 0.0; i++)
+	{
+		double		middle = (below + above) / 2;
+
+		if (log_share(&fit, middle) >= best + log(KNEE_SHARE))
+			above = middle;
+		else
+			below = middle;
+	}
+	knee->depth = exp2(above);
+	knee->rate = exp(fit.log_limit + log_share(&fit, above));
+	knee->best_rate = exp(fit.log_limit + best);
 }
 
 /* ---- lines and spreads ----------------------------------------------------------- */
@@ -115,28 +183,17 @@ la_curve_slope(const double *x, const double *y, int n)
 	return xx > 0.0 && xy > 0.0 ? xy / xx : 0.0;
 }
 
-static int
-compare_rates(const void *a, const void *b)
-{
-	double		x = *(const double *) a,
-				y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * How much rates at different times differ, as a share of their median.  The greatest and the
- * least are left out: a single pause of the storage says nothing of the others.
- */
+/* How much rates differ, as a share of the least. */
 double
 la_curve_spread(const double *rates, int n)
 {
-	double		sorted[MAX_RATES];
+	double		least = rates[0],
+				most = rates[0];
 
-	if (n < 4 || n > MAX_RATES)
-		return 0.0;
-	for (int i = 0; i < n; i++)
-		sorted[i] = rates[i];
-	qsort(sorted, n, sizeof(double), compare_rates);
-	return sorted[n / 2] > 0.0 ? (sorted[n - 2] - sorted[1]) / sorted[n / 2] : 0.0;
+	for (int i = 1; i < n; i++)
+	{
+		least = fmin(least, rates[i]);
+		most = fmax(most, rates[i]);
+	}
+	return least > 0.0 ? most / least - 1.0 : 0.0;
 }

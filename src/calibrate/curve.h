@@ -24,8 +24,16 @@ extern void la_times_add(LaTimes *times, double us);
 extern double la_times_average(const LaTimes *times);
 extern double la_times_quantile(const LaTimes *times, double share);
 
-extern double la_curve_knee(const double *iops, int n);
-extern int	la_curve_knee_place(const double *iops, int n);
+#define LA_CURVE_MAX 16			/* depths */
+
+typedef struct LaKnee
+{
+	double		depth;
+	double		rate;			/* there, as the fitted curve says */
+	double		best_rate;		/* at the greatest depth, likewise */
+} LaKnee;
+
+extern void la_curve_knee(const double *rates, int n, LaKnee *knee);
 extern double la_curve_slope(const double *x, const double *y, int n);
 extern double la_curve_spread(const double *rates, int n);
 

@@ -48,10 +48,8 @@
 #include "calibrate/curve.h"
 #include "calibrate/directread.h"
 
-#define LEAST_REQUESTS	64		/* for an average, and four for each in flight */
+#define LEAST_REQUESTS	24		/* for an average, and two for each in flight */
 #define MAX_TIMES		4
-#define SLICES			8		/* of the time, whose rates are compared */
-#define LEAST_IN_SLICE	20		/* requests, for that */
 
 #define WAIT_NS			100000000	/* for the end of a request */
 
@@ -91,7 +89,6 @@ typedef struct Run
 	double		begun_us;
 	double		counted_from_us;	/* or 0, while it warms up */
 	int64		ended;			/* requests, in all */
-	int64		slices[SLICES];
 	LaTimes		times;			/* since counted_from_us */
 } Run;
 
@@ -295,14 +292,9 @@ prepare(LaReader *reader, const Run *run, int place)
 static void
 count(LaReader *reader, Run *run, int n, double now)
 {
-	double		since = now - run->counted_from_us;
-	int			slice = (int) (since * SLICES / (run->pattern->seconds * 1e6));
-
 	run->ended += n;
 	if (run->counted_from_us == 0)
 		return;
-	if (slice < SLICES)
-		run->slices[slice] += n;
 	for (int i = 0; i < n; i++)
 		la_times_add(&run->times, now - reader->slots[reader->events[i].data].started_us);
 }
@@ -319,7 +311,7 @@ static bool
 is_over(const Run *run, double now)
 {
 	double		times = (now - run->counted_from_us) / (run->pattern->seconds * 1e6);
-	int			enough = Max(LEAST_REQUESTS, 4 * run->pattern->depth);
+	int			enough = Max(LEAST_REQUESTS, 2 * run->pattern->depth);
 
 	return run->counted_from_us != 0 && times >= 1.0 &&
 		(run->times.count >= enough || (times >= MAX_TIMES && run->times.count > 0));
@@ -328,16 +320,10 @@ is_over(const Run *run, double now)
 static void
 conclude(const Run *run, double now, LaReadResult *result)
 {
-	double		rates[SLICES];
-
-	for (int i = 0; i < SLICES; i++)
-		rates[i] = run->slices[i];
 	result->requests_per_s = run->times.count * 1e6 / (now - run->counted_from_us);
 	result->average_us = la_times_average(&run->times);
 	result->median_us = la_times_quantile(&run->times, 0.5);
 	result->p99_us = la_times_quantile(&run->times, 0.99);
-	result->spread = run->times.count >= SLICES * LEAST_IN_SLICE ?
-		la_curve_spread(rates, SLICES) : 0.0;
 }
 
 /* Make requests of a pattern for some time. */

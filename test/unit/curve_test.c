@@ -27,50 +27,80 @@ limited(double *iops, double us, double most)
 		iops[i] = fmin(exp2(i) * 1e6 / us, most);
 }
 
+/* Reads that queue: each in flight makes the others slower. */
+static void
+queued(double *iops, double c, double most)
+{
+	for (int i = 0; i < DEPTHS; i++)
+		iops[i] = most * exp2(i) / (exp2(i) + c);
+}
+
+static double
+knee_of(const double *iops)
+{
+	LaKnee		knee;
+
+	la_curve_knee(iops, DEPTHS, &knee);
+	return knee.depth;
+}
+
 static void
 test_knee(void)
 {
 	double		iops[DEPTHS];
+	LaKnee		knee;
 
 	limited(iops, 1000, 16000);
-	check("a limit of 16 reads in flight: nine tenths of it, on the way from 8 to 16",
-		  is_near(la_curve_knee(iops, DEPTHS), 8 * exp2(0.8), 0.001));
-	check("... measured at 16", la_curve_knee_place(iops, DEPTHS) == 4);
+	la_curve_knee(iops, DEPTHS, &knee);
+	check("a limit of 16 reads in flight: nine tenths of it", is_near(knee.depth, 14.4, 0.03));
+	check("... and its rates", is_near(knee.rate, 14400, 0.02) && is_near(knee.best_rate, 16000, 0.02));
 
 	limited(iops, 100, 10000);
-	check("a device that makes one read at a time", la_curve_knee(iops, DEPTHS) == 1.0);
-	check("... measured at 1", la_curve_knee_place(iops, DEPTHS) == 0);
-
+	check("a device that makes one read at a time", knee_of(iops) == 1.0);
 	limited(iops, 100, 1e9);
-	check("a rate that grows to the end", is_near(la_curve_knee(iops, DEPTHS), 128 * exp2(0.8), 0.001));
+	check("a rate that grows to the end", is_near(knee_of(iops), 0.9 * 256, 0.01));
+
+	/* nine tenths of the rate at 256 */
+	queued(iops, 3, 70000);
+	check("reads that queue", is_near(knee_of(iops), 0.9 * 256 * 3 / (0.1 * 256 + 3), 0.05));
+	queued(iops, 40, 5000);
+	check("... with a late knee", is_near(knee_of(iops), 0.9 * 256 * 40 / (0.1 * 256 + 40), 0.05));
 
 	limited(iops, 1000, 4000);
 	iops[8] = 2000;
-	check("a rate that falls behind its best", la_curve_knee(iops, DEPTHS) <= 4.0);
-	iops[0] = 5000;
-	check("a first one that is the best", la_curve_knee(iops, DEPTHS) == 1.0);
+	check("a rate that falls behind its best", is_near(knee_of(iops), 3.6, 0.1));
 	for (int i = 0; i < DEPTHS; i++)
-		iops[i] = 0;
-	check("no rate at all", la_curve_knee(iops, DEPTHS) == 1.0);
+		iops[i] = 5000 - 100 * i;
+	check("rates that only fall", knee_of(iops) == 1.0);
+	la_curve_knee(iops, 1, &knee);
+	check("one rate", knee.depth == 1.0);
 }
 
-/* Noise of the rates moves the knee by little. */
+/* Does noise move the knee by more than that? */
+static bool
+is_robust(double noise, double share, bool pause)
+{
+	double		iops[DEPTHS];
+
+	srand(1);
+	for (int n = 0; n < 200; n++)
+	{
+		queued(iops, 3, 70000);
+		for (int i = 0; i < DEPTHS; i++)
+			iops[i] *= 1.0 + noise * (rand() % 2001 - 1000) / 1000.0;
+		if (pause)
+			iops[rand() % DEPTHS] *= 0.4;
+		if (!is_near(knee_of(iops), 24.1, share))
+			return false;
+	}
+	return true;
+}
+
 static void
 test_noise(void)
 {
-	bool		near = true;
-
-	srand(1);
-	for (int n = 0; n < 1000; n++)
-	{
-		double		iops[DEPTHS];
-
-		/* in a queue, where each read in flight makes the others slower */
-		for (int i = 0; i < DEPTHS; i++)
-			iops[i] = 70000.0 * exp2(i) / (exp2(i) + 3.0) * (0.98 + 0.04 * (rand() % 1000) / 1000.0);
-		near = near && la_curve_knee(iops, DEPTHS) > 15 && la_curve_knee(iops, DEPTHS) < 40;
-	}
-	check("rates that are wrong by up to 2%", near);
+	check("rates that are wrong by up to 2%", is_robust(0.02, 0.2, false));
+	check("a depth at which others used the disk", is_robust(0.0, 0.2, true));
 }
 
 static void
@@ -79,15 +109,13 @@ test_lines(void)
 	double		x[] = {1, 2, 4, 8, 16};
 	double		line[] = {13, 15, 19, 27, 43};
 	double		falling[] = {5, 4, 3, 2, 1};
-	double		steady[] = {100, 101, 99, 100, 20, 180, 100, 100};
-	double		unsteady[] = {100, 30, 120, 40, 110, 35, 105, 100};
+	double		rates[] = {100, 80, 120};
 
 	check("a line", is_near(la_curve_slope(x, line, 5), 2.0, 1e-9));
 	check("a falling one is none", la_curve_slope(x, falling, 5) == 0.0);
 	check("one point", la_curve_slope(x, line, 1) == 0.0);
-	check("one pause and its end are no spread", la_curve_spread(steady, 8) < 0.05);
-	check("several are", la_curve_spread(unsteady, 8) > 0.5);
-	check("too few rates", la_curve_spread(unsteady, 3) == 0.0);
+	check("how rates differ", is_near(la_curve_spread(rates, 3), 0.5, 1e-9));
+	check("a single one does not", la_curve_spread(rates, 1) == 0.0);
 }
 
 static void
