@@ -348,7 +348,8 @@ class Runner:
 
         Below a virtual machine there may be a cache that nobody here can empty: then who reads
         blocks first pays for it, and with an odd number of repetitions that is one variant
-        more often than the other.
+        more often than the other.  Plans that differ read different blocks, so that all of them are
+        executed once.
         """
         cell = step.cell
         if cell.state != COLD or step.workload.throughput(cell) is not None:
@@ -356,7 +357,9 @@ class Runner:
         statements = tuple(step.workload.statements(cell, rep))
         if self.touched != (cell.key, statements):
             self.touched = (cell.key, statements)
-            self.bench.sample(step.workload, cell, step.variants[-1], rep, 0)
+            differ = step.workload.plans_differ or any(variant.adjusts_costs for variant in step.variants)
+            for variant in step.variants if differ else step.variants[-1:]:
+                self.bench.sample(step.workload, cell, variant, rep, 0)
 
     def _record(self, cell: Cell, rep: int, variant: Variant, result: Result) -> None:
         self.records.add(
