@@ -56,7 +56,9 @@
  *
  * Limits.  A plan in the plan cache keeps its costs, as with the server's own settings.  Paths
  * that the server makes later of these, of partitions for parameters of others
- * (reparameterize_path()), have stock's prices.
+ * (reparameterize_path()), have stock's prices.  How often an inner scan is repeated is the
+ * server's guess: it goes by the tables that the parameters come from, not by the join of them, so
+ * an inner scan may still be priced as if more of its blocks were found in memory than will be.
  *
  * Invariants: tables are locked by the planner, and nothing else is locked.  Which rows a path
  * returns, and in which order, is the server's.
