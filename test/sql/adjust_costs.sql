@@ -1,7 +1,7 @@
 --
 -- adjust_costs - plans by what reads cost on this storage: where it is not to change anything.
 --
--- What it changes depends on a measurement, so that is in t/023_adjust_costs.pl.
+-- What it changes depends on a measurement, so that is in t/025_adjust_costs.pl.
 --
 set client_min_messages = warning;
 create extension if not exists pg_lookahead;

@@ -1,4 +1,4 @@
-# 023_adjust_costs.pl - plans by what reads cost on this storage.
+# 025_adjust_costs.pl - plans by what reads cost on this storage.
 #
 # What the server knows of its storage is written into the file that it reads at its start: a volume
 # whose reads take 1 ms, 16,000 a second at most, and 50 us in order; in the planner's unit, 20
