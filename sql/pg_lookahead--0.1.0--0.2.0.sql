@@ -269,7 +269,7 @@ DECLARE
     stat_statements text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_stat_statements');
     trouble text;
     attached numeric;
-    reads_ms float8 := (SELECT sum(blk_read_time) FROM pg_stat_database);
+    reads_ms float8 := (SELECT nullif(sum(blk_read_time), 0) FROM pg_stat_database);
     seen record;
     r record;
 BEGIN
@@ -465,7 +465,7 @@ BEGIN
              GROUP BY a.amname ORDER BY a.amname
     LOOP
         RETURN QUERY SELECT 'settings.access_method', 'settings', 'note',
-            format('%s indexes of access method %I, such as %s, are scanned as in stock: whether their scans may be run ahead is not known.', r.indexes, r.amname, r.example),
+            format('Indexes of access method %I (%s, such as %s) are scanned as in stock: whether their scans may be run ahead is not known.', r.amname, r.indexes, r.example),
             format('If it keeps nothing of the row that a scan has returned last: ALTER SYSTEM SET pg_lookahead.additional_access_methods = %s;%s',
                    concat_ws(', ', NULLIF(current_setting('pg_lookahead.additional_access_methods', true), ''), quote_ident(r.amname)), reload),
             NULL::float8, to_jsonb(r);
@@ -565,8 +565,8 @@ BEGIN
         ELSIF spilled_mb >= 1 THEN
             code := 'statement.spilled';
             why := format('%s MB written to temporary files by each: hash joins of several batches are executed by the server alone', to_char(spilled_mb, 'FM999,999,990'));
-            advice := format('SET work_mem = ''%s MB''; for this statement, and look whether EXPLAIN (ANALYZE) still says Batches > 1.',
-                             2 ^ ceil(log(2, (work_mem_kb / 1024 + spilled_mb)::numeric)));
+            advice := format('SET work_mem = ''%sMB''; for this statement, and look whether EXPLAIN (ANALYZE) still says Batches > 1.',
+                             (2 ^ ceil(log(2, (work_mem_kb / 1024 + spilled_mb)::numeric)))::bigint);
         ELSIF r.blocks_late > 0.2 * (r.blocks_on_time + r.blocks_late) AND r.blocks_on_time + r.blocks_late >= 100 THEN
             code := 'statement.late';
             why := format('of %s blocks that were read ahead, %s%% came late', r.blocks_on_time + r.blocks_late,
@@ -605,7 +605,7 @@ BEGIN
         WHERE e.queryid IS NOT NULL GROUP BY x.reason ORDER BY sum(e.waited) DESC, 1$q$, entries, ns)
     LOOP
         RETURN QUERY SELECT 'reason', 'statements', CASE WHEN r.waited >= 1 THEN 'change' ELSE 'note' END,
-            format('Refused in %s statements (%s executions, %s ms waited): %s - %s. First of them: %s', r.statements, r.executions,
+            format('Refused (statements: %s, executions: %s, waited: %s ms): %s - %s. The first: %s', r.statements, r.executions,
                    to_char(r.waited, 'FM999,999,999,990'), r.reason, r.meaning,
                    CASE WHEN length(r.example) > 100 THEN left(r.example, 97) || '...' ELSE r.example END),
             r.advice, CASE WHEN r.waited >= 1 THEN r.waited END, to_jsonb(r);
@@ -655,7 +655,7 @@ BEGIN
     EXECUTE format('SELECT count(*) AS statements, sum(wait_time) AS waited FROM %s.pg_stat_lookahead_statements WHERE queryid IS NULL', ns) INTO r;
     IF r.statements > 0 THEN
         RETURN QUERY SELECT 'statement.hidden', 'statements', 'note',
-            format('%s statements of other users are not shown.', r.statements),
+            format('Statements of other users are not shown: %s.', r.statements),
             format('GRANT pg_read_all_stats TO %I;', current_user), NULL::float8, to_jsonb(r);
     END IF;
 END
@@ -786,7 +786,7 @@ BEGIN
         WHERE b.reason IS NOT NULL AND b.builds > 0 ORDER BY b.index_entries DESC$q$, ns)
     LOOP
         RETURN QUERY SELECT 'build.left', 'builds', 'note',
-            format('%s index builds were left to the server: %s %s.', r.builds, r.reason, coalesce(r.meaning, '')), r.advice, NULL::float8, to_jsonb(r);
+            format('Index builds left to the server: %s. %s: %s.', r.builds, r.reason, coalesce(r.meaning, 'a reason of another version')), r.advice, NULL::float8, to_jsonb(r);
     END LOOP;
 END
 $$;

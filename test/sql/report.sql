@@ -12,7 +12,7 @@ create schema la_report;
 set search_path = la_report, public;
 
 select proname, pg_get_function_result(oid) as result, provolatile, proparallel, prosecdef,
-    coalesce(array_to_string(proconfig, ', '), prosqlbody is not null and 'bound when made', '') as names
+    coalesce(array_to_string(proconfig, ', '), case when prosqlbody is not null then 'bound when made' end) as names
     from pg_proc where proname ~ '^pg_lookahead_(report|findings|reasons|library)' order by proname;
 select count(*) > 35 as reasons, count(*) = count(distinct reason) as once, bool_and(meaning <> '' and advice <> '') as explained
     from pg_lookahead_reasons();
@@ -34,16 +34,18 @@ begin
     for r in values ('pg_stat_lookahead', 'kinds'), ('pg_stat_lookahead_statements', 'statements'),
         ('pg_stat_lookahead_indexes', 'indexes'), ('pg_stat_lookahead_info', 'info'), ('pg_stat_lookahead_index_build', 'builds')
     loop
-        execute format('create or replace view %s as select * from la_report.%I', to_regclass(r.column1), r.column2);
+        execute format('create or replace view %s.%I as select * from la_report.%I',
+                       (select extnamespace::regnamespace from pg_extension where extname = 'pg_lookahead'), r.column1, r.column2);
     end loop;
     if to_regclass('pg_lookahead_calibration') is not null then
         execute 'delete from pg_lookahead_calibration';
     end if;
 end $$;
 
--- without what depends on the server's version and on its extensions
+-- without what depends on the server's version, on its extensions and on time
 create view found as
-    select code, section, severity, finding, advice, gain_ms from pg_lookahead_findings()
+    select code, section, severity, finding, advice, case when section in ('statements', 'indexes', 'disk') or code = 'settings.max_distance' then gain_ms end as gain_ms
+    from pg_lookahead_findings()
     where code not in ('settings.effective_io_concurrency', 'settings.pg_stat_statements', 'disk.not_calibrated', 'disk.latency');
 
 set track_io_timing = on;
@@ -81,12 +83,14 @@ set local compute_query_id = auto;
 set local default_transaction_isolation = serializable;
 create role regress_la_off;
 alter role regress_la_off set pg_lookahead.enable = off;
-create access method la_heaplike type index handler bthandler;
+create access method la_hash type index handler hashhandler;
+create operator class la_bigint_ops default for type bigint using la_hash as operator 1 =, function 1 hashint8(bigint);
+create index texts_odd on texts using la_hash (queryid);
 select * from found order by code, finding;
 set local compute_query_id = off;
 select * from found where code = 'settings.compute_query_id';
 -- for psql: the same, most important first
-select section, severity, left(finding, 40), gain from pg_lookahead_report()
+select section, severity, left(finding, 40) from pg_lookahead_report()
     where finding !~ 'effective_io_concurrency|pg_stat_statements|has not been measured';
 rollback;
 
