@@ -21,8 +21,6 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
-
 VIEWS = {
     "pg_stat_lookahead",
     "pg_stat_lookahead_statements",
@@ -69,14 +67,15 @@ def free_port():
 
 
 class Files:
-    """The files of monitoring/: metrics and queries by name."""
+    """The files of monitoring/, as load.py has left them: metrics and queries by name."""
 
     def __init__(self, directory):
         d = Path(directory)
-        self.exporter = yaml.safe_load((d / "postgres_exporter/queries.yaml").read_text())
-        self.collectors = [yaml.safe_load(p.read_text()) for p in sorted((d / "sql_exporter").glob("*.collector.yml"))]
-        self.pgwatch = yaml.safe_load((d / "pgwatch/metrics.yaml").read_text())
+        self.exporter = json.loads((d / "postgres_exporter/queries.json").read_text())
+        self.collectors = [json.loads(p.read_text()) for p in sorted((d / "sql_exporter").glob("*.collector.json"))]
+        self.pgwatch = json.loads((d / "pgwatch/metrics.json").read_text())
         self.dashboard = json.loads((d / "grafana/pg_lookahead.json").read_text())
+        self.unknown = (d / "unknown").read_text()
 
     def exporter_metrics(self):
         """name -> (type, labels)"""
@@ -141,6 +140,7 @@ def check_files(files):
                    ("gauges", "description", "statement_timeout_seconds"))
     for name, preset in files.pgwatch["presets"].items():
         test_that(f"pgwatch: preset {name} has all metrics", set(preset["metrics"]) == set(metrics))
+    test_that("dashboard: Grafana's own models know every key", not files.unknown, files.unknown)
     check_dashboard(files.dashboard, set(ours))
 
 
@@ -345,8 +345,8 @@ def check_prometheus(files, program, exporter, server):
     work = Path(server.work)
     config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
               "scrape_configs": [{"job_name": "postgres", "static_configs": [{"targets": [exporter]}]}]}
-    (work / "prometheus.yml").write_text(yaml.safe_dump(config))
-    command = [program, f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/prometheus",
+    (work / "prometheus.yml").write_text(json.dumps(config))
+    command = [program, f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/prometheus-data",
                f"--web.listen-address=127.0.0.1:{port}"]
     with running(command, work / "prometheus.log", f"http://127.0.0.1:{port}/-/ready"):
         for _ in range(5):
