@@ -275,7 +275,7 @@ DECLARE
 BEGIN
     -- No statement would have named another list; an ordinary user must not read it.
     BEGIN
-        SELECT string_agg(CASE WHEN l LIKE '"%' THEN l ELSE quote_ident(l) END, ', ' ORDER BY n) INTO libraries
+        SELECT string_agg(quote_ident(replace(regexp_replace(l, '^"(.*)"$', '\1'), '""', '"')), ', ' ORDER BY n) INTO libraries
             FROM regexp_split_to_table(current_setting('shared_preload_libraries'), '\s*,\s*') WITH ORDINALITY AS x (l, n)
             WHERE l <> '';
     EXCEPTION WHEN insufficient_privilege THEN
