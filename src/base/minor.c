@@ -58,6 +58,9 @@ static const char *const room_names[LA_NUM_ROOMS] = {
 
 static bool allowed[LA_NUM_ROOMS];
 
+/* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
+extern PGDLLEXPORT Datum pg_lookahead_library(PG_FUNCTION_ARGS);
+
 PG_FUNCTION_INFO_V1(pg_lookahead_library);
 
 static const LaMinor *
