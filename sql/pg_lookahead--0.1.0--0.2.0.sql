@@ -6,7 +6,7 @@
 -- Views keep what users have built on them and granted: their columns are renamed in place, and
 -- the functions beneath them, whose result types change, are exchanged.
 
--- scans_armed becomes scans_activated.
+-- scans_armed becomes scans_activated; the times are new.
 CREATE FUNCTION pg_stat_get_lookahead_new(
     OUT kind text,
     OUT scans_attached bigint,
@@ -21,7 +21,10 @@ CREATE FUNCTION pg_stat_get_lookahead_new(
     OUT blocks_wasted bigint,
     OUT entries_killed bigint,
     OUT leaf_pages_issued bigint,
-    OUT stats_reset timestamp with time zone)
+    OUT stats_reset timestamp with time zone,
+    OUT wait_time double precision,
+    OUT saved_time double precision,
+    OUT saved_time_error double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
@@ -88,8 +91,6 @@ COMMENT ON FUNCTION pg_stat_get_lookahead()
     IS 'figures of look-ahead in the whole server since the last reset; behind pg_stat_lookahead';
 COMMENT ON FUNCTION pg_stat_get_lookahead_index_build()
     IS 'builds of btree indexes in the whole server since the last reset; behind pg_stat_lookahead_index_build';
-COMMENT ON FUNCTION pg_stat_lookahead_reset()
-    IS 'sets the figures of pg_stat_lookahead and pg_stat_lookahead_index_build to zero';
 COMMENT ON FUNCTION pg_lookahead_last_statement()
     IS 'figures of look-ahead for each index scan and join of the last statement of this session that had one';
 
@@ -123,6 +124,12 @@ COMMENT ON COLUMN pg_stat_lookahead.leaf_pages_issued
     IS 'index pages whose read was started early';
 COMMENT ON COLUMN pg_stat_lookahead.stats_reset
     IS 'when the figures were last reset';
+COMMENT ON COLUMN pg_stat_lookahead.wait_time
+    IS 'milliseconds that timed reads took';
+COMMENT ON COLUMN pg_stat_lookahead.saved_time
+    IS 'milliseconds that they would have taken longer without look-ahead, an estimate';
+COMMENT ON COLUMN pg_stat_lookahead.saved_time_error
+    IS 'milliseconds by which the estimate may be wrong';
 
 COMMENT ON VIEW pg_stat_lookahead_index_build
     IS 'builds of btree indexes in the whole server, by what became of them';
@@ -144,6 +151,256 @@ COMMENT ON COLUMN pg_stat_lookahead_index_build.load_time
     IS 'milliseconds spent on merging, and on writing pages';
 COMMENT ON COLUMN pg_stat_lookahead_index_build.reason
     IS 'why the build was left to the server';
+
+-- Statistics by statement and by index.
+
+CREATE FUNCTION pg_stat_get_lookahead_statements(
+    OUT userid oid,
+    OUT dbid oid,
+    OUT toplevel boolean,
+    OUT queryid bigint,
+    OUT executions bigint,
+    OUT scans_activated bigint,
+    OUT blocks_foreseen bigint,
+    OUT blocks_issued bigint,
+    OUT blocks_cached bigint,
+    OUT blocks_skipped_recent bigint,
+    OUT blocks_skipped_sequential bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint,
+    OUT blocks_evicted bigint,
+    OUT blocks_not_started bigint,
+    OUT entries_killed bigint,
+    OUT leaf_pages_issued bigint,
+    OUT blocks_read bigint,
+    OUT read_time double precision,
+    OUT wait_time double precision,
+    OUT saved_time double precision,
+    OUT saved_time_error double precision,
+    OUT reasons text[],
+    OUT stats_since timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_statements'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_lookahead_statements AS
+    SELECT s.* FROM pg_stat_get_lookahead_statements() s;
+
+CREATE FUNCTION pg_stat_get_lookahead_indexes(
+    OUT dbid oid,
+    OUT relid oid,
+    OUT indexrelid oid,
+    OUT scans_activated bigint,
+    OUT blocks_foreseen bigint,
+    OUT blocks_issued bigint,
+    OUT blocks_cached bigint,
+    OUT blocks_skipped_recent bigint,
+    OUT blocks_skipped_sequential bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint,
+    OUT blocks_evicted bigint,
+    OUT blocks_not_started bigint,
+    OUT entries_killed bigint,
+    OUT leaf_pages_issued bigint,
+    OUT wait_time double precision,
+    OUT saved_time double precision,
+    OUT saved_time_error double precision,
+    OUT stats_since timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_indexes'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_lookahead_indexes AS
+    SELECT s.relid,
+           n.nspname AS schemaname,
+           t.relname,
+           s.indexrelid,
+           i.relname AS indexrelname,
+           s.scans_activated,
+           s.blocks_foreseen,
+           s.blocks_issued,
+           s.blocks_cached,
+           s.blocks_skipped_recent,
+           s.blocks_skipped_sequential,
+           s.blocks_on_time,
+           s.blocks_late,
+           s.blocks_wasted,
+           s.blocks_evicted,
+           s.blocks_not_started,
+           s.entries_killed,
+           s.leaf_pages_issued,
+           s.wait_time,
+           s.saved_time,
+           s.saved_time_error,
+           s.stats_since
+    FROM pg_stat_get_lookahead_indexes() s
+    JOIN pg_catalog.pg_database d ON d.oid = s.dbid AND d.datname = pg_catalog.current_database()
+    JOIN pg_catalog.pg_class t ON t.oid = s.relid
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+    LEFT JOIN pg_catalog.pg_class i ON i.oid = s.indexrelid;
+
+CREATE FUNCTION pg_stat_get_lookahead_info(
+    OUT statements bigint,
+    OUT statements_max bigint,
+    OUT statements_dealloc bigint,
+    OUT indexes bigint,
+    OUT indexes_max bigint,
+    OUT indexes_dealloc bigint,
+    OUT stats_reset timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_info'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_lookahead_info AS
+    SELECT s.* FROM pg_stat_get_lookahead_info() s;
+
+CREATE FUNCTION pg_stat_lookahead_statements_reset(
+    userid oid DEFAULT 0,
+    dbid oid DEFAULT 0,
+    queryid bigint DEFAULT 0)
+RETURNS void
+AS 'MODULE_PATHNAME', 'pg_stat_lookahead_statements_reset'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION pg_stat_lookahead_statements_reset(oid, oid, bigint) FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_explain(query text)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'pg_lookahead_explain'
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+
+GRANT SELECT ON pg_stat_lookahead_statements, pg_stat_lookahead_indexes, pg_stat_lookahead_info
+    TO PUBLIC;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_statements()
+    IS 'figures of look-ahead by statement; behind pg_stat_lookahead_statements';
+COMMENT ON FUNCTION pg_stat_get_lookahead_indexes()
+    IS 'figures of look-ahead by table and index, of all databases; behind pg_stat_lookahead_indexes';
+COMMENT ON FUNCTION pg_stat_get_lookahead_info()
+    IS 'how full the statistics of statements and indexes are; behind pg_stat_lookahead_info';
+COMMENT ON FUNCTION pg_stat_lookahead_statements_reset(oid, oid, bigint)
+    IS 'removes the statistics of the statements of a user, of a database, with an identifier; 0 is any';
+COMMENT ON FUNCTION pg_stat_lookahead_reset()
+    IS 'sets all statistics of pg_lookahead to zero';
+COMMENT ON FUNCTION pg_lookahead_explain(text)
+    IS 'executes a statement, and returns its plan as EXPLAIN (ANALYZE, BUFFERS) does, with lines about look-ahead on every supported server';
+
+COMMENT ON VIEW pg_stat_lookahead_statements
+    IS 'figures of look-ahead by statement, for all executions that have read blocks, looked ahead, or were not allowed to';
+COMMENT ON COLUMN pg_stat_lookahead_statements.userid
+    IS 'who has executed the statement';
+COMMENT ON COLUMN pg_stat_lookahead_statements.dbid
+    IS 'the database in which it was executed';
+COMMENT ON COLUMN pg_stat_lookahead_statements.toplevel
+    IS 'a client has sent it; else a function, trigger or utility statement has executed it';
+COMMENT ON COLUMN pg_stat_lookahead_statements.queryid
+    IS 'identifier of the statement, as in pg_stat_statements';
+COMMENT ON COLUMN pg_stat_lookahead_statements.executions
+    IS 'executions that have read blocks, looked ahead, or were not allowed to';
+COMMENT ON COLUMN pg_stat_lookahead_statements.scans_activated
+    IS 'times that a scan, join or write began to look ahead';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_foreseen
+    IS 'block visits known before their time';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_issued
+    IS 'foreseen blocks whose read was started early';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_cached
+    IS 'foreseen blocks that were found in shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_skipped_recent
+    IS 'foreseen blocks that were foreseen a moment before, too, and not looked at again';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_skipped_sequential
+    IS 'foreseen blocks that were left to the read-ahead of the kernel';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_on_time
+    IS 'issued blocks that were then read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_late
+    IS 'issued blocks that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_wasted
+    IS 'issued blocks that were never visited';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_evicted
+    IS 'of the late blocks, those that had been read before and were evicted from memory meanwhile';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_not_started
+    IS 'foreseen blocks that were not cached, and whose read could not be started';
+COMMENT ON COLUMN pg_stat_lookahead_statements.entries_killed
+    IS 'dead index entries reported to the index';
+COMMENT ON COLUMN pg_stat_lookahead_statements.leaf_pages_issued
+    IS 'index pages whose read was started early';
+COMMENT ON COLUMN pg_stat_lookahead_statements.blocks_read
+    IS 'blocks that the statement has read into buffers, by look-ahead or without';
+COMMENT ON COLUMN pg_stat_lookahead_statements.read_time
+    IS 'milliseconds that these reads took, as the server measures it with track_io_timing; else 0';
+COMMENT ON COLUMN pg_stat_lookahead_statements.wait_time
+    IS 'milliseconds that reads took in scans and joins that pg_lookahead has timed';
+COMMENT ON COLUMN pg_stat_lookahead_statements.saved_time
+    IS 'milliseconds that these reads would have taken longer without look-ahead, an estimate; negative: it has cost so much';
+COMMENT ON COLUMN pg_stat_lookahead_statements.saved_time_error
+    IS 'milliseconds by which the estimate may be wrong for want of timed single reads';
+COMMENT ON COLUMN pg_stat_lookahead_statements.reasons
+    IS 'why scans, joins or writes were not allowed to look ahead';
+COMMENT ON COLUMN pg_stat_lookahead_statements.stats_since
+    IS 'when the first of these executions ended';
+COMMENT ON VIEW pg_stat_lookahead_indexes
+    IS 'figures of look-ahead by table and index of the current database; a null index: several, or a bitmap scan''s heap blocks';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.relid
+    IS 'the table';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.schemaname
+    IS 'its schema';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.relname
+    IS 'its name';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.indexrelid
+    IS 'the index, or null';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.indexrelname
+    IS 'its name, or null';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.scans_activated
+    IS 'times that a scan, join or write began to look ahead';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_foreseen
+    IS 'block visits known before their time';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_issued
+    IS 'foreseen blocks whose read was started early';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_cached
+    IS 'foreseen blocks that were found in shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_skipped_recent
+    IS 'foreseen blocks that were foreseen a moment before, too, and not looked at again';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_skipped_sequential
+    IS 'foreseen blocks that were left to the read-ahead of the kernel';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_on_time
+    IS 'issued blocks that were then read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_late
+    IS 'issued blocks that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_wasted
+    IS 'issued blocks that were never visited';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_evicted
+    IS 'of the late blocks, those that had been read before and were evicted from memory meanwhile';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.blocks_not_started
+    IS 'foreseen blocks that were not cached, and whose read could not be started';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.entries_killed
+    IS 'dead index entries reported to the index';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.leaf_pages_issued
+    IS 'index pages whose read was started early';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.wait_time
+    IS 'milliseconds that reads took in scans and joins that pg_lookahead has timed';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.saved_time
+    IS 'milliseconds that these reads would have taken longer without look-ahead, an estimate; negative: it has cost so much';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.saved_time_error
+    IS 'milliseconds by which the estimate may be wrong for want of timed single reads';
+COMMENT ON COLUMN pg_stat_lookahead_indexes.stats_since
+    IS 'when the first of these scans ended';
+COMMENT ON VIEW pg_stat_lookahead_info
+    IS 'how full the statistics of statements and indexes are; dealloc: entries that have given way to others';
+COMMENT ON COLUMN pg_stat_lookahead_info.statements
+    IS 'entries of pg_stat_lookahead_statements';
+COMMENT ON COLUMN pg_stat_lookahead_info.statements_max
+    IS 'how many there can be (pg_lookahead.max_statements)';
+COMMENT ON COLUMN pg_stat_lookahead_info.statements_dealloc
+    IS 'entries of statements that have given way to others';
+COMMENT ON COLUMN pg_stat_lookahead_info.indexes
+    IS 'entries of tables and indexes, of all databases';
+COMMENT ON COLUMN pg_stat_lookahead_info.indexes_max
+    IS 'how many there can be (pg_lookahead.max_indexes)';
+COMMENT ON COLUMN pg_stat_lookahead_info.indexes_dealloc
+    IS 'entries of tables and indexes that have given way to others';
+COMMENT ON COLUMN pg_stat_lookahead_info.stats_reset
+    IS 'when all statistics were last reset';
 
 -- The report: what to change, so that statements wait less.  Functions in SQL are bound to the
 -- objects of the extension when they are made.  Those in PL/pgSQL look up the extension's schema
@@ -535,38 +792,48 @@ BEGIN
     END IF;
 
     -- waited: what is still waited for.  Where a statement looked ahead, or the server does not
-    -- measure, that is what its scans have waited under observation.
+    -- measure, that is what its scans have waited under observation.  fast: its reads were served
+    -- from the operating system's cache, or by the kernel's read-ahead.
     entries := format($q$
         SELECT s.*, p.j,
             CASE WHEN s.scans_activated > 0 THEN s.wait_time ELSE greatest(s.wait_time, s.read_time) END AS waited,
+            s.scans_activated = 0 AND s.read_time > 0 AND s.read_time < s.blocks_read * %s AS fast,
             coalesce(regexp_replace(left(p.j->>'query', 1000), '\s+', ' ', 'g'), 'statement ' || s.queryid) AS label,
-            coalesce((p.j->>'temp_blks_written')::bigint, 0) AS temp_blocks
+            coalesce((p.j->>'temp_blks_written')::bigint, 0) AS temp_blocks,
+            (p.j->>'calls')::bigint AS calls
         FROM %s.pg_stat_lookahead_statements s
             LEFT JOIN %s p ON p.userid = s.userid AND p.dbid = s.dbid AND p.queryid = s.queryid
                 AND coalesce((p.j->>'toplevel')::bool, true) = s.toplevel
-        $q$, ns, texts);
+        $q$, coalesce((SELECT setting FROM pg_settings WHERE name = 'pg_lookahead.min_read_time')::float8, 0.025), ns, texts);
 
     -- those that wait most
     FOR r IN EXECUTE format($q$
         SELECT e.*, CASE WHEN length(label) > 100 THEN left(label, 97) || '...' ELSE label END AS text
         FROM (%s) e WHERE queryid IS NOT NULL AND waited >= 1 ORDER BY waited DESC, queryid LIMIT 10$q$, entries)
     LOOP
-        ours := format('%s ms waited for reads in %s executions', to_char(r.waited, 'FM999,999,999,990'), r.executions);
-        spilled_mb := r.temp_blocks * current_setting('block_size')::float8 / 1048576 / greatest(r.executions, 1);
+        ours := format('%s ms waited for reads (executions: %s)', to_char(r.waited, 'FM999,999,999,990'), r.executions);
+        spilled_mb := r.temp_blocks * current_setting('block_size')::float8 / 1048576 / greatest(r.calls, r.executions, 1);
         figures := to_jsonb(r) - 'j' - 'label' || jsonb_build_object('queryid', r.queryid::text);
         gain_ms := r.waited;
         section := 'statements';
         severity := 'change';
-        IF cardinality(r.reasons) > 0 THEN
+        IF spilled_mb >= 1 AND cardinality(r.reasons) = 0 THEN
+            code := 'statement.spilled';
+            gain_ms := CASE WHEN NOT r.fast THEN r.waited END;
+            why := format('%s MB written to temporary files by each: sorts, or hash joins of several batches, which the server executes alone', to_char(spilled_mb, 'FM999,999,990'));
+            advice := format('SET work_mem = ''%sMB''; for this statement, and look whether EXPLAIN (ANALYZE) still says Batches > 1.',
+                             (2 ^ ceil(log(2, (work_mem_kb / 1024 + spilled_mb)::numeric)))::bigint);
+        ELSIF r.fast THEN
+            code := 'statement.fast_reads';
+            severity := 'note';
+            gain_ms := NULL;
+            why := format('%s ms for each of %s blocks: the operating system had them in its cache, or reads them ahead', round((r.read_time / r.blocks_read)::numeric, 3), r.blocks_read);
+            advice := 'Look-ahead would gain nothing. Larger shared_buffers would save these reads.';
+        ELSIF cardinality(r.reasons) > 0 THEN
             code := 'statement.refused';
             why := 'not looked ahead everywhere: ' || array_to_string(r.reasons, '; ');
             EXECUTE format('SELECT string_agg(x.advice, '' '' ORDER BY x.reason) FROM %s.pg_lookahead_reasons() x WHERE x.reason = ANY ($1)', ns)
                 INTO advice USING r.reasons;
-        ELSIF spilled_mb >= 1 THEN
-            code := 'statement.spilled';
-            why := format('%s MB written to temporary files by each: hash joins of several batches are executed by the server alone', to_char(spilled_mb, 'FM999,999,990'));
-            advice := format('SET work_mem = ''%sMB''; for this statement, and look whether EXPLAIN (ANALYZE) still says Batches > 1.',
-                             (2 ^ ceil(log(2, (work_mem_kb / 1024 + spilled_mb)::numeric)))::bigint);
         ELSIF r.blocks_late > 0.2 * (r.blocks_on_time + r.blocks_late) AND r.blocks_on_time + r.blocks_late >= 100 THEN
             code := 'statement.late';
             why := format('of %s blocks that were read ahead, %s%% came late', r.blocks_on_time + r.blocks_late,
@@ -598,17 +865,17 @@ BEGIN
 
     -- reasons, over all statements
     FOR r IN EXECUTE format($q$
-        SELECT x.reason, count(*) AS statements, sum(e.executions)::bigint AS executions, sum(e.waited) AS waited,
+        SELECT x.reason, count(*) AS statements, sum(e.executions)::bigint AS executions, coalesce(sum(e.waited) FILTER (WHERE NOT e.fast), 0) AS waited,
             (array_agg(e.label ORDER BY e.waited DESC, e.executions DESC, e.queryid))[1] AS example,
             coalesce(min(a.meaning), 'a reason of another version') AS meaning, min(a.advice) AS advice
         FROM (%s) e CROSS JOIN unnest(e.reasons) x (reason) LEFT JOIN %s.pg_lookahead_reasons() a ON a.reason = x.reason
-        WHERE e.queryid IS NOT NULL GROUP BY x.reason ORDER BY sum(e.waited) DESC, 1$q$, entries, ns)
+        WHERE e.queryid IS NOT NULL GROUP BY x.reason ORDER BY 4 DESC, 1$q$, entries, ns)
     LOOP
         RETURN QUERY SELECT 'reason', 'statements', CASE WHEN r.waited >= 1 THEN 'change' ELSE 'note' END,
             format('Refused (statements: %s, executions: %s, waited: %s ms): %s - %s. The first: %s', r.statements, r.executions,
                    to_char(r.waited, 'FM999,999,999,990'), r.reason, r.meaning,
                    CASE WHEN length(r.example) > 100 THEN left(r.example, 97) || '...' ELSE r.example END),
-            r.advice, CASE WHEN r.waited >= 1 THEN r.waited END, to_jsonb(r);
+            r.advice, CASE WHEN r.waited >= 1 THEN r.waited END, to_jsonb(r) - 'advice' - 'meaning';
     END LOOP;
 
     -- what it has saved
@@ -617,7 +884,7 @@ BEGIN
         FROM (%s) e WHERE queryid IS NOT NULL AND saved_time >= 1 ORDER BY saved_time DESC, queryid LIMIT 5$q$, entries)
     LOOP
         RETURN QUERY SELECT 'statement.saved', 'statements', 'good',
-            format('About %s ms saved (+- %s) in %s executions: %s', to_char(r.saved_time, 'FM999,999,999,990'),
+            format('About %s ms saved, +- %s (executions: %s): %s', to_char(r.saved_time, 'FM999,999,999,990'),
                    to_char(r.saved_time_error, 'FM999,999,999,990'), r.executions, r.text),
             NULL::text, NULL::float8, to_jsonb(r) - 'j' - 'label' || jsonb_build_object('queryid', r.queryid::text);
     END LOOP;
@@ -628,7 +895,7 @@ BEGIN
         FROM (%s) e WHERE queryid IS NOT NULL AND saved_time + saved_time_error <= -1 ORDER BY saved_time, queryid LIMIT 5$q$, entries)
     LOOP
         RETURN QUERY SELECT 'statement.loses', 'statements', 'change',
-            format('About %s ms lost by look-ahead (+- %s) in %s executions: %s', to_char(-r.saved_time, 'FM999,999,999,990'),
+            format('About %s ms lost by look-ahead, +- %s (executions: %s): %s', to_char(-r.saved_time, 'FM999,999,999,990'),
                    to_char(r.saved_time_error, 'FM999,999,999,990'), r.executions, r.text),
             'SET pg_lookahead.enable = off; for this statement, and compare. If it is as much faster then, that is a bug.', -r.saved_time,
             to_jsonb(r) - 'j' - 'label' || jsonb_build_object('queryid', r.queryid::text);
@@ -646,7 +913,7 @@ BEGIN
         ORDER BY 3 DESC, 1 LIMIT 3$q$, texts, ns)
     LOOP
         RETURN QUERY SELECT 'statement.unseen', 'statements', 'note',
-            format('%s ms waited for reads in %s executions; no scan or join in it could look ahead: %s', to_char(r.waited, 'FM999,999,999,990'), r.calls, r.text),
+            format('%s ms waited for reads (executions: %s); no scan or join in it could look ahead: %s', to_char(r.waited, 'FM999,999,999,990'), r.calls, r.text),
             'Sequential scans and maintenance are the server''s own; EXPLAIN (ANALYZE, BUFFERS) says whether an index would do.',
             NULL::float8, to_jsonb(r);
     END LOOP;

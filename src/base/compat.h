@@ -394,6 +394,22 @@ la_is_locked_by_me(Oid table)
 #define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
 #endif
 
+/* 17 tells reads of shared blocks from those of local ones (commit 295c36c0c1fa). */
+#if PG_VERSION_NUM >= 170000
+#define la_block_read_time(usage)	((usage).shared_blk_read_time)
+#else
+#define la_block_read_time(usage)	((usage).blk_read_time)
+#endif
+
+/* 19 has no initial size of a hash table in shared memory. */
+#if PG_VERSION_NUM >= 190000
+#define la_shmem_init_hash(name, entries, info, flags) \
+	ShmemInitHash(name, entries, info, flags)
+#else
+#define la_shmem_init_hash(name, entries, info, flags) \
+	ShmemInitHash(name, entries, entries, info, flags)
+#endif
+
 /* 18 can also return the relations of the subplans (commit cbc127917e04). */
 #if PG_VERSION_NUM >= 180000
 #define la_find_matching_subplans(pruning) \

@@ -31,6 +31,10 @@ extern int	la_cache_prefetch_distance;
 extern int	la_max_leaf_pages;
 extern int	la_scan_memory;
 extern int	la_backend_memory;
+extern int	la_max_statements;
+extern int	la_max_indexes;
+extern bool la_save_statistics;
+extern int	la_log_min_saved;
 
 extern void la_guc_init(void);
 

@@ -216,6 +216,7 @@ attach(PlanState *ps)
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
 	ls->order = order_of(ps);
+	la_stats_open(&ls->counters, ps->state);
 }
 
 /* ---- functions that stand in front of the node's own until it is attached ------ */

@@ -6,7 +6,8 @@
  * So what it has learnt is kept for the next scans, in three tables:
  *
  *		of				what
- *		a tablespace	how long a read takes, and how many reads are waits
+ *		a tablespace	how long a read takes, and how many reads are waits; how long a read
+ *						takes with no other in flight, for the statistics
  *		an index		are reads of its table waits; do scans begin with reads; is cache prefetch
  *						unhelpful; are reads of its own pages waits; has the last bitmap scan
  *						found all of these in shared buffers
@@ -36,6 +37,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -56,6 +59,13 @@
 #define READS_ENOUGH	8		/* timed in a tablespace before that is a
 								 * verdict */
 #define READS_MAX		31
+
+#define DEVIATION_UNITS 32		/* to an average */
+#define DEVIATION_MAX	127
+#define OUTLIER			4		/* times the average; more do not count as
+								 * more */
+#define ERROR_FACTOR	2.5		/* see saving.c; 2 for 95%, and 1.25 as a mean
+								 * deviation is less than a standard one */
 
 #define UNHELPFUL_SCANS	32
 #define UNHELPFUL_STEP	8
@@ -80,6 +90,14 @@ typedef struct TablespaceEntry
 	uint32		reads:5;		/* timed so far, up to READS_MAX */
 } TablespaceEntry;
 
+typedef struct SingleReadEntry
+{
+	Oid			tablespace;
+	uint32		quarter_us:20;	/* average, or 0 */
+	uint32		deviation:7;	/* mean, 1/32ths of the average */
+	uint32		reads:5;		/* timed so far, up to READS_MAX */
+} SingleReadEntry;
+
 typedef struct IndexEntry
 {
 	uint32		key;			/* made of database and index */
@@ -102,6 +120,7 @@ typedef union Entry
 {
 	uint64		bits;
 	TablespaceEntry tablespace;
+	SingleReadEntry single;
 	IndexEntry	index;
 	ScanEntry	scan;
 } Entry;
@@ -111,6 +130,7 @@ StaticAssertDecl(sizeof(Entry) == sizeof(uint64), "an entry is not one atomic va
 typedef struct History
 {
 	pg_atomic_uint64 tablespaces[TABLESPACES];
+	pg_atomic_uint64 single_reads[TABLESPACES];
 	pg_atomic_uint64 indexes[INDEXES];
 	pg_atomic_uint64 scans[SCANS];
 } History;
@@ -183,6 +203,54 @@ la_history_note_read(Oid tablespace, double us)
 	t->waits = t->reads == 0 ? (wait ? SHARE_MAX : 0) : average(t->waits, wait, WAITS_WEIGHT);
 	t->reads = Min(t->reads + 1, READS_MAX);
 	write_entry(place, e);
+}
+
+static Entry
+read_single(Oid tablespace, pg_atomic_uint64 **place)
+{
+	Oid			key = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+
+	*place = &history()->single_reads[murmurhash32(key) % TABLESPACES];
+	return read_entry(*place, key);
+}
+
+/* A read has taken so long while this session had no other in flight. */
+void
+la_history_note_single_read(Oid tablespace, double us)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_single(tablespace, &place);
+	SingleReadEntry *s = &e.single;
+	double		average_us = s->quarter_us / 4.0;
+	double		weight = Min(s->reads + 1, READ_WEIGHT);
+	double		deviation = s->deviation;
+
+	if (s->reads > 0)
+	{
+		us = Min(us, OUTLIER * average_us);
+		deviation += (fabs(us - average_us) / average_us * DEVIATION_UNITS - deviation) /
+			Min((int) s->reads, READ_WEIGHT);
+	}
+	s->quarter_us = (uint32) Max(Min((average_us + (us - average_us) / weight) * 4.0,
+									 1000000.0), 1.0);
+	s->deviation = (uint32) Min(rint(deviation), DEVIATION_MAX);
+	s->reads = Min(s->reads + 1, READS_MAX);
+	write_entry(place, e);
+}
+
+/* How long such a read takes, 0 if that is not known, and how uncertain it is; see saving.c. */
+void
+la_history_single_read(Oid tablespace, double *us, double *error_us)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_single(tablespace, &place);
+	double		deviation;
+
+	*us = e.single.quarter_us / 4.0;
+	/* of one read, nothing is known of the deviation */
+	deviation = e.single.reads < 2 ? 1.0 :
+		(double) Max(e.single.deviation, 1) / DEVIATION_UNITS;
+	*error_us = *us * Min(ERROR_FACTOR * deviation / sqrt(Max((int) e.single.reads, 1)), 1.0);
 }
 
 /* ---- indexes ----------------------------------------------------------------- */
@@ -387,7 +455,10 @@ init_history(void *area)
 	History    *h = area;
 
 	for (int i = 0; i < TABLESPACES; i++)
+	{
 		pg_atomic_init_u64(&h->tablespaces[i], 0);
+		pg_atomic_init_u64(&h->single_reads[i], 0);
+	}
 	for (int i = 0; i < INDEXES; i++)
 		pg_atomic_init_u64(&h->indexes[i], 0);
 	for (int i = 0; i < SCANS; i++)

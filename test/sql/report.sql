@@ -114,6 +114,7 @@ select add_statement(1, 9000, 0, 0, 0, 0, 0, '{a function is volatile,"a functio
     add_statement(5, 5000, 10, 10000, 10, 10, 20000, '{}'),
     add_statement(6, 4000, 0, 0, 0, 0, 0, '{}'),
     add_statement(7, 3000, 0, 0, 0, 0, 0, '{}'),
+    add_statement(9, 15, 0, 0, 0, 0, 0, '{a function is volatile}'),
     add_statement(8, 0.5, 0, 0, 0, 0, -70, '{a function is volatile}'),
     add_statement(null, 99, 0, 0, 0, 0, 0, '{}');
 insert into indexes (relid, schemaname, relname, indexrelid, indexrelname, blocks_issued, blocks_late, blocks_wasted, wait_time, saved_time, saved_time_error)

@@ -120,7 +120,7 @@ SKIP:
 		SET max_parallel_workers_per_gather = 0; SET enable_mergejoin = off; SET enable_nestloop = off; SET work_mem = '256kB';
 		SELECT count(a.w || b.w) FROM large a JOIN large b USING (id);));
 	like(findings('statement.spilled'),
-		qr/^change\|[\d,]+ ms waited for reads in 1 executions; \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
+		qr/^change\|[\d,]+ ms waited for reads \(executions: 1\); \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
 		'a hash join that has spilled');
 }
 
