@@ -60,12 +60,13 @@
 								 * verdict */
 #define READS_MAX		31
 
-#define DEVIATION_UNITS 32		/* to an average */
+#define SINGLE_WEIGHT	16		/* single reads over which they are averaged */
+#define SINGLE_MAX		1000000.0	/* quarters of a microsecond */
+#define DEVIATION_UNITS 32		/* to a factor of e */
 #define DEVIATION_MAX	127
-#define OUTLIER			4		/* times the average; more do not count as
-								 * more */
-#define ERROR_FACTOR	2.5		/* see saving.c; 2 for 95%, and 1.25 as a mean
-								 * deviation is less than a standard one */
+#define DEVIATION_MOST	0.3		/* a larger variance is one of outliers */
+#define STANDARD		1.25	/* a standard deviation is so many mean ones */
+#define TWO_SIGMA		2.0		/* 95% */
 
 #define UNHELPFUL_SCANS	32
 #define UNHELPFUL_STEP	8
@@ -93,8 +94,8 @@ typedef struct TablespaceEntry
 typedef struct SingleReadEntry
 {
 	Oid			tablespace;
-	uint32		quarter_us:20;	/* average, or 0 */
-	uint32		deviation:7;	/* mean, 1/32ths of the average */
+	uint32		quarter_us:20;	/* geometric average, or 0 */
+	uint32		deviation:7;	/* mean of logarithms, 1/32ths */
 	uint32		reads:5;		/* timed so far, up to READS_MAX */
 } SingleReadEntry;
 
@@ -214,43 +215,52 @@ read_single(Oid tablespace, pg_atomic_uint64 **place)
 	return read_entry(*place, key);
 }
 
-/* A read has taken so long while this session had no other in flight. */
+/*
+ * A read has taken so long while this session had no other in flight.  The average is one of
+ * logarithms: a few reads that took many times as long, as those of a server that has just started,
+ * must not outweigh all others.
+ */
 void
 la_history_note_single_read(Oid tablespace, double us)
 {
 	pg_atomic_uint64 *place;
 	Entry		e = read_single(tablespace, &place);
 	SingleReadEntry *s = &e.single;
-	double		average_us = s->quarter_us / 4.0;
-	double		weight = Min(s->reads + 1, READ_WEIGHT);
-	double		deviation = s->deviation;
+	double		weight = Min(s->reads + 1, SINGLE_WEIGHT);
+	double		average_log;
+	double		difference;
 
-	if (s->reads > 0)
-	{
-		us = Min(us, OUTLIER * average_us);
-		deviation += (fabs(us - average_us) / average_us * DEVIATION_UNITS - deviation) /
-			Min((int) s->reads, READ_WEIGHT);
-	}
-	s->quarter_us = (uint32) Max(Min((average_us + (us - average_us) / weight) * 4.0,
-									 1000000.0), 1.0);
-	s->deviation = (uint32) Min(rint(deviation), DEVIATION_MAX);
+	us = Max(us, 1.0);
+	if (s->reads == 0)
+		s->quarter_us = (uint32) Min(us * 4.0, SINGLE_MAX);
+	average_log = log(s->quarter_us / 4.0);
+	difference = log(us) - average_log;
+	s->quarter_us = (uint32) Max(Min(rint(exp(average_log + difference / weight) * 4.0),
+									 SINGLE_MAX), 1.0);
+	s->deviation = (uint32) Min(rint(s->deviation + (fabs(difference) * DEVIATION_UNITS -
+													 s->deviation) / weight),
+								DEVIATION_MAX);
 	s->reads = Min(s->reads + 1, READS_MAX);
 	write_entry(place, e);
 }
 
-/* How long such a read takes, 0 if that is not known, and how uncertain it is; see saving.c. */
-void
+/*
+ * How many such reads are known?  *us: how long one takes; *error_us: how uncertain that is, see
+ * saving.c.
+ */
+int
 la_history_single_read(Oid tablespace, double *us, double *error_us)
 {
 	pg_atomic_uint64 *place;
 	Entry		e = read_single(tablespace, &place);
-	double		deviation;
+	int			reads = (int) e.single.reads;
+	double		deviation = STANDARD * Max(e.single.deviation, 1) / DEVIATION_UNITS;
 
-	*us = e.single.quarter_us / 4.0;
-	/* of one read, nothing is known of the deviation */
-	deviation = e.single.reads < 2 ? 1.0 :
-		(double) Max(e.single.deviation, 1) / DEVIATION_UNITS;
-	*error_us = *us * Min(ERROR_FACTOR * deviation / sqrt(Max((int) e.single.reads, 1)), 1.0);
+	/* the mean of values whose logarithms are normally distributed is larger */
+	*us = e.single.quarter_us / 4.0 * exp(Min(deviation * deviation / 2.0, DEVIATION_MOST));
+	*error_us = reads < 2 ? *us :
+		*us * Min(TWO_SIGMA * deviation / sqrt(Min(reads, SINGLE_WEIGHT)), 1.0);
+	return reads;
 }
 
 /* ---- indexes ----------------------------------------------------------------- */

@@ -237,13 +237,16 @@ la_io_policy_on_miss(LaIoPolicy *p)
 		arm_for_reads(p, true);
 }
 
-/* FIRST ROW: it has taken so many reads, and so long. */
-void
+/* FIRST ROW: it has taken so many reads, and so long.  Were these waits? */
+bool
 la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us)
 {
-	if (reads > 0 && reads >= p->config.miss_threshold && reads <= FIRST_READS &&
-		us >= (double) reads * p->config.min_read_us)
+	bool		waits = reads > 0 && reads <= FIRST_READS &&
+		us >= (double) reads * p->config.min_read_us;
+
+	if (waits && reads >= p->config.miss_threshold)
 		p->config.known_slow = true;
+	return waits;
 }
 
 /* The cache policy wants to look ahead by so many visits. */

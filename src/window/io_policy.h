@@ -125,7 +125,7 @@ extern void la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config);
 extern void la_io_policy_disable(LaIoPolicy *p);
 extern void la_io_policy_rescan(LaIoPolicy *p, bool ended_early);
 extern void la_io_policy_on_miss(LaIoPolicy *p);
-extern void la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us);
+extern bool la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us);
 extern void la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us);
 extern void la_io_policy_assist(LaIoPolicy *p, int distance);
 extern void la_io_policy_stop(LaIoPolicy *p);

@@ -13,9 +13,9 @@
  * Issuing is timed for one block of ISSUE_SAMPLE, and for each request of several blocks, since the
  * kernel's work of starting a read is not small beside a read of 50 microseconds.
  *
- * Error.  Reads differ.  If d is the mean deviation of a read from their average, and that average
- * is made of n reads, then in 19 of 20 cases the true one is within ERROR_FACTOR * d / sqrt(n).  As
- * one average is used for all reads of a scan, their errors add up.
+ * Error.  Reads differ.  If d is the standard deviation of reads, and their average is made of n
+ * of them, then in 19 of 20 cases the true one is within 2 * d / sqrt(n).  As one average is used
+ * for all reads of a scan, their errors add up.
  *
  * What the estimate does not know: blocks that stock would have found read by the kernel's
  * read-ahead, for which it says too much; what look-ahead costs of the processor's time apart from
@@ -34,7 +34,7 @@
 void
 la_saving_init(LaSaving *s, Oid tablespace)
 {
-	la_history_single_read(tablespace, &s->read_us, &s->error_us);
+	(void) la_history_single_read(tablespace, &s->read_us, &s->error_us);
 	s->nissued = 0;
 }
 
@@ -46,16 +46,17 @@ la_saving_before_issue(LaSaving *s)
 }
 
 void
-la_saving_after_issue(LaCounters *counters, double before)
+la_saving_after_issue(const LaSaving *s, LaCounters *counters, double before)
 {
-	if (before > 0.0)
+	if (before > 0.0 && s->read_us > 0.0)
 		counters->c[LA_SAVED_NS] -=
 			(int64) ((la_issue_clock_us() - before) * 1000.0 * ISSUE_SAMPLE);
 }
 
 /* A request for several blocks has been made since then. */
 void
-la_saving_on_range(LaCounters *counters, double before)
+la_saving_on_range(const LaSaving *s, LaCounters *counters, double before)
 {
-	counters->c[LA_SAVED_NS] -= (int64) ((la_issue_clock_us() - before) * 1000.0);
+	if (s->read_us > 0.0)
+		counters->c[LA_SAVED_NS] -= (int64) ((la_issue_clock_us() - before) * 1000.0);
 }

@@ -20,8 +20,8 @@ typedef struct LaSaving
 
 extern void la_saving_init(LaSaving *s, Oid tablespace);
 extern double la_saving_before_issue(LaSaving *s);
-extern void la_saving_after_issue(LaCounters *counters, double before);
-extern void la_saving_on_range(LaCounters *counters, double before);
+extern void la_saving_after_issue(const LaSaving *s, LaCounters *counters, double before);
+extern void la_saving_on_range(const LaSaving *s, LaCounters *counters, double before);
 
 /* A read has taken so long, whether or not it was started early. */
 static inline void
