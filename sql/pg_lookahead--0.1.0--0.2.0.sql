@@ -425,8 +425,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$
 VALUES
     ('a function is volatile',
-     'a volatile function is called for rows that would be taken early; how often and when it is called can be noticed',
-     'If it always gives the same result for the same arguments: ALTER FUNCTION ... IMMUTABLE (or STABLE). Else call it in an outer query, above the join.'),
+     'a volatile function in C is called for rows that would be taken early; how often and when it is called could be noticed',
+     'Call it in an outer query, above the join; or, if it always gives the same result for the same arguments: ALTER FUNCTION ... IMMUTABLE.'),
     ('a function is not written in C, or has settings or rights of its own',
      'functions in SQL, PL/pgSQL and other languages, with SET clauses or SECURITY DEFINER, can do anything',
      'Replace it by the expression that it computes, or write it in SQL so simple that the planner inlines it (LANGUAGE sql, one SELECT, no SET clause, no SECURITY DEFINER; as volatile as its body).'),
@@ -453,7 +453,7 @@ VALUES
     ('a sampling method is not the server''s', 'TABLESAMPLE by a method of an extension', 'Use SYSTEM or BERNOULLI.'),
     ('a sample is not repeatable', 'TABLESAMPLE would draw other rows', 'Add REPEATABLE (seed).'),
     ('a table access method is not heap', 'how other tables are read is not known', 'Nothing: such tables are read as in stock.'),
-    ('an Append is asynchronous', 'foreign tables on the outer side are read beside each other', 'Set async_capable of the foreign server to false, if the wait is for the local side.'),
+    ('an Append is asynchronous', 'foreign tables on the outer side are read beside each other', 'Put the rows of the foreign tables into a temporary table before.'),
     ('rows are written or locked',
      'the outer side locks or writes rows, and would do so early',
      'Leave out FOR UPDATE / FOR SHARE where the rows need not be locked, or lock them in an outer query.'),
@@ -476,7 +476,7 @@ VALUES
     ('a function may fail that is not the server''s', 'its error would come early, or for rows that are never needed', 'Compute it above the join; or declare it LEAKPROOF, if it cannot fail.'),
     ('an expression may fail that the server might not evaluate',
      'such as x / y: an error could come for a row that the server does not come to (LIMIT, cursors, EXISTS)',
-     'Divide by a constant (x / 10 cannot fail), compute it above the join, or in the query''s target list over a subquery with OFFSET 0.'),
+     'Divide by a constant (x / 10 cannot fail), or compute it above the join.'),
     ('not all rows may be read, and reading takes predicate locks',
      'SERIALIZABLE: rows read early stay locked, needed or not',
      'Use REPEATABLE READ where the application allows it; or leave out LIMIT, or the cursor.'),
