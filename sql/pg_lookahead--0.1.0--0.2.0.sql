@@ -747,6 +747,12 @@ BEGIN
                 NULL::float8, to_jsonb(r);
         END LOOP;
     END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    -- what was found before stays
+    GET STACKED DIAGNOSTICS trouble = MESSAGE_TEXT;
+    RETURN QUERY SELECT 'server.no_privilege', 'server', 'note',
+        format('%s may not read all of the statistics: %s.', current_user, trouble),
+        format('Grant %I SELECT on that.', current_user), NULL::float8, '{}'::jsonb;
 END
 $$;
 
@@ -775,6 +781,7 @@ DECLARE
     ours text;
     why text;
     spilled_mb float8;
+    trouble text;
     r record;
 BEGIN
     BEGIN
@@ -925,6 +932,12 @@ BEGIN
             format('Statements of other users are not shown: %s.', r.statements),
             format('GRANT pg_read_all_stats TO %I;', current_user), NULL::float8, to_jsonb(r);
     END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    -- what was found before stays
+    GET STACKED DIAGNOSTICS trouble = MESSAGE_TEXT;
+    RETURN QUERY SELECT 'server.no_privilege', 'server', 'note',
+        format('%s may not read all of the statistics: %s.', current_user, trouble),
+        format('Grant %I SELECT on that.', current_user), NULL::float8, '{}'::jsonb;
 END
 $$;
 
@@ -948,6 +961,7 @@ DECLARE
     total record;
     knee int;
     entries text;
+    trouble text;
     r record;
 BEGIN
     BEGIN
@@ -1055,6 +1069,12 @@ BEGIN
         RETURN QUERY SELECT 'build.left', 'builds', 'note',
             format('Index builds left to the server: %s. %s: %s.', r.builds, r.reason, coalesce(r.meaning, 'a reason of another version')), r.advice, NULL::float8, to_jsonb(r);
     END LOOP;
+EXCEPTION WHEN insufficient_privilege THEN
+    -- what was found before stays
+    GET STACKED DIAGNOSTICS trouble = MESSAGE_TEXT;
+    RETURN QUERY SELECT 'server.no_privilege', 'server', 'note',
+        format('%s may not read all of the statistics: %s.', current_user, trouble),
+        format('Grant %I SELECT on that.', current_user), NULL::float8, '{}'::jsonb;
 END
 $$;
 

@@ -143,6 +143,28 @@ select f->>'code', f->'gain_ms', f#>'{figures,queryid}', f#>'{figures,executions
 -- far enough ahead, and late all the same
 set local pg_lookahead.max_distance = 512;
 select * from found where code in ('disk.limit', 'settings.max_distance');
+
+-- a storage that was measured: it decides what is far enough
+set local pg_lookahead.max_distance = 16;
+do $$
+declare name text; ns text := (select extnamespace::regnamespace from pg_extension where extname = 'pg_lookahead');
+begin
+    foreach name in array '{pg_lookahead_storage,pg_lookahead_recommendations}'::text[] loop
+        if to_regclass(ns || '.' || name) is not null then
+            execute format('alter extension pg_lookahead drop view %s.%I', ns, name);
+            execute format('alter view %s.%I rename to %I', ns, name, name || '_real');
+        end if;
+    end loop;
+    execute format('create view %s.pg_lookahead_storage as values (23.4::float8), (9) limit 2', ns);
+    execute format('alter view %s.pg_lookahead_storage rename column column1 to knee', ns);
+    execute format('create view %s.pg_lookahead_recommendations (tablespace_name, setting, look_ahead, current, recommended, command, reason) as values
+        (''fast''::name, ''pg_lookahead.max_distance'', null::bool, current_setting(''pg_lookahead.max_distance''), ''32'', ''ALTER SYSTEM SET pg_lookahead.max_distance = 32'', ''Why.''),
+        (''fast'', ''effective_io_concurrency'', null, ''32'', ''32'', ''unneeded'', ''''),
+        (''slow disk'', ''random_page_cost'', true, null, ''2.5'', ''ALTER TABLESPACE "slow disk" SET (random_page_cost = 2.5)'', ''Why.'')', ns);
+end $$;
+select * from found where code in ('disk.limit', 'settings.max_distance', 'disk.recommended') order by code, finding;
+set local pg_lookahead.max_distance = 32;
+select * from found where code in ('disk.limit', 'settings.max_distance', 'disk.recommended') order by code, finding;
 rollback;
 \pset tuples_only off
 \pset format aligned
@@ -178,6 +200,13 @@ select advice from pg_lookahead_findings() where code = 'statement.hidden';
 select count(*) as reasons_of_others from pg_lookahead_findings() where code = 'reason';
 select jsonb_array_length(pg_lookahead_report_json()->'findings') > 0 as may_call;
 reset role;
+-- some of it taken away: what is left is reported
+begin;
+revoke select on pg_stat_lookahead_indexes from public;
+set local role regress_la_reader;
+select finding, advice from pg_lookahead_findings() where code = 'server.no_privilege';
+select count(*) as summaries from pg_lookahead_findings() where code = 'server.summary';
+rollback;
 revoke usage on schema la_report from regress_la_reader;
 drop role regress_la_reader;
 
