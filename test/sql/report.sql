@@ -83,9 +83,13 @@ set local compute_query_id = auto;
 set local default_transaction_isolation = serializable;
 create role regress_la_off;
 alter role regress_la_off set pg_lookahead.enable = off;
-create access method la_hash type index handler hashhandler;
-create operator class la_bigint_ops default for type bigint using la_hash as operator 1 =, function 1 hashint8(bigint);
-create index texts_odd on texts using la_hash (queryid);
+create access method la_gist type index handler gisthandler;
+create operator class la_box_ops default for type box using la_gist as operator 3 &&,
+    function 1 gist_box_consistent(internal, box, smallint, oid, internal), function 2 gist_box_union(internal, internal),
+    function 5 gist_box_penalty(internal, internal, internal), function 6 gist_box_picksplit(internal, internal),
+    function 7 gist_box_same(box, box, internal);
+create table boxes (b box);
+create index boxes_odd on boxes using la_gist (b);
 select * from found order by code, finding;
 set local compute_query_id = off;
 select * from found where code = 'settings.compute_query_id';
