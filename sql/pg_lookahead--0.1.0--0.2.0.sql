@@ -401,6 +401,271 @@ COMMENT ON COLUMN pg_stat_lookahead_info.indexes_dealloc
     IS 'entries of tables and indexes that have given way to others';
 COMMENT ON COLUMN pg_stat_lookahead_info.stats_reset
     IS 'when all statistics were last reset';
+-- ---- calibration of storage -------------------------------------------------------------
+--
+-- Bodies of functions are parsed here and now, so that they name objects, not words: the
+-- extension may be moved to another schema, and search_path does not matter.
+
+-- The table is not for dumps: what it says is of the storage of this machine, and wrong wherever a
+-- dump is restored.  So pg_extension_config_dump() is not called for it.  pg_upgrade, which takes
+-- files along, keeps its rows.
+CREATE TABLE pg_lookahead_calibration (
+    tablespace oid NOT NULL,
+    tablespace_name name NOT NULL,
+    measured_at timestamp with time zone NOT NULL,
+    pattern text NOT NULL,
+    depth integer NOT NULL,
+    request_blocks integer NOT NULL,
+    iops double precision NOT NULL,
+    blocks_per_s double precision NOT NULL,
+    latency_avg double precision NOT NULL,
+    latency_p50 double precision NOT NULL,
+    latency_p99 double precision NOT NULL,
+    busy boolean NOT NULL,
+    PRIMARY KEY (tablespace, pattern, depth, request_blocks));
+
+GRANT SELECT ON pg_lookahead_calibration TO PUBLIC;
+
+CREATE FUNCTION pg_lookahead_claim_tablespace(tablespace name)
+RETURNS oid
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE;
+
+REVOKE ALL ON FUNCTION pg_lookahead_claim_tablespace(name) FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_measure_storage(
+    IN tablespace oid,
+    OUT pattern text,
+    OUT depth integer,
+    OUT request_blocks integer,
+    OUT iops double precision,
+    OUT blocks_per_s double precision,
+    OUT latency_avg double precision,
+    OUT latency_p50 double precision,
+    OUT latency_p99 double precision,
+    OUT busy boolean)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 20;
+
+REVOKE ALL ON FUNCTION pg_lookahead_measure_storage(oid) FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_storage_in_use(
+    IN tablespace oid DEFAULT 0,
+    OUT calibrated boolean,
+    OUT random_us double precision[],
+    OUT sequential_us double precision,
+    OUT extra_block_us double precision)
+RETURNS record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+-- Whoever may execute it needs no other privilege.
+CREATE FUNCTION pg_lookahead_calibrate(tablespace name DEFAULT NULL)
+RETURNS SETOF pg_lookahead_calibration
+LANGUAGE sql VOLATILE CALLED ON NULL INPUT SECURITY DEFINER PARALLEL UNSAFE ROWS 20
+BEGIN ATOMIC
+    -- before the rows are looked for, so that two sessions do not replace the same ones
+    SELECT pg_lookahead_claim_tablespace($1);
+    DELETE FROM pg_lookahead_calibration c
+        WHERE c.tablespace = (SELECT pg_lookahead_claim_tablespace($1))
+            OR NOT EXISTS (SELECT FROM pg_catalog.pg_tablespace t WHERE t.oid = c.tablespace);
+    WITH measured AS MATERIALIZED (
+        SELECT claimed.oid, m.*
+            FROM (SELECT pg_lookahead_claim_tablespace($1) AS oid) claimed,
+                pg_lookahead_measure_storage(claimed.oid) m)
+    INSERT INTO pg_lookahead_calibration
+        SELECT m.oid, t.spcname, (SELECT pg_catalog.clock_timestamp()), m.pattern, m.depth, m.request_blocks,
+                m.iops, m.blocks_per_s, m.latency_avg, m.latency_p50, m.latency_p99, m.busy
+            FROM measured m JOIN pg_catalog.pg_tablespace t ON t.oid = m.oid
+        RETURNING *;
+END;
+
+REVOKE ALL ON FUNCTION pg_lookahead_calibrate(name) FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_forget_storage()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+
+REVOKE ALL ON FUNCTION pg_lookahead_forget_storage() FROM PUBLIC;
+
+CREATE FUNCTION pg_lookahead_calibration_reset()
+RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+BEGIN ATOMIC
+    DELETE FROM pg_lookahead_calibration;
+    SELECT pg_lookahead_forget_storage();
+END;
+
+REVOKE ALL ON FUNCTION pg_lookahead_calibration_reset() FROM PUBLIC;
+
+-- The knee is defined in src/calibrate/curve.c.
+CREATE FUNCTION pg_lookahead_knee(
+    IN iops double precision[],
+    OUT knee double precision,
+    OUT iops_at_knee double precision,
+    OUT best_iops double precision)
+RETURNS record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE VIEW pg_lookahead_storage AS
+    WITH curves AS (
+        SELECT tablespace, array_agg(iops ORDER BY depth) AS iops
+            FROM pg_lookahead_calibration WHERE pattern = 'random' GROUP BY tablespace),
+    knees AS MATERIALIZED (
+        SELECT c.tablespace, k.*, 2 ^ ceil(log(2, round(k.knee::numeric, 6)) - 0.000001) AS depth
+            FROM curves c, pg_lookahead_knee(c.iops) k),
+    figures AS (
+        SELECT c.tablespace, k.knee, k.iops_at_knee, k.best_iops,
+                max(measured_at) AS measured_at, bool_or(busy) AS busy,
+                max(iops) FILTER (WHERE pattern = 'random' AND c.depth = 1) AS single_iops,
+                max(latency_avg) FILTER (WHERE pattern = 'random' AND c.depth = 1) AS single_latency,
+                max(blocks_per_s) FILTER (WHERE pattern = 'sequential') AS sequential,
+                regr_slope(1e6 / iops, request_blocks) FILTER (WHERE pattern <> 'sequential' AND c.depth = k.depth) AS slope
+            FROM pg_lookahead_calibration c JOIN knees k ON k.tablespace = c.tablespace
+            GROUP BY c.tablespace, k.knee, k.iops_at_knee, k.best_iops)
+    SELECT tablespace, spcname AS tablespace_name, measured_at, busy, single_iops, best_iops, knee,
+            best_iops * single_latency / 1000 AS law_distance,
+            1e6 / single_iops AS random_us,
+            1e6 / iops_at_knee AS random_at_knee_us,
+            1e6 / sequential AS sequential_us,
+            greatest(slope, 0) AS extra_block_us
+        FROM figures JOIN pg_tablespace t ON t.oid = tablespace;
+
+GRANT SELECT ON pg_lookahead_storage TO PUBLIC;
+
+CREATE VIEW pg_lookahead_recommendations AS
+    WITH depths AS (
+        SELECT s.*, least(256, greatest(8, 2 ^ ceil(log(2, s.knee::numeric) - 0.1)))::integer AS depth,
+                current_setting('seq_page_cost')::double precision AS seq_page_cost
+            FROM pg_lookahead_storage s),
+    recommended AS (
+        SELECT d.tablespace, d.tablespace_name, 1 AS place, 'pg_lookahead.max_distance' AS setting, NULL::boolean AS look_ahead,
+                d.depth::text AS recommended,
+                format('With %s reads in flight the storage makes nine tenths of the %s reads per second that it can; one at a time it makes %s. More only queue.',
+                    round(d.knee::numeric, 1), round(d.best_iops), round(d.single_iops)) AS reason
+            FROM (SELECT * FROM depths ORDER BY depth DESC, tablespace LIMIT 1) d
+        UNION ALL
+        SELECT tablespace, tablespace_name, 2, 'effective_io_concurrency', NULL, depth::text,
+                format('The same for the server''s own prefetch in bitmap scans (from 18 on also in sequential scans). The law of IOPS x latency gives %s as the least.',
+                    round(law_distance::numeric, 1))
+            FROM depths
+        UNION ALL
+        SELECT tablespace, tablespace_name, 3, 'maintenance_io_concurrency', NULL, depth::text,
+                'The same for VACUUM and other maintenance, of which there is little at a time.'
+            FROM depths
+        UNION ALL
+        SELECT tablespace, tablespace_name, 4, 'random_page_cost', false,
+                round((seq_page_cost * greatest(1, random_us / sequential_us))::numeric, 1)::text,
+                format('A scan that waits for one random read after the other needs %s us for each, and a block of a sequential scan takes %s us. The server''s default of 4 supposes that nine of ten random reads are cached; where they are, divide by 10, but not below %s.',
+                    round(random_us::numeric, 1), round(sequential_us::numeric, 1), seq_page_cost)
+            FROM depths
+        UNION ALL
+        SELECT tablespace, tablespace_name, 5, 'random_page_cost', true,
+                round((seq_page_cost * greatest(1, random_at_knee_us / sequential_us))::numeric, 1)::text,
+                format('With look-ahead a random read takes %s us, as it does at the knee; right for scans of some hundred rows and more, too low for those of a few.',
+                    round(random_at_knee_us::numeric, 1))
+            FROM depths)
+    SELECT r.tablespace_name, r.setting, r.look_ahead,
+            coalesce((SELECT substr(o, length(r.setting) + 2) FROM pg_tablespace t, unnest(t.spcoptions) o
+                WHERE t.oid = r.tablespace AND split_part(o, '=', 1) = r.setting),
+                current_setting(r.setting, true)) AS current,
+            r.recommended,
+            CASE WHEN place = 1 THEN format('ALTER SYSTEM SET %s = %s', r.setting, r.recommended)
+                ELSE format('ALTER TABLESPACE %I SET (%s = %s)', r.tablespace_name, r.setting, r.recommended) END AS command,
+            CASE WHEN s.busy THEN r.reason || ' The storage was busy when it was measured.' ELSE r.reason END AS reason
+        FROM recommended r JOIN pg_lookahead_storage s ON s.tablespace = r.tablespace
+        ORDER BY r.tablespace_name, r.place;
+
+GRANT SELECT ON pg_lookahead_recommendations TO PUBLIC;
+
+COMMENT ON TABLE pg_lookahead_calibration
+    IS 'reads of the storage of tablespaces as pg_lookahead_calibrate() has measured them on this machine; not dumped';
+COMMENT ON COLUMN pg_lookahead_calibration.tablespace
+    IS 'OID of the tablespace';
+COMMENT ON COLUMN pg_lookahead_calibration.tablespace_name
+    IS 'name of the tablespace when it was measured';
+COMMENT ON COLUMN pg_lookahead_calibration.measured_at
+    IS 'when it was measured';
+COMMENT ON COLUMN pg_lookahead_calibration.pattern
+    IS 'random (single blocks), neighbours (several blocks, the first one random) or sequential';
+COMMENT ON COLUMN pg_lookahead_calibration.depth
+    IS 'requests in flight';
+COMMENT ON COLUMN pg_lookahead_calibration.request_blocks
+    IS 'blocks of a request';
+COMMENT ON COLUMN pg_lookahead_calibration.iops
+    IS 'requests per second';
+COMMENT ON COLUMN pg_lookahead_calibration.blocks_per_s
+    IS 'blocks per second';
+COMMENT ON COLUMN pg_lookahead_calibration.latency_avg
+    IS 'milliseconds from the start of a request to its end, on average';
+COMMENT ON COLUMN pg_lookahead_calibration.latency_p50
+    IS 'milliseconds that half of the requests did not exceed, within 5%';
+COMMENT ON COLUMN pg_lookahead_calibration.latency_p99
+    IS 'milliseconds that 99 of 100 requests did not exceed, within 5%';
+COMMENT ON COLUMN pg_lookahead_calibration.busy
+    IS 'others used the storage meanwhile, or its rate was not steady';
+COMMENT ON FUNCTION pg_lookahead_claim_tablespace(name)
+    IS 'OID of a tablespace, or of the database''s, that nobody else may measure until the transaction ends; for pg_lookahead_calibrate()';
+COMMENT ON FUNCTION pg_lookahead_measure_storage(oid)
+    IS 'measures the storage of a tablespace, or with 0 of the database''s, for the policies of this server; behind pg_lookahead_calibrate()';
+COMMENT ON FUNCTION pg_lookahead_storage_in_use(oid)
+    IS 'microseconds per block that look-ahead goes by in a tablespace, or with 0 in the database''s: random reads with 1, 2, 4, ... 256 in flight, sequential ones, further neighbours; measured if calibrated, else assumed';
+COMMENT ON FUNCTION pg_lookahead_calibrate(name)
+    IS 'measures the storage of a tablespace, by default of the database''s, for some seconds, and keeps and returns what it has found';
+COMMENT ON FUNCTION pg_lookahead_forget_storage()
+    IS 'forgets what the policies of this server go by, of all tablespaces; behind pg_lookahead_calibration_reset()';
+COMMENT ON FUNCTION pg_lookahead_calibration_reset()
+    IS 'forgets what has been measured, of all tablespaces';
+COMMENT ON FUNCTION pg_lookahead_knee(double precision[])
+    IS 'least number of reads in flight that reaches nine tenths of the rate with the most in flight, from the rates with 1, 2, 4, ...; and the rates of both, on the curve that fits best';
+
+COMMENT ON VIEW pg_lookahead_storage
+    IS 'what follows from pg_lookahead_calibration, by tablespace';
+COMMENT ON COLUMN pg_lookahead_storage.tablespace
+    IS 'OID of the tablespace';
+COMMENT ON COLUMN pg_lookahead_storage.tablespace_name
+    IS 'name of the tablespace';
+COMMENT ON COLUMN pg_lookahead_storage.measured_at
+    IS 'when it was measured';
+COMMENT ON COLUMN pg_lookahead_storage.busy
+    IS 'others used the storage meanwhile, or its rate was not steady';
+COMMENT ON COLUMN pg_lookahead_storage.single_iops
+    IS 'random reads per second, one at a time';
+COMMENT ON COLUMN pg_lookahead_storage.best_iops
+    IS 'random reads per second with 256 in flight, on the curve that fits what was measured';
+COMMENT ON COLUMN pg_lookahead_storage.knee
+    IS 'least number of reads in flight that reaches nine tenths of best_iops';
+COMMENT ON COLUMN pg_lookahead_storage.law_distance
+    IS 'best_iops x latency of a single read: reads in flight without which best_iops cannot be reached';
+COMMENT ON COLUMN pg_lookahead_storage.random_us
+    IS 'microseconds for each random read, one at a time';
+COMMENT ON COLUMN pg_lookahead_storage.random_at_knee_us
+    IS 'microseconds for each random read, with as many in flight as the knee says';
+COMMENT ON COLUMN pg_lookahead_storage.sequential_us
+    IS 'microseconds for each block of sequential reads';
+COMMENT ON COLUMN pg_lookahead_storage.extra_block_us
+    IS 'microseconds that a further neighbouring block adds to a request, at the knee';
+
+COMMENT ON VIEW pg_lookahead_recommendations
+    IS 'settings that suit the storage as it was measured; nothing is set';
+COMMENT ON COLUMN pg_lookahead_recommendations.tablespace_name
+    IS 'name of the tablespace whose storage is the reason';
+COMMENT ON COLUMN pg_lookahead_recommendations.setting
+    IS 'name of the setting';
+COMMENT ON COLUMN pg_lookahead_recommendations.look_ahead
+    IS 'whether the value is for scans that look ahead; null: for all';
+COMMENT ON COLUMN pg_lookahead_recommendations.current
+    IS 'value in force in this session for the tablespace';
+COMMENT ON COLUMN pg_lookahead_recommendations.recommended
+    IS 'value that suits the storage';
+COMMENT ON COLUMN pg_lookahead_recommendations.command
+    IS 'statement that would set it';
+COMMENT ON COLUMN pg_lookahead_recommendations.reason
+    IS 'why';
+
 
 -- The report: what to change, so that statements wait less.  Functions in SQL are bound to the
 -- objects of the extension when they are made.  Those in PL/pgSQL look up the extension's schema
@@ -984,23 +1249,21 @@ BEGIN
     END IF;
 
     -- what pg_lookahead_calibrate() has found, if it was asked
-    IF to_regclass(ns || '.pg_lookahead_storage') IS NOT NULL THEN
-        EXECUTE format('SELECT ceil(max(knee))::int FROM %s.pg_lookahead_storage', ns) INTO knee;
-        IF knee IS NULL THEN
-            RETURN QUERY SELECT 'disk.not_calibrated', 'disk', 'note',
-                'The storage has not been measured, so what it can do is not known here.',
-                format('SELECT * FROM %s.pg_lookahead_calibrate(); it reads for some seconds as fast as it can.', ns), NULL::float8, '{}'::jsonb;
-        END IF;
-        FOR r IN EXECUTE format('SELECT x.* FROM %s.pg_lookahead_recommendations x WHERE x.current IS DISTINCT FROM x.recommended', ns)
-        LOOP
-            RETURN QUERY SELECT 'disk.recommended', 'disk', CASE WHEN r.setting = 'random_page_cost' THEN 'note' ELSE 'change' END,
-                format('The storage of tablespace %I suits %s = %s%s, which is %s. %s', r.tablespace_name, r.setting, r.recommended,
-                       CASE WHEN r.look_ahead THEN ' for scans that look ahead' WHEN NOT r.look_ahead THEN ' for scans that do not' ELSE '' END,
-                       coalesce(r.current, 'not set'), r.reason),
-                r.command || '; SELECT pg_reload_conf();',
-                CASE WHEN r.setting = 'pg_lookahead.max_distance' AND r.current::int < r.recommended::int THEN total.waited END, to_jsonb(r);
-        END LOOP;
+    EXECUTE format('SELECT ceil(max(knee))::int FROM %s.pg_lookahead_storage', ns) INTO knee;
+    IF knee IS NULL THEN
+        RETURN QUERY SELECT 'disk.not_calibrated', 'disk', 'note',
+            'The storage has not been measured, so what it can do is not known here.',
+            format('SELECT * FROM %s.pg_lookahead_calibrate(); it reads for some seconds as fast as it can.', ns), NULL::float8, '{}'::jsonb;
     END IF;
+    FOR r IN EXECUTE format('SELECT x.* FROM %s.pg_lookahead_recommendations x WHERE x.current IS DISTINCT FROM x.recommended', ns)
+    LOOP
+        RETURN QUERY SELECT 'disk.recommended', 'disk', CASE WHEN r.setting = 'random_page_cost' THEN 'note' ELSE 'change' END,
+            format('The storage of tablespace %I suits %s = %s%s, which is %s. %s', r.tablespace_name, r.setting, r.recommended,
+                   CASE WHEN r.look_ahead THEN ' for scans that look ahead' WHEN NOT r.look_ahead THEN ' for scans that do not' ELSE '' END,
+                   coalesce(r.current, 'not set'), r.reason),
+            r.command || '; SELECT pg_reload_conf();',
+            CASE WHEN r.setting = 'pg_lookahead.max_distance' AND r.current::int < r.recommended::int THEN total.waited END, to_jsonb(r);
+    END LOOP;
 
     IF total.late_percent > 20 AND total.on_time + total.late >= 1000 THEN
         IF knee IS NOT NULL AND distance >= knee OR distance >= 256 THEN

@@ -22,6 +22,7 @@
 #include "nestloop/nestloop.h"
 #include "scan/scan.h"
 #include "window/history.h"
+#include "window/storage.h"
 #include "write/insert_hooks.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
@@ -53,6 +54,7 @@ _PG_init(void)
 
 	la_base_init();
 	la_history_init();
+	la_storage_init();
 	for (int i = 0; i < (int) lengthof(rooms); i++)
 		attach |= rooms[i].needs_attach && la_minor_allows(rooms[i].room);
 	if (attach)

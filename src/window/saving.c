@@ -7,7 +7,8 @@
  *
  * The time of a single read is the average of those that scans have waited for before they looked
  * ahead (state OBSERVE), or while nothing was in flight; of all sessions, by tablespace.
- * Reads made while others are in flight wait for these in the storage's queue, as the controls
+ * Until there are READS_ENOUGH of these, it is that which pg_lookahead_calibrate() has measured, if
+ * it has, with an error bound of a tenth.  Reads made while others are in flight wait for these in the storage's queue, as the controls
  * of an armed scan do, and would make too much of it.
  *
  * Issuing is timed for one block of ISSUE_SAMPLE, and for each request of several blocks, since the
@@ -28,13 +29,25 @@
 #include "window/history.h"
 #include "window/issue.h"
 #include "window/saving.h"
+#include "window/storage.h"
 
-#define ISSUE_SAMPLE	8
+#define ISSUE_SAMPLE		8
+#define READS_ENOUGH		8
+#define COPY_US				4.0 /* the kernel's copy of a page, which direct
+								 * reads do without */
+#define CALIBRATION_ERROR	0.1
 
 void
 la_saving_init(LaSaving *s, Oid tablespace)
 {
-	(void) la_history_single_read(tablespace, &s->read_us, &s->error_us);
+	LaStorage	storage;
+
+	if (la_history_single_read(tablespace, &s->read_us, &s->error_us) < READS_ENOUGH &&
+		la_storage_get(tablespace, &storage))
+	{
+		s->read_us = storage.random_us[0] + COPY_US;
+		s->error_us = s->read_us * CALIBRATION_ERROR;
+	}
 	s->nissued = 0;
 }
 

@@ -29,10 +29,14 @@ create view members as
 -- all that the catalogs say of it (in attoptions, 15.20 notes when a column was defined)
 create function row_of(r jsonb, variable text[]) returns jsonb immutable language sql as 'select r - variable';
 create view catalog(object, what, contents) as
-    select identity, 'pg_proc', row_of(to_jsonb(p), '{oid}')
+    select identity, 'pg_proc', row_of(to_jsonb(p), '{oid, prorettype, prosqlbody}')
         from members join pg_proc p on classid = 'pg_proc'::regclass and p.oid = objid
     union all
-    select identity, 'pg_class', row_of(to_jsonb(c), '{oid, reltype, relfilenode, relfrozenxid, relminmxid}')
+    select identity, 'result', to_jsonb(pg_get_function_result(objid)) from members where classid = 'pg_proc'::regclass
+    union all
+    select identity, 'body', to_jsonb(pg_get_function_sqlbody(objid)) from members where classid = 'pg_proc'::regclass
+    union all
+    select identity, 'pg_class', row_of(to_jsonb(c), '{oid, reltype, reltoastrelid, relfilenode, relfrozenxid, relminmxid}')
         from members join pg_class c on classid = 'pg_class'::regclass and c.oid = objid
     union all
     select identity, 'column ' || attnum, row_of(to_jsonb(a), '{attrelid, attoptions}')
@@ -40,6 +44,9 @@ create view catalog(object, what, contents) as
     union all
     select identity, 'definition', to_jsonb(pg_get_viewdef(objid))
         from members where classid = 'pg_class'::regclass
+    union all
+    select identity, 'index', to_jsonb(pg_get_indexdef(indexrelid))
+        from members join pg_index on classid = 'pg_class'::regclass and indrelid = objid
     union all
     select identity, 'comment', to_jsonb(obj_description(objid, classid::regclass::name)) from members
     union all
@@ -138,7 +145,7 @@ end $$;
 select version, differences(version) from pg_available_extension_versions where name = 'pg_lookahead';
 select version from pg_available_extension_versions where name = 'pg_lookahead' order by 1;
 -- such as this would show
-update new set contents = '"v"' where what = 'comment' and object like '%reset%';
+update new set contents = '"v"' where what = 'comment' and object like '%stat_lookahead_reset%';
 select version, split_part(differences(version), '(', 1) as difference
     from pg_available_extension_versions where name = 'pg_lookahead' and version = '0.1.0';
 

@@ -5,6 +5,7 @@
 #	   of its privileges, are there again, also when the dump is of an older version of the
 #	   extension, as long as it names no column that the newest version has renamed.  A second
 #	   dump is like the first.
+#	   What was measured of this machine's storage is not dumped.
 #	3. pg_upgrade from an older server, with databases at each version of the extension and views
 #	   over it: it succeeds with the library loaded and forced in both servers, everything works,
 #	   and ALTER EXTENSION UPDATE leads to the newest version.
@@ -61,9 +62,13 @@ sub user_objects
 	my $activated = $version eq '0.1.0' ? 'scans_armed' : 'scans_activated';
 	$activated = 'scans_attached' if $lasting;
 
+	my $measured = $version eq '0.1.0' ? '' : q(INSERT INTO ext.pg_lookahead_calibration
+		SELECT oid, spcname, now(), 'random', 1, 1, 10000, 10000, 0.1, 0.1, 0.1, false FROM pg_tablespace WHERE spcname = 'pg_default';);
+
 	return random_table('t', 3000) . qq(
 		CREATE SCHEMA ext;
 		CREATE EXTENSION pg_lookahead SCHEMA ext VERSION '$version';
+		$measured
 		CREATE VIEW mine AS SELECT $mine FROM ext.pg_stat_lookahead;
 		CREATE VIEW builds AS SELECT $builds FROM ext.pg_stat_lookahead_index_build WHERE builds >= 0;
 		CREATE VIEW last AS SELECT * FROM ext.pg_lookahead_last_statement();
@@ -104,6 +109,14 @@ sub check_user_objects
 		connstr => $node->connstr($database) . ' user=other');
 	like($err, qr/permission denied for view pg_stat_lookahead_index_build/, "$name: privileges that were revoked");
 	return;
+}
+
+# Of one tablespace, by user_objects().
+sub measured
+{
+	my ($node, $database) = @_;
+
+	return $node->safe_psql($database, 'SELECT count(*), sum(single_iops) FROM ext.pg_lookahead_storage');
 }
 
 sub database_at
@@ -196,6 +209,7 @@ for my $version (@versions)
 	is(dump_of($database), $text, "$version: a second dump is like the first");
 	is(definitions($node, $database), $before, "$version: definitions and privileges")
 	  if $version eq $newest;
+	is(measured($node, $database), '0|', "$version: restored without what was measured elsewhere");
 
 	# as text, into a server without the library loaded
 	$node->safe_psql('postgres', "CREATE DATABASE text_$database");
@@ -267,6 +281,7 @@ sub upgrade
 		is(version_in($new, $database), $version, "$from, $version: the same version after");
 		check_user_objects($new, $database, "$from, $version: after");
 		is($new->safe_psql($database, 'SELECT sum(hashtext(t::text)) FROM t'), $rows, "$from, $version: rows");
+		is(measured($new, $database), '1|10000', "$from, $version: what was measured") if $version eq $newest;
 		check_update($new, $database, "$from, $version");
 		is($new->safe_psql($database, 'SHOW pg_lookahead.max_distance'), 7, "$from, $version: settings of the database");
 	}

@@ -1,0 +1,46 @@
+/*
+ * diskload.c
+ *	  What a block device has read and written so far, for whomever.
+ *
+ * Linux counts it.  What has been added during a measurement, and was not read by it, is the load
+ * of others.  There are no counters of file systems without a device of their own (overlays,
+ * btrfs, network file systems), and none of what others do to the same hardware behind it.
+ *
+ * src/calibrate/diskload.c
+ */
+#include "postgres.h"
+
+#ifdef __linux__
+#include <sys/sysmacros.h>
+#endif
+
+#include "storage/fd.h"
+
+#include "calibrate/diskload.h"
+
+#define SECTOR 512				/* of these counters, whatever the device's
+								 * are */
+
+/* Bytes, or -1 if that is not known. */
+int64
+la_disk_bytes(dev_t device)
+{
+	int64		bytes = -1;
+
+#ifdef __linux__
+	char		path[MAXPGPATH];
+	unsigned long long read_sectors,
+				written_sectors;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/stat", major(device), minor(device));
+	file = AllocateFile(path, "r");
+	if (file == NULL)
+		return -1;
+	/* requests, merged, sectors, milliseconds: of reads, then of writes */
+	if (fscanf(file, "%*u %*u %llu %*u %*u %*u %llu", &read_sectors, &written_sectors) == 2)
+		bytes = (int64) (read_sectors + written_sectors) * SECTOR;
+	FreeFile(file);
+#endif
+	return bytes;
+}
