@@ -1258,10 +1258,10 @@ BEGIN
     FOR r IN EXECUTE format('SELECT x.* FROM %s.pg_lookahead_recommendations x WHERE x.current IS DISTINCT FROM x.recommended', ns)
     LOOP
         RETURN QUERY SELECT 'disk.recommended', 'disk', CASE WHEN r.setting = 'random_page_cost' THEN 'note' ELSE 'change' END,
-            format('The storage of tablespace %I suits %s = %s%s, which is %s. %s', r.tablespace_name, r.setting, r.recommended,
+            format('The storage of tablespace %I suits %s = %s%s; now it is %s. %s', r.tablespace_name, r.setting, r.recommended,
                    CASE WHEN r.look_ahead THEN ' for scans that look ahead' WHEN NOT r.look_ahead THEN ' for scans that do not' ELSE '' END,
                    coalesce(r.current, 'not set'), r.reason),
-            r.command || '; SELECT pg_reload_conf();',
+            r.command || CASE WHEN r.command LIKE 'ALTER SYSTEM%' THEN '; SELECT pg_reload_conf();' ELSE ';' END,
             CASE WHEN r.setting = 'pg_lookahead.max_distance' AND r.current::int < r.recommended::int THEN total.waited END, to_jsonb(r);
     END LOOP;
 
