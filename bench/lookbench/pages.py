@@ -73,6 +73,14 @@ VOLUME: Sequence[Row] = (
     ("`LIMIT 64`", "limit/random/limit/64/cold"),
 )
 
+WRITES: Sequence[Row] = (
+    ("50,000 rows into four random indexes", "write/four/insert/50000/cold"),
+    ("`COPY` of 100,000 rows, an index of UUIDs", "write/uuid/copy/100000/cold"),
+    ("upsert of 100,000 rows, half of them there", "write/uuid/upsert-50/100000/cold"),
+    ("20,000 rows that refer to random parents", "write/child/insert/20000/cold"),
+    ("3,000 parents deleted with their children", "write/parent/cascade/3000/cold"),
+)
+
 JOINED = "10 million rows of which {} find one of 1 million"
 
 TABLES: Sequence[PageTable] = (
@@ -159,6 +167,11 @@ TABLES: Sequence[PageTable] = (
         ),
         seconds=True,
     ),
+    PageTable("writes", PERFORMANCE, "writes-18", "the local disk; cold", WRITES, seconds=True),
+    PageTable(
+        "writes-volume", PERFORMANCE, "writes-volume-1ms", "1 ms, 16,000 reads/s; cold",
+        (WRITES[0], *WRITES[3:]), seconds=True,
+    ),
     PageTable(
         "idle", PERFORMANCE, FULL, "nothing to gain",
         (
@@ -238,10 +251,11 @@ def source_text(table: PageTable, entries: Sequence[Entry]) -> str:
     commits = ", ".join(dict.fromkeys(f"`{run['source']['commit'][:12]}`" for run in runs))
     counts = sorted({entry.stock.repetitions for entry in entries if entry.stock})
     repetitions = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    measured = "One repetition" if counts == [1] else f"Medians of {repetitions} interleaved repetitions"
     server = ", ".join(dict.fromkeys(run["server"] for run in runs))
     cold = any(entry.cell.state == COLD for entry in entries)
     return (
-        f"Medians of {repetitions} interleaved repetitions; PostgreSQL {server}, {machine_text(runs[0])}{ceiling_text(runs) if cold else ''}. "
+        f"{measured}; PostgreSQL {server}, {machine_text(runs[0])}{ceiling_text(runs) if cold else ''}. "
         f"Results: `{table.path}`, commit {commits}."
     )
 
