@@ -37,7 +37,7 @@ if ($ret != 0)
 
 my $location = PostgreSQL::Test::Utils::tempdir;
 $node->safe_psql('postgres', "CREATE TABLESPACE fast LOCATION '$location'");
-my $calibrate = "SELECT count(*) > 15 FROM pg_lookahead_calibrate('fast')";
+my $calibrate = "SELECT count(*) >= 15 FROM pg_lookahead_calibrate('fast')";
 
 # Temporary files of the tablespace.
 sub files
@@ -113,7 +113,7 @@ start_reading($session, $pid,
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 like(ask($session, "SELECT 'in transaction'"), $canceled, 'canceled in a subtransaction');
 is(left_behind($pid) // '', '', '... nothing open');
-is(ask($session, "SELECT count(*) > 15 FROM pg_lookahead_calibration WHERE tablespace_name = 'fast'; COMMIT"), 't',
+is(ask($session, "SELECT count(*) >= 15 FROM pg_lookahead_calibration WHERE tablespace_name = 'fast'; COMMIT"), 't',
 	'... and the older rows are there');
 nothing_left('rolled back');
 
@@ -233,7 +233,7 @@ is($node->safe_psql('postgres', $in_use), $known, 'as it was, it is used');
 
 # a file that cannot be written
 chmod 0500, $node->data_dir . '/pg_stat';
-($ret, $out, $err) = $node->psql('postgres', 'SELECT count(*) > 15 FROM pg_lookahead_calibrate()');
+($ret, $out, $err) = $node->psql('postgres', 'SELECT count(*) >= 15 FROM pg_lookahead_calibrate()');
 chmod 0700, $node->data_dir . '/pg_stat';
 like($err, qr/WARNING:  could not write file "pg_stat.*\nDETAIL:  What has been measured is forgotten when the server stops/,
 	'a file that cannot be written is a warning');
@@ -256,7 +256,7 @@ like(slurp_file($standby->logfile), qr/LOG:  removing file "pg_stat\/pg_lookahea
 is($standby->safe_psql('postgres', 'SELECT calibrated FROM pg_lookahead_storage_in_use()'), 'f', '... of which nothing is known');
 ($ret, $out, $err) = $standby->psql('postgres', 'SELECT * FROM pg_lookahead_calibrate()');
 like($err, qr/ERROR:  cannot execute pg_lookahead_calibrate\(\) in a read-only transaction/, 'a standby cannot write the table');
-is($standby->safe_psql('postgres', 'SET client_min_messages = error; SELECT count(*) > 15 FROM pg_lookahead_measure_storage(0)'), 't',
+is($standby->safe_psql('postgres', 'SET client_min_messages = error; SELECT count(*) >= 15 FROM pg_lookahead_measure_storage(0)'), 't',
 	'... but can measure');
 is($standby->safe_psql('postgres', 'SELECT calibrated FROM pg_lookahead_storage_in_use()'), 't', '... what it goes by');
 check_log($_) for $primary, $standby;
@@ -268,7 +268,7 @@ $primary->stop;
 $node = new_server('own', preload => 0, extensions => ['pg_lookahead']);
 $session = open_session($node, 'SET client_min_messages = error');
 is(ask($session, 'SELECT calibrated FROM pg_lookahead_storage_in_use()'), 'f', 'not preloaded: nothing is known');
-is(ask($session, 'SELECT count(*) > 15 FROM pg_lookahead_calibrate()'), 't', '... it is measured');
+is(ask($session, 'SELECT count(*) >= 15 FROM pg_lookahead_calibrate()'), 't', '... it is measured');
 $known = ask($session, $in_use);
 like($known, qr/^t\|/, '... and known to the session');
 is($node->safe_psql('postgres', $in_use), $known, '... and to new ones');
