@@ -795,7 +795,7 @@ DECLARE
     seen record;
     r record;
 BEGIN
-    -- No statement would have named another list; an ordinary user must not read it.
+    -- Not everybody may read what is preloaded.
     BEGIN
         SELECT string_agg(quote_ident(replace(regexp_replace(l, '^"(.*)"$', '\1'), '""', '"')), ', ' ORDER BY n) INTO libraries
             FROM regexp_split_to_table(current_setting('shared_preload_libraries'), '\s*,\s*') WITH ORDINALITY AS x (l, n)
