@@ -795,7 +795,7 @@ DECLARE
     seen record;
     r record;
 BEGIN
-    -- No statement would have named another list; an ordinary user must not read it.
+    -- Not everybody may read what is preloaded.
     BEGIN
         SELECT string_agg(quote_ident(replace(regexp_replace(l, '^"(.*)"$', '\1'), '""', '"')), ', ' ORDER BY n) INTO libraries
             FROM regexp_split_to_table(current_setting('shared_preload_libraries'), '\s*,\s*') WITH ORDINALITY AS x (l, n)
@@ -856,12 +856,11 @@ BEGIN
                      ELSE format('ALTER SYSTEM SET %s = on; SELECT pg_reload_conf();', s.name)
                  END AS advice
              FROM pg_settings s
-             WHERE s.name LIKE 'pg\_lookahead.%' AND s.vartype = 'bool' AND s.boot_val = 'on' AND s.setting = 'off'
-                 AND s.name NOT IN ('pg_lookahead.explain', 'pg_lookahead.hash_join_huge_pages')
+             WHERE s.name ~ '^pg_lookahead\.(enable|nestloop_reuse_tids)' AND s.boot_val = 'on' AND s.setting = 'off'
              ORDER BY s.name
     LOOP
         RETURN QUERY SELECT 'settings.off', 'settings', CASE r.name WHEN 'pg_lookahead.enable' THEN 'problem' ELSE 'change' END,
-            format('%s is off.', r.name), r.advice, reads_ms, jsonb_build_object('setting', r.name);
+            format('%s is off.', r.name), r.advice, CASE r.name WHEN 'pg_lookahead.enable' THEN reads_ms END, jsonb_build_object('setting', r.name);
     END LOOP;
     FOR r IN SELECT split_part(c, '=', 1) AS name, d.datname, x.setrole <> 0 AS of_role, pg_get_userbyid(x.setrole) AS rolname
              FROM pg_db_role_setting x

@@ -73,6 +73,7 @@ class Files:
         d = Path(directory)
         self.exporter = json.loads((d / "postgres_exporter/queries.json").read_text())
         self.collectors = [json.loads(p.read_text()) for p in sorted((d / "sql_exporter").glob("*.collector.json"))]
+        self.jobs = json.loads((d / "sql_exporter/prometheus-sql-exporter.json").read_text())
         self.pgwatch = json.loads((d / "pgwatch/metrics.json").read_text())
         self.dashboard = json.loads((d / "grafana/pg_lookahead.json").read_text())
         self.unknown = (d / "unknown").read_text()
@@ -95,6 +96,10 @@ class Files:
             for m in collector["metrics"]
         }
 
+    def job_metrics(self):
+        """query -> (values, labels)"""
+        return {q["name"]: (set(q["values"]), set(q.get("labels", []))) for job in self.jobs["jobs"] for q in job["queries"]}
+
     def queries(self):
         """(name, view, SQL) of all formats"""
         for query, entry in self.exporter.items():
@@ -102,6 +107,9 @@ class Files:
         for collector in self.collectors:
             for query in collector["queries"]:
                 yield f"sql_exporter's {query['query_name']}", query["query_name"], query["query"]
+        for job in self.jobs["jobs"]:
+            for query in job["queries"]:
+                yield f"prometheus-sql-exporter's {query['name']}", query["name"], query["query"]
         for name, metric in self.pgwatch["metrics"].items():
             view = ("pg_" if name == "lookahead_report" else "pg_stat_") + name
             for version, sql in metric["sqls"].items():
@@ -131,6 +139,9 @@ def check_files(files):
                 test_that(f"sql_exporter: {m['metric_name']}", False, m)
     theirs = files.collector_metrics()
     test_that("sql_exporter exports what postgres_exporter does", theirs == ours, set(theirs.items()) ^ set(ours.items()))
+    theirs = {f"{q}_{v}": frozenset(labels) for q, (values, labels) in files.job_metrics().items() for v in values}
+    test_that("prometheus-sql-exporter exports what postgres_exporter does",
+              theirs == {name: labels for name, (_, labels) in ours.items()}, theirs)
     same = {" ".join(sql.split()) for name, view, sql in files.queries() if not name.startswith("pgwatch")}
     test_that("by the same queries", len(same) == len(VIEWS), f"{len(same)} queries")
 
@@ -366,6 +377,27 @@ def check_prometheus(files, program, exporter, server):
         test_that("dashboard: the variable has the server", instances["data"] == [exporter], instances)
 
 
+def check_sql_exporter(files, program, server):
+    """Debian's; it asks by itself, and tells what the last answer was."""
+    work, port = Path(server.work), free_port()
+    config = json.loads(json.dumps(files.jobs))
+    for job in config["jobs"]:
+        job.update(interval="1s", connections=[server.url().replace("postgresql://", "postgres://")])
+    (work / "sql_exporter.yml").write_text(json.dumps(config))
+    log = work / "sql_exporter.log"
+    with running([program, f"-config.file={work}/sql_exporter.yml", f"-web.listen-address=127.0.0.1:{port}"], log,
+                 f"http://127.0.0.1:{port}/metrics"):
+        for _ in range(50):
+            found, _ = scrape(f"127.0.0.1:{port}")
+            if {f"sql_{query}" for query in files.job_metrics()} <= set(found):
+                break
+            time.sleep(0.2)
+        for query, (values, labels) in files.job_metrics().items():
+            rows = [r for r, _ in found.get(f"sql_{query}", [])]
+            test_that(f"prometheus-sql-exporter: sql_{query}", {r["col"] for r in rows} == values and all(labels <= set(r) for r in rows),
+                      f"{rows[:3]}\n{log.read_text()[-2000:]}")
+
+
 def check_exporter_without(program, directory, server, database, text):
     """Ours are missing, or only the report is there; everybody else's figures go on."""
     with exporter_running(program, directory, server, database) as address:
@@ -389,6 +421,7 @@ def main():
     parser.add_argument("--files", required=True)
     parser.add_argument("--exporter")
     parser.add_argument("--prometheus")
+    parser.add_argument("--sql-exporter")
     args = parser.parse_args()
 
     files = Files(args.files)
@@ -408,6 +441,9 @@ def main():
                 check_exporter(files, args.exporter, args.files, server, args.prometheus)
             with tested("postgres_exporter without the extension"):
                 check_exporter_without(args.exporter, args.files, server, "bare", "in a database without the extension")
+        if args.sql_exporter:
+            with tested("prometheus-sql-exporter"):
+                check_sql_exporter(files, args.sql_exporter, server)
         server.stop()
         server.start("")
         check_queries(files, server, False)
