@@ -5,6 +5,7 @@
  * This is the table of contents: base/ defines the settings and statistics of all rooms,
  * and each feature room installs its hooks, unless the running minor release differs in
  * what the room relies on from the one that the library was built for (base/minor.c).
+ * plancost/ calls functions of the planner that are the same in all of them.
  * src/README.md describes the rooms.
  *
  * src/pg_lookahead.c
@@ -20,6 +21,7 @@
 #include "hashjoin/hashjoin.h"
 #include "indexbuild/build_hooks.h"
 #include "nestloop/nestloop.h"
+#include "plancost/plancost.h"
 #include "scan/scan.h"
 #include "window/history.h"
 #include "window/storage.h"
@@ -64,4 +66,5 @@ _PG_init(void)
 		if (la_minor_allows(rooms[i].room))
 			rooms[i].init();
 	}
+	la_plancost_init();
 }

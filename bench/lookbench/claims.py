@@ -70,6 +70,8 @@ CLAIMS: Sequence[Claim] = (
     Claim("write-volume", "50,000 rows into four random indexes, cold", ("write/four/insert/50000/cold",), {STOCK: 10.0}, storages=(VOLUME,)),
     Claim("write-volume", "20,000 rows that refer to random parents, cold", ("write/child/insert/20000/cold",), {STOCK: 8.0}, storages=(VOLUME,)),
     Claim("write-volume", "3,000 parents deleted with their children, cold", ("write/parent/cascade/3000/cold",), {STOCK: 8.0}, storages=(VOLUME,)),
+    # bench/summarize --plans says what they show
+    Claim("plans", "TPC-H and star queries, by adjusted costs", ("tpch/*/q??/*", "tpch/*/q??-parallel/*", "star/*"), {}, storages=(LOCAL,)),
     Claim("write-cached", "many rows written, cached", ("write/[!s]*/cached",), {STOCK: 0.98}),
     Claim("write-cached", "INSERT of a single row, cached", ("write/single/insert/*/cached",), {STOCK: 0.99}),
 )

@@ -36,7 +36,7 @@ from .measure import Bench, Result
 from .records import Records, Sample
 from .server import BASE_SETTINGS, Server, ServerError
 from .storages import LOCAL, STORAGES, Speed
-from .variants import LIBRARY, Variant, make_variants
+from .variants import LIBRARY, Variant, forced_variant, make_variants
 from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Changing, Scope, Workload
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -130,6 +130,7 @@ def make_workloads(options: argparse.Namespace) -> list[Workload]:
         seconds=options.seconds,
         paid_rows=options.paid_rows,
         full=options.full,
+        star_rows=200_000 if options.quick else 2_000_000 if small else 10_000_000,
         grown_rows=200_000 if options.quick else 2_000_000 if small else 4_000_000,
         document_rows=20_000 if options.quick else 300_000,
     )
@@ -157,7 +158,8 @@ def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Va
     elif workload.switches:
         variants = [replace(v, session=dict(v.session) | dict(workload.switches)) if v.looks_ahead else v for v in variants]
     if workload.free_plans:
-        return [v.free() for v in variants if not v.is_bitmap]
+        free = [v.free() for v in variants if not v.is_bitmap]
+        return free + [forced_variant(name, settings) for name, settings in workload.forced(cell).items()]
     bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
     if cell.state != COLD or workload.scope.quick or not workload.all_bitmaps:
         # they differ in how blocks are read, and nothing (much) is read, or it is known by then
@@ -255,6 +257,19 @@ class Runner:
             self.console.print(f"tables and indexes for {workload.name}")
             self.bench.ensure(workload, [step.cell for step in steps if step.workload is workload])
 
+    def calibrate(self, steps: list[Step]) -> None:
+        """Costs can be adjusted once the server knows its storage; it keeps that."""
+        if not any(variant.adjusts_costs for step in steps for variant in step.variants):
+            return
+        self.server.stop()
+        self.speed.own()
+        self.server.start({"shared_preload_libraries": LIBRARY})
+        with closing(self.server.connect()) as connection:
+            connection.execute(f"create extension if not exists {LIBRARY}")
+            connection.execute(f"alter extension {LIBRARY} update")
+            connection.execute("select pg_lookahead_calibrate()")
+        self.server.stop()
+
     def missing(self, step: Step) -> list[tuple[int, Variant]]:
         """Repetitions and variants that are still to be measured, interleaved."""
         order = []
@@ -333,7 +348,8 @@ class Runner:
 
         Below a virtual machine there may be a cache that nobody here can empty: then who reads
         blocks first pays for it, and with an odd number of repetitions that is one variant
-        more often than the other.
+        more often than the other.  Plans that differ read different blocks, so that all of them are
+        executed once.
         """
         cell = step.cell
         if cell.state != COLD or step.workload.throughput(cell) is not None:
@@ -341,7 +357,9 @@ class Runner:
         statements = tuple(step.workload.statements(cell, rep))
         if self.touched != (cell.key, statements):
             self.touched = (cell.key, statements)
-            self.bench.sample(step.workload, cell, step.variants[-1], rep, 0)
+            differ = step.workload.plans_differ or any(variant.adjusts_costs for variant in step.variants)
+            for variant in step.variants if differ else step.variants[-1:]:
+                self.bench.sample(step.workload, cell, variant, rep, 0)
 
     def _record(self, cell: Cell, rep: int, variant: Variant, result: Result) -> None:
         self.records.add(
@@ -366,7 +384,7 @@ class Runner:
         for wanted in (variant.node, *step.workload.in_plan(step.cell)):
             if wanted and wanted not in result.plan:
                 self._problem(f"{name}: the plan has no {wanted}")
-        if not variant.is_bitmap and rep == 0:
+        if not (variant.is_bitmap or variant.adjusts_costs or step.workload.plans_differ) and rep == 0:
             seen.plans[variant.name] = result.plan
             other = next(iter(seen.plans))
             if seen.plans[other] != result.plan:
@@ -427,6 +445,7 @@ def main() -> int:
             runner.check_space(todo)
             runner.make_tables(todo)
             runner.describe(todo)
+            runner.calibrate(todo)
             runner.measure(todo)
             for name, value in runner.speed.counters().items():
                 console.print(f"volume: {name} {value}")

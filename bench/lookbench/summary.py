@@ -7,7 +7,8 @@ Blocks per second are the blocks that were not in shared_buffers, by the time of
 whole query; the ceiling is fio's at its best queue depth, measured in the same run.
 
 Written with rich for a terminal, as Markdown with --markdown.  With --claims there is one line for
-each bound of claims.py instead, with the cell that comes off worst.
+each bound of claims.py instead, with the cell that comes off worst; with --plans what adjusted costs
+make of whole queries (plans.py).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from . import plans
 from .claims import BEST, BITMAP, CLAIMS, STOCK, Claim
 from .records import Sample, read_samples, samples_file
 from .storages import LOCAL
@@ -211,6 +213,26 @@ def print_claims(results: Results, console: Console, markdown: bool) -> None:
     console.print(table)
 
 
+def print_plans(results: Results, console: Console, markdown: bool) -> None:
+    medians = {cell: {name: found.median for name, found in by.items()} for cell, by in results.cells.items()}
+    rows = list(plans.rows(medians))
+    numbers = [column not in plans.TEXT_COLUMNS for column in plans.COLUMNS]
+    if markdown:
+        print(f"## {results.title()}\n")
+        print("| " + " | ".join(plans.COLUMNS) + " |")
+        print("|" + "".join("---:|" if number else "---|" for number in numbers))
+        for row in rows:
+            print("| " + " | ".join(row) + " |")
+        return
+    console.rule(results.title())
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, number in zip(plans.COLUMNS, numbers):
+        table.add_column(column, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
 def _coloured(ratio: str) -> str:
     """Green where look-ahead is clearly faster, red where it is clearly slower."""
     if ratio == NONE or 0.95 <= float(ratio) <= 1.05:
@@ -223,6 +245,7 @@ def main() -> int:
     parser.add_argument("csv", type=Path, nargs="+", help="samples.csv, or the directory that holds it")
     parser.add_argument("--markdown", action="store_true", help="Markdown instead of tables for the terminal")
     parser.add_argument("--claims", action="store_true", help="a line for each claim of lookbench/claims.py, with its worst cell")
+    parser.add_argument("--plans", action="store_true", help="what adjusted costs make of whole queries: ratios and regret")
     parser.add_argument("--variant", default="lookahead", help="the look-ahead variant (default lookahead)")
     options = parser.parse_args()
     console = Console(highlight=False, width=max(WIDTH, Console().width))
@@ -232,7 +255,9 @@ def main() -> int:
             console.print(f"error: there is no {csv}")
             return 1
         results = Results(csv, options.variant)
-        if options.claims:
+        if options.plans:
+            print_plans(results, console, options.markdown)
+        elif options.claims:
             print_claims(results, console, options.markdown)
         elif options.markdown:
             print_markdown(results)

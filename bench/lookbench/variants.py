@@ -6,6 +6,7 @@ bitmap-*    a bitmap scan at its best settings, pg_lookahead.enable = off:
             18 with io_method = io_uring where that works, and with many I/O workers
 again       stock once more: what noise alone makes of a ratio
 lookahead   the plan of stock, pg_lookahead.enable = on
+adjusted    whole queries: look-ahead, and plans by pg_lookahead.adjust_costs = on
 bare        like stock, in a server that has not loaded the library
 
 Planner settings only forbid the other kinds of scan; whether the plan is the wanted
@@ -28,6 +29,7 @@ _ONLY_BITMAP = {"enable_seqscan": "off", "enable_indexscan": "off", "enable_inde
 
 LIBRARY = "pg_lookahead"
 ENABLE = "pg_lookahead.enable"
+ADJUST_COSTS = "pg_lookahead.adjust_costs"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Variant:
     @property
     def looks_ahead(self) -> bool:
         return self.session.get(ENABLE) == "on"
+
+    @property
+    def adjusts_costs(self) -> bool:
+        """Its plans may be others than those of stock."""
+        return self.session.get(ADJUST_COSTS) == "on"
 
     def free(self) -> Variant:
         """The same with plans of the planner's choice."""
@@ -97,6 +104,11 @@ def bitmap_variants(server: Server, library: bool, uring: bool) -> list[Variant]
     return [variant("uring", 64, io_method="io_uring"), workers]
 
 
+def forced_variant(name: str, planner: Mapping[str, str]) -> Variant:
+    """Look-ahead with plans that these settings leave."""
+    return Variant(name, "", dict(planner) | {ENABLE: "on"}, _preload(True))
+
+
 def make_variants(
     names: Sequence[str], extra: Sequence[str], server: Server, library: bool, uring: bool
 ) -> list[Variant]:
@@ -112,6 +124,7 @@ def make_variants(
         "again": [Variant("again", INDEX_SCAN, _ONLY_INDEX | _off(library), _preload(library))],
         "bare": [Variant("bare", INDEX_SCAN, _ONLY_INDEX, _preload(False))],
         "lookahead": [Variant("lookahead", INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"}, _preload(True))],
+        "adjusted": [Variant("adjusted", INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on", ADJUST_COSTS: "on"}, _preload(True))],
         "bitmap": bitmaps,
     } | {variant.name: [variant] for variant in bitmaps}
 

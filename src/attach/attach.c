@@ -31,6 +31,7 @@
 #include "attach/statement.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/statements.h"
 #include "base/stats.h"
 
 #define MAX_REGISTERED 8
@@ -45,6 +46,8 @@ static la_tidsource_function tidsource_function = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
+static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
+static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 
 void
 la_attach_register(NodeTag tag, la_attach_function function)
@@ -142,15 +145,64 @@ walk(PlanState *ps, void *arg)
 }
 
 static void
-attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
+run(LA_EXECUTOR_RUN_ARGS)
 {
-	LaRun		outer = la_statement_enter_run(queryDesc, count);
-
 	if (prev_ExecutorRun)
 		prev_ExecutorRun(LA_EXECUTOR_RUN_PASS);
 	else
 		standard_ExecutorRun(LA_EXECUTOR_RUN_PASS);
+}
+
+static void
+attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
+{
+	LaRun		outer = la_statement_enter_run(queryDesc, count);
+	LaStatementRun in_statistics = la_statements_enter_run(queryDesc->estate);
+
+	la_statement_depth++;
+	PG_TRY();
+	{
+		run(LA_EXECUTOR_RUN_PASS);
+	}
+	PG_FINALLY();
+	{
+		la_statement_depth--;
+		la_statements_leave_run(&in_statistics);
+	}
+	PG_END_TRY();
 	la_statement_leave_run(outer);
+}
+
+/* Triggers are fired here, and their queries are not sent by a client. */
+static void
+attach_ExecutorFinish(QueryDesc *queryDesc)
+{
+	LaStatementRun in_statistics = la_statements_enter_run(queryDesc->estate);
+
+	la_statement_depth++;
+	PG_TRY();
+	{
+		if (prev_ExecutorFinish)
+			prev_ExecutorFinish(queryDesc);
+		else
+			standard_ExecutorFinish(queryDesc);
+	}
+	PG_FINALLY();
+	{
+		la_statement_depth--;
+		la_statements_leave_run(&in_statistics);
+	}
+	PG_END_TRY();
+}
+
+static void
+attach_ExecutorEnd(QueryDesc *queryDesc)
+{
+	if (prev_ExecutorEnd)
+		prev_ExecutorEnd(queryDesc);
+	else
+		standard_ExecutorEnd(queryDesc);
+	la_statements_log(queryDesc->sourceText);
 }
 
 static void
@@ -170,6 +222,7 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		AttachWalk	state = {false, false};
 
 		la_stats_flush_at_exit();
+		la_statements_begin(queryDesc);
 		(void) walk(queryDesc->planstate, &state);
 		if (state.interested)
 			la_statement_begin(queryDesc);
@@ -184,4 +237,8 @@ la_attach_init(void)
 	ExecutorStart_hook = attach_ExecutorStart;
 	prev_ExecutorRun = ExecutorRun_hook;
 	ExecutorRun_hook = attach_ExecutorRun;
+	prev_ExecutorFinish = ExecutorFinish_hook;
+	ExecutorFinish_hook = attach_ExecutorFinish;
+	prev_ExecutorEnd = ExecutorEnd_hook;
+	ExecutorEnd_hook = attach_ExecutorEnd;
 }

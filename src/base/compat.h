@@ -40,6 +40,16 @@
 
 /* ---- buffers and files ----------------------------------------------------- */
 
+/* The name of a relation's first file, allocated.  18 returns it in a structure. */
+#if PG_VERSION_NUM >= 180000
+#define la_relation_path(rel) \
+	pstrdup(relpath(RelationGetSmgr(rel)->smgr_rlocator, MAIN_FORKNUM).str)
+#elif PG_VERSION_NUM >= 160000
+#define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rlocator, MAIN_FORKNUM)
+#else
+#define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM)
+#endif
+
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
 #if PG_VERSION_NUM >= 160000
 #define la_rel_locator(rel)		((rel)->rd_locator)
@@ -380,6 +390,19 @@ la_is_locked_by_me(Oid table)
 #define LA_RELATION_HOOK_OID	relid
 #endif
 
+/* 19 passes EXPLAIN's state to the planner. */
+#if PG_VERSION_NUM >= 190000
+#define LA_PLANNER_ARGS \
+	Query *parse, const char *query_string, int cursorOptions, \
+	ParamListInfo boundParams, ExplainState *es
+#define LA_PLANNER_PASS	parse, query_string, cursorOptions, boundParams, es
+#else
+#define LA_PLANNER_ARGS \
+	Query *parse, const char *query_string, int cursorOptions, \
+	ParamListInfo boundParams
+#define LA_PLANNER_PASS	parse, query_string, cursorOptions, boundParams
+#endif
+
 /* ---- executor -------------------------------------------------------------- */
 
 /* 18 dropped execute_once (commit 3eea7a0c97e9). */
@@ -392,6 +415,22 @@ la_is_locked_by_me(Oid table)
 	QueryDesc *queryDesc, ScanDirection direction, uint64 count, \
 	bool execute_once
 #define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
+#endif
+
+/* 17 tells reads of shared blocks from those of local ones (commit 295c36c0c1fa). */
+#if PG_VERSION_NUM >= 170000
+#define la_block_read_time(usage)	((usage).shared_blk_read_time)
+#else
+#define la_block_read_time(usage)	((usage).blk_read_time)
+#endif
+
+/* 19 has no initial size of a hash table in shared memory. */
+#if PG_VERSION_NUM >= 190000
+#define la_shmem_init_hash(name, entries, info, flags) \
+	ShmemInitHash(name, entries, info, flags)
+#else
+#define la_shmem_init_hash(name, entries, info, flags) \
+	ShmemInitHash(name, entries, entries, info, flags)
 #endif
 
 /* 18 can also return the relations of the subplans (commit cbc127917e04). */
@@ -438,6 +477,24 @@ la_is_locked_by_me(Oid table)
 #else
 #define la_bitmap_prefetch_limit(node)	(&(node)->prefetch_maximum)
 #define la_bitmap_heap_blocks(node)	((node)->exact_pages + (node)->lossy_pages)
+#endif
+
+/*
+ * How many reads a bitmap heap scan has in flight, at most, at this effective_io_concurrency;
+ * raised: what bitmap/ raises it to before 18.  The server's workers read one block each; 19 starts
+ * and stops them as they are needed.
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_bitmap_distance(concurrency, raised) \
+	((void) (raised), \
+	 io_method == IOMETHOD_WORKER ? Min(concurrency, io_max_workers) : (concurrency))
+#elif PG_VERSION_NUM >= 180000
+#define la_bitmap_distance(concurrency, raised) \
+	((void) (raised), \
+	 io_method == IOMETHOD_WORKER ? Min(concurrency, io_workers) : (concurrency))
+#else
+#define la_bitmap_distance(concurrency, raised) \
+	((concurrency) > 0 ? Max(concurrency, raised) : 0)
 #endif
 
 /* ---- hash joins ------------------------------------------------------------ */

@@ -10,12 +10,21 @@
  * formats print them always.
  *
  * The figures are those of the process that prints; what parallel workers did is only in
- * pg_stat_lookahead.  Before 18, the server has no hook for this; there
- * pg_lookahead_last_statement() returns the same figures.
+ * pg_stat_lookahead.
+ *
+ * Before 18, the server has no hook for this.  There pg_lookahead_last_statement() returns the
+ * same figures, and pg_lookahead_explain() has EXPLAIN print a plan and the same lines, with the
+ * names of their nodes, below it.
  *
  * src/base/explain.c
  */
 #include "postgres.h"
+
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "base/compat.h"
 #include "base/explain.h"
@@ -29,6 +38,11 @@
 
 #define MAX_SOURCES 8
 
+/* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
+extern PGDLLEXPORT Datum pg_lookahead_explain(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(pg_lookahead_explain);
+
 static la_explain_source sources[MAX_SOURCES];
 static int	nsources = 0;
 
@@ -39,10 +53,6 @@ la_explain_register(la_explain_source source)
 		elog(ERROR, "too many sources of look-ahead figures");
 	sources[nsources++] = source;
 }
-
-#ifdef LA_HAVE_EXPLAIN_HOOK
-
-static explain_per_node_hook_type prev_per_node_hook = NULL;
 
 /* What became of foreseen blocks. */
 static const struct
@@ -56,35 +66,60 @@ static const struct
 	{LA_BLOCKS_LATE, "late", "Look-Ahead Blocks Late"},
 	{LA_BLOCKS_WASTED, "wasted", "Look-Ahead Blocks Wasted"},
 	{LA_BLOCKS_EVICTED, "evicted", "Look-Ahead Blocks Evicted"},
+	{LA_BLOCKS_NOT_STARTED, "not-started", "Look-Ahead Blocks Not Started"},
 	{LA_BLOCKS_CACHED, "cached", "Look-Ahead Blocks Cached"},
 	{LA_BLOCKS_SKIPPED_RECENT, "recent", "Look-Ahead Blocks Skipped Recent"},
 	{LA_BLOCKS_SKIPPED_SEQUENTIAL, "sequential", "Look-Ahead Blocks Skipped Sequential"},
 	{LA_LEAF_PAGES_ISSUED, "leaf-pages", "Look-Ahead Leaf Pages Issued"}
 };
 
-static void
-print_text(const int64 *c, double avg, ExplainState *es)
+static double
+average_distance(const int64 *c)
 {
-	ExplainIndentText(es);
-	appendStringInfo(es->str, "Prefetch: avg=%.2f max=" INT64_FORMAT
-					 " capacity=" INT64_FORMAT "\n",
-					 avg, c[LA_DISTANCE_MAX], c[LA_DISTANCE_CAPACITY]);
-	ExplainIndentText(es);
-	appendStringInfo(es->str, "Look-Ahead Blocks: foreseen=" INT64_FORMAT,
+	return c[LA_DISTANCE_SAMPLES] == 0 ? 0.0 :
+		(double) c[LA_DISTANCE_SUM] / c[LA_DISTANCE_SAMPLES];
+}
+
+static void
+append_distance(StringInfo str, const int64 *c)
+{
+	appendStringInfo(str, "Prefetch: avg=%.2f max=" INT64_FORMAT
+					 " capacity=" INT64_FORMAT,
+					 average_distance(c), c[LA_DISTANCE_MAX], c[LA_DISTANCE_CAPACITY]);
+}
+
+static void
+append_blocks(StringInfo str, const int64 *c)
+{
+	appendStringInfo(str, "Look-Ahead Blocks: foreseen=" INT64_FORMAT,
 					 c[LA_BLOCKS_FORESEEN]);
 	for (int i = 0; i < (int) lengthof(figures); i++)
 	{
 		if (c[figures[i].counter] != 0)
-			appendStringInfo(es->str, " %s=" INT64_FORMAT, figures[i].word,
+			appendStringInfo(str, " %s=" INT64_FORMAT, figures[i].word,
 							 c[figures[i].counter]);
 	}
+}
+
+#ifdef LA_HAVE_EXPLAIN_HOOK
+
+static explain_per_node_hook_type prev_per_node_hook = NULL;
+
+static void
+print_text(const int64 *c, ExplainState *es)
+{
+	ExplainIndentText(es);
+	append_distance(es->str, c);
+	appendStringInfoChar(es->str, '\n');
+	ExplainIndentText(es);
+	append_blocks(es->str, c);
 	appendStringInfoChar(es->str, '\n');
 }
 
 static void
-print_structured(const int64 *c, double avg, ExplainState *es)
+print_structured(const int64 *c, ExplainState *es)
 {
-	ExplainPropertyFloat("Average Prefetch Distance", NULL, avg, 2, es);
+	ExplainPropertyFloat("Average Prefetch Distance", NULL, average_distance(c), 2, es);
 	ExplainPropertyInteger("Max Prefetch Distance", NULL, c[LA_DISTANCE_MAX], es);
 	ExplainPropertyInteger("Prefetch Capacity", NULL, c[LA_DISTANCE_CAPACITY], es);
 	ExplainPropertyInteger("Look-Ahead Blocks Foreseen", NULL, c[LA_BLOCKS_FORESEEN], es);
@@ -105,17 +140,20 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 	for (int i = 0; i < nsources; i++)
 	{
 		const LaCounters *n = sources[i] (planstate);
-		double		avg;
 
 		if (n == NULL || n->c[LA_SCANS_ACTIVATED] == 0)
 			continue;
-		avg = n->c[LA_DISTANCE_SAMPLES] == 0 ? 0.0 :
-			(double) n->c[LA_DISTANCE_SUM] / n->c[LA_DISTANCE_SAMPLES];
 		if (es->format == EXPLAIN_FORMAT_TEXT)
-			print_text(n->c, avg, es);
+			print_text(n->c, es);
 		else
-			print_structured(n->c, avg, es);
+			print_structured(n->c, es);
 	}
+}
+
+/* The lines are in the plan. */
+static void
+put_nodes(ReturnSetInfo *result, int first)
+{
 }
 
 void
@@ -127,9 +165,75 @@ la_explain_init(void)
 
 #else							/* !LA_HAVE_EXPLAIN_HOOK */
 
+static void put_line(ReturnSetInfo *result, const char *line);
+
+/* Lines for the nodes of the statement that have ended since there were so many. */
+static void
+put_nodes(ReturnSetInfo *result, int first)
+{
+	for (int i = first; la_explain && i < la_stats_last_count(); i++)
+	{
+		char	   *name;
+		const LaCounters *counters = la_stats_last_node(i, &name);
+		StringInfoData line;
+
+		if (counters->c[LA_SCANS_ACTIVATED] == 0)
+			continue;
+		put_line(result, psprintf("Look-Ahead of %s", name));
+		initStringInfo(&line);
+		appendStringInfoString(&line, "  ");
+		append_distance(&line, counters->c);
+		put_line(result, line.data);
+		resetStringInfo(&line);
+		appendStringInfoString(&line, "  ");
+		append_blocks(&line, counters->c);
+		put_line(result, line.data);
+	}
+}
+
 void
 la_explain_init(void)
 {
 }
 
 #endif							/* LA_HAVE_EXPLAIN_HOOK */
+
+/* ---- pg_lookahead_explain() ----------------------------------------------------- */
+
+static void
+put_line(ReturnSetInfo *result, const char *line)
+{
+	Datum		value = CStringGetTextDatum(line);
+	bool		null = false;
+
+	tuplestore_putvalues(result->setResult, result->setDesc, &value, &null);
+}
+
+/* Execute a statement by EXPLAIN (ANALYZE, BUFFERS), and return its lines. */
+Datum
+pg_lookahead_explain(PG_FUNCTION_ARGS)
+{
+	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			first;
+
+	if (list_length(pg_parse_query(query)) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("exactly one statement can be explained at a time")));
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+
+	first = la_stats_last_count();
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(psprintf("EXPLAIN (ANALYZE, BUFFERS) %s", query), false, 0) < 0 ||
+		SPI_tuptable == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the statement cannot be explained")));
+	for (uint64 i = 0; i < SPI_processed; i++)
+		put_line(rsinfo, SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1));
+	put_nodes(rsinfo, first);
+	SPI_finish();
+	return (Datum) 0;
+}

@@ -8,8 +8,9 @@
  * and nestloop_reuse_tids are read whenever they matter.
  *
  * Most settings are PGC_USERSET: look-ahead changes when a block is read, never what a
- * query returns, so any user may tune it for a session, a function or a transaction.  Three
- * are PGC_SUSET, because they decide what code is trusted with, and a session's value is in
+ * query returns, so any user may tune it for a session, a function or a transaction.
+ * log_min_saved is PGC_SUSET as it writes statements to the server's log.  Three more
+ * are, because they decide what code is trusted with, and a session's value is in
  * force in SECURITY DEFINER functions and on tables of other users, too:
  * enable_index_build and enable_btree_insert let this library write index pages;
  * additional_access_methods vouches for code that pg_lookahead does not know, which may
@@ -24,6 +25,7 @@
 
 #include <limits.h>
 
+#include "miscadmin.h"
 #include "utils/guc.h"
 
 #include "base/accessmethod.h"
@@ -40,6 +42,7 @@ bool		la_enable_index_build;
 bool		la_enable_btree_insert;
 bool		la_enable_write;
 bool		la_enable_foreign_key;
+bool		la_adjust_costs;
 bool		la_force;
 bool		la_explain;
 int			la_attach_threshold;
@@ -51,6 +54,10 @@ int			la_cache_prefetch_distance;
 int			la_max_leaf_pages;
 int			la_scan_memory;
 int			la_backend_memory;
+int			la_max_statements;
+int			la_max_indexes;
+bool		la_save_statistics;
+int			la_log_min_saved = -1;
 
 /* As text only; accessmethod.c keeps the lists. */
 static char *excluded_access_methods = NULL;
@@ -113,6 +120,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_foreign_key", &la_enable_foreign_key, true, PGC_USERSET, 0,
 		"Enables look-ahead over the rows whose foreign keys are checked, or acted on.",
 	"Pages that the queries of the next rows will need are read before their turn."},
+	{"pg_lookahead.adjust_costs", &la_adjust_costs, false, PGC_USERSET, 0,
+		"Enables plans by what reads cost on this storage with look-ahead.",
+	"Has an effect on tables whose tablespaces have been calibrated."},
 	{"pg_lookahead.force", &la_force, false, PGC_USERSET, GUC_NOT_IN_SAMPLE,
 		"Forces look-ahead in every eligible plan node, for testing.",
 	"Thresholds are ignored, and queries may become slower."},
@@ -149,6 +159,40 @@ static const IntSetting int_settings[] = {
 		"Sets the maximum memory to be used for look-ahead by all scans of a backend.",
 	"Scans that exceed it run without look-ahead."}
 };
+
+/* The sizes of tables in shared memory have no meaning where there is none. */
+static void
+define_table_size(const char *name, const char *description, int *variable, int boot_value)
+{
+	if (process_shared_preload_libraries_in_progress)
+		DefineCustomIntVariable(name, description,
+								"Those that were used least give way to others.  "
+								"A value of 0 disables these statistics.",
+								variable, boot_value, 0, 1000000, PGC_POSTMASTER, 0,
+								NULL, NULL, NULL);
+}
+
+static void
+define_statistics(void)
+{
+	define_table_size("pg_lookahead.max_statements",
+					  "Sets the maximum number of statements tracked by pg_lookahead.",
+					  &la_max_statements, 5000);
+	define_table_size("pg_lookahead.max_indexes",
+					  "Sets the maximum number of indexes tracked by pg_lookahead.",
+					  &la_max_indexes, 2000);
+	DefineCustomBoolVariable("pg_lookahead.save_statistics",
+							 "Saves statistics of statements and indexes across server "
+							 "shutdowns.",
+							 NULL, &la_save_statistics, true, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("pg_lookahead.log_min_saved",
+							"Sets the minimum time that look-ahead must have saved in a "
+							"statement for this to be logged.",
+							"Zero logs all statements in which it was active; -1 none.",
+							&la_log_min_saved, -1, -1, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+}
 
 void
 la_guc_init(void)
@@ -189,5 +233,6 @@ la_guc_init(void)
 							   GUC_LIST_INPUT,
 							   la_am_check_additional, la_am_assign_additional, NULL);
 
+	define_statistics();
 	MarkGUCPrefixReserved("pg_lookahead");
 }

@@ -20,6 +20,7 @@ extern bool la_enable_index_build;
 extern bool la_enable_btree_insert;
 extern bool la_enable_write;
 extern bool la_enable_foreign_key;
+extern bool la_adjust_costs;
 extern bool la_force;
 extern bool la_explain;
 extern int	la_attach_threshold;
@@ -31,6 +32,10 @@ extern int	la_cache_prefetch_distance;
 extern int	la_max_leaf_pages;
 extern int	la_scan_memory;
 extern int	la_backend_memory;
+extern int	la_max_statements;
+extern int	la_max_indexes;
+extern bool la_save_statistics;
+extern int	la_log_min_saved;
 
 extern void la_guc_init(void);
 

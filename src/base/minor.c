@@ -20,14 +20,20 @@
  * Betas and release candidates have the number of the first release of their major
  * version.  They are distinguished by name, and must have the same one.
  *
- * Settings, views and functions do not depend on this.
+ * Settings, views and functions do not depend on this.  pg_lookahead_library() tells of it.
  *
  * src/base/minor.c
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/parallel.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 
 #include "base/compat.h"
@@ -51,6 +57,11 @@ static const char *const room_names[LA_NUM_ROOMS] = {
 };
 
 static bool allowed[LA_NUM_ROOMS];
+
+/* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
+extern PGDLLEXPORT Datum pg_lookahead_library(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(pg_lookahead_library);
 
 static const LaMinor *
 find_minor(int version)
@@ -108,6 +119,12 @@ warn(const char *built, const char *running, bool known)
 			 errhint("Build pg_lookahead again for this server, and install it.")));
 }
 
+static char *
+running_name(void)
+{
+	return release_name(GetConfigOption("server_version", false, false));
+}
+
 /* Compare the release of the headers with the running one. */
 void
 la_minor_init(void)
@@ -115,11 +132,10 @@ la_minor_init(void)
 	int			built = LA_BUILT_VERSION_NUM;
 	int			running = LA_RUNNING_VERSION_NUM;
 	char	   *built_name = release_name(LA_BUILT_VERSION);
-	char	   *running_name = release_name(GetConfigOption("server_version", false, false));
 	const LaMinor *from = find_minor(built);
 	const LaMinor *to = find_minor(running);
 	bool		same = built == running &&
-		(running % 10000 > 0 || strcmp(built_name, running_name) == 0);
+		(running % 10000 > 0 || strcmp(built_name, running_name()) == 0);
 	bool		known = built != running && from != NULL && to != NULL;
 	bool		all = true;
 
@@ -132,7 +148,7 @@ la_minor_init(void)
 	if (all || IsParallelWorker())
 		return;
 	if (built == running)
-		warn(built_name, running_name, known);
+		warn(built_name, running_name(), known);
 	else
 		warn(version_text(built), version_text(running), known);
 }
@@ -141,4 +157,32 @@ bool
 la_minor_allows(LaRoom room)
 {
 	return allowed[room];
+}
+
+/* The two releases, and the rooms that are not allowed. */
+Datum
+pg_lookahead_library(PG_FUNCTION_ARGS)
+{
+	int			built = LA_BUILT_VERSION_NUM;
+	int			running = LA_RUNNING_VERSION_NUM;
+	TupleDesc	tupdesc;
+	ArrayType  *disabled = construct_empty_array(TEXTOID);
+	ArrayBuildState *rooms = NULL;
+	Datum		values[3];
+	bool		nulls[3] = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	for (int room = 0; room < LA_NUM_ROOMS; room++)
+	{
+		if (!allowed[room])
+			rooms = accumArrayResult(rooms, CStringGetTextDatum(room_names[room]), false,
+									 TEXTOID, CurrentMemoryContext);
+	}
+	values[0] = CStringGetTextDatum(built == running ? release_name(LA_BUILT_VERSION) :
+									version_text(built));
+	values[1] = CStringGetTextDatum(built == running ? running_name() : version_text(running));
+	values[2] = rooms == NULL ? PointerGetDatum(disabled) :
+		makeArrayResult(rooms, CurrentMemoryContext);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }

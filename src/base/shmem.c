@@ -6,8 +6,10 @@
  * if that happens through shared_preload_libraries, since a running backend cannot request any.
  * Otherwise a room's pointer to its area remains NULL, and the room does without.
  *
- * AddinShmemInitLock is held while areas are initialized.  After that no lock protects them: all
- * that they hold are atomic variables.
+ * Hash tables are registered likewise.  Each has a lock, which the room that uses it takes.
+ *
+ * AddinShmemInitLock is held while areas are initialized.  After that no lock protects them: what
+ * they hold are atomic variables, or belongs to a table and is protected by its lock.
  *
  * src/base/shmem.c
  */
@@ -18,9 +20,12 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
+#include "base/compat.h"
 #include "base/shmem.h"
 
 #define MAX_AREAS 8
+#define MAX_TABLES 2
+#define TRANCHE "pg_lookahead"
 
 static struct
 {
@@ -30,6 +35,18 @@ static struct
 	void	  **area;
 }			areas[MAX_AREAS];
 static int	nareas = 0;
+
+static struct
+{
+	const char *name;
+	int			max_entries;
+	Size		key_size;
+	Size		entry_size;
+	LaShmemTable *table;
+}			tables[MAX_TABLES];
+static int	ntables = 0;
+
+static void (*startup_function) (void) = NULL;
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
@@ -41,6 +58,27 @@ request_shmem(void)
 		prev_shmem_request_hook();
 	for (int i = 0; i < nareas; i++)
 		RequestAddinShmemSpace(MAXALIGN(areas[i].size));
+	for (int i = 0; i < ntables; i++)
+		RequestAddinShmemSpace(hash_estimate_size(tables[i].max_entries, tables[i].entry_size));
+	if (ntables > 0)
+		RequestNamedLWLockTranche(TRANCHE, ntables);
+}
+
+static void
+startup_tables(void)
+{
+	LWLockPadded *locks = ntables > 0 ? GetNamedLWLockTranche(TRANCHE) : NULL;
+
+	for (int i = 0; i < ntables; i++)
+	{
+		HASHCTL		info = {0};
+
+		info.keysize = tables[i].key_size;
+		info.entrysize = tables[i].entry_size;
+		tables[i].table->hash = la_shmem_init_hash(tables[i].name, tables[i].max_entries,
+												   &info, HASH_ELEM | HASH_BLOBS);
+		tables[i].table->lock = &locks[i].lock;
+	}
 }
 
 static void
@@ -59,7 +97,12 @@ startup_shmem(void)
 			areas[i].init(area);
 		*areas[i].area = area;
 	}
+	startup_tables();
 	LWLockRelease(AddinShmemInitLock);
+
+	/* other processes attach to what there is */
+	if (!IsUnderPostmaster && startup_function)
+		startup_function();
 }
 
 /*
@@ -76,6 +119,29 @@ la_shmem_register(const char *name, Size size, void (*init) (void *area), void *
 	areas[nareas].init = init;
 	areas[nareas].area = area;
 	nareas++;
+}
+
+/* Have *table in shared memory when the server has started. */
+void
+la_shmem_register_table(const char *name, int max_entries, Size key_size, Size entry_size,
+						LaShmemTable *table)
+{
+	if (ntables >= MAX_TABLES)
+		elog(ERROR, "too many tables in shared memory registered");
+	tables[ntables].name = name;
+	tables[ntables].max_entries = max_entries;
+	tables[ntables].key_size = key_size;
+	tables[ntables].entry_size = entry_size;
+	tables[ntables].table = table;
+	ntables++;
+}
+
+/* To be called in the postmaster when shared memory is there, also after a crash. */
+void
+la_shmem_register_startup(void (*started) (void))
+{
+	Assert(startup_function == NULL);
+	startup_function = started;
 }
 
 void

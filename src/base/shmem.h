@@ -7,8 +7,21 @@
 #ifndef LA_SHMEM_H
 #define LA_SHMEM_H
 
+#include "storage/lwlock.h"
+#include "utils/hsearch.h"
+
+/* A hash table in shared memory, of keys that are compared as bytes, and its lock. */
+typedef struct LaShmemTable
+{
+	HTAB	   *hash;			/* NULL: there is no shared memory */
+	LWLock	   *lock;
+} LaShmemTable;
+
 extern void la_shmem_init(void);
 extern void la_shmem_register(const char *name, Size size, void (*init) (void *area),
 							  void **area);
+extern void la_shmem_register_table(const char *name, int max_entries, Size key_size,
+									Size entry_size, LaShmemTable *table);
+extern void la_shmem_register_startup(void (*started) (void));
 
 #endif							/* LA_SHMEM_H */

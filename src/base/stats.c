@@ -6,6 +6,7 @@
  *			|  la_stats_publish(), from a callback of the node's memory context:
  *			|  so also after an error
  *			+---------------------> last_nodes[] --> pg_lookahead_last_statement()
+ *			+---------------------> statements.c, by statement and by index
  *			v
  *		pending[kind] (backend) --flush_pending()--> shared->counters[kind]
  *														  |
@@ -49,7 +50,9 @@
 
 #include "base/buildstats.h"
 #include "base/shmem.h"
+#include "base/statements.h"
 #include "base/stats.h"
+#include "base/stattable.h"
 #include "base/utility.h"
 
 /* Nodes that end without having looked ahead between two flushes. */
@@ -150,6 +153,14 @@ la_stats_init(void)
 {
 	la_utility_register(la_utility_resets_session, discard_last_statement);
 	la_shmem_register("pg_lookahead", sizeof(SharedStats), init_shared, (void **) &shared);
+	la_statements_init();
+}
+
+/* Have the counters belong to a statement, too, as long as that has not ended. */
+void
+la_stats_open(LaCounters *counters, const EState *estate)
+{
+	counters->statement = la_statements_find(estate);
 }
 
 static void
@@ -237,7 +248,11 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 	NodeStats  *entry = last_entry_for(&node, false);
 
 	if (entry != NULL)
+	{
 		entry->counters = *counters;
+		entry->counters.statement = NULL;
+	}
+	la_statements_add(counters->statement, heaprelid, indexrelid, counters);
 	if (shared == NULL)
 		return;
 	if (counters->c[LA_SCANS_ACTIVATED] == 0)
@@ -281,6 +296,7 @@ la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 	r->callback.func = publish_refusal;
 	r->callback.arg = r;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &r->callback);
+	la_statements_add_reason(la_statements_find(estate), reason);
 
 	if (message_level_is_interesting(DEBUG1))
 	{
@@ -296,8 +312,8 @@ la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 	}
 }
 
-static void
-require_shared(void)
+void
+la_stats_require_shared(void)
 {
 	if (shared == NULL)
 		ereport(ERROR,
@@ -307,27 +323,37 @@ require_shared(void)
 						 "the server; pg_lookahead_last_statement() works without.")));
 }
 
+/* When all statistics were last reset. */
+TimestampTz
+la_stats_reset_time(void)
+{
+	return (TimestampTz) pg_atomic_read_u64(&shared->reset_time);
+}
+
 /* The rows of pg_stat_lookahead. */
 Datum
 pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	require_shared();
+	la_stats_require_shared();
 	flush_pending();
 	InitMaterializedSRF(fcinfo, 0);
 
 	for (int k = 0; k < LA_NUM_KINDS; k++)
 	{
-		Datum		values[LA_NUM_SHARED_COUNTERS + 2];
-		bool		nulls[LA_NUM_SHARED_COUNTERS + 2] = {0};
+		Datum		values[LA_NUM_VIEW_COUNTERS + 5];
+		bool		nulls[LA_NUM_VIEW_COUNTERS + 5] = {0};
 		int			n = 0;
 
 		values[n++] = CStringGetTextDatum(kind_names[k]);
-		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+		for (int i = 0; i < LA_NUM_VIEW_COUNTERS; i++)
 			values[n++] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->counters[k][i]));
-		values[n++] =
-			TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&shared->reset_time));
+		values[n++] = TimestampTzGetDatum(la_stats_reset_time());
+		/* version 0.1.0 of the extension ends here */
+		for (int i = LA_WAIT_NS; i <= LA_SAVED_ERROR_NS; i++)
+			values[n++] = Float8GetDatum((double) (int64)
+										 pg_atomic_read_u64(&shared->counters[k][i]) / 1e6);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
@@ -336,14 +362,37 @@ pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 Datum
 pg_stat_lookahead_reset(PG_FUNCTION_ARGS)
 {
-	require_shared();
+	la_stats_require_shared();
 	flush_pending();
 	for (int k = 0; k < LA_NUM_KINDS; k++)
 		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
 			pg_atomic_write_u64(&shared->counters[k][i], 0);
 	la_build_stats_reset();
+	la_stattable_reset(LA_STAT_STATEMENTS, NULL, NULL);
+	la_stattable_reset(LA_STAT_INDEXES, NULL, NULL);
 	pg_atomic_write_u64(&shared->reset_time, (uint64) GetCurrentTimestamp());
 	PG_RETURN_VOID();
+}
+
+/* How many nodes of the statement that the client has sent last have ended so far. */
+int
+la_stats_last_count(void)
+{
+	return GetCurrentStatementStartTimestamp() == last_statement ? num_last_nodes : 0;
+}
+
+/* One of them, and what it is, in the words of a plan: "index scan using t_a on t". */
+const LaCounters *
+la_stats_last_node(int n, char **name)
+{
+	const NodeIdentity *node = &last_nodes[n].node;
+	char	   *index = OidIsValid(node->indexrelid) ? get_rel_name(node->indexrelid) : NULL;
+	char	   *heap = OidIsValid(node->heaprelid) ? get_rel_name(node->heaprelid) : NULL;
+
+	*name = psprintf("%s%s%s%s%s", kind_names[node->kind],
+					 index ? " using " : "", index ? index : "",
+					 heap ? " on " : "", heap ? heap : "");
+	return &last_nodes[n].counters;
 }
 
 /*
@@ -362,8 +411,8 @@ last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 		const NodeStats *entry = &last_nodes[row];
 		const NodeIdentity *node = &entry->node;
 		const int64 *c = entry->counters.c;
-		Datum		values[LA_NUM_SHARED_COUNTERS + 7];
-		bool		nulls[LA_NUM_SHARED_COUNTERS + 7] = {0};
+		Datum		values[LA_NUM_VIEW_COUNTERS + 7];
+		bool		nulls[LA_NUM_VIEW_COUNTERS + 7] = {0};
 		int			n = 0;
 
 		if (!with_reasons && entry->reason != NULL && c[LA_SCANS_ATTACHED] == 0)
@@ -374,7 +423,7 @@ last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 		values[n++] = ObjectIdGetDatum(node->heaprelid);
 		nulls[n] = !OidIsValid(node->indexrelid);
 		values[n++] = ObjectIdGetDatum(node->indexrelid);
-		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+		for (int i = 0; i < LA_NUM_VIEW_COUNTERS; i++)
 			values[n++] = Int64GetDatum(c[i]);
 		if (c[LA_DISTANCE_SAMPLES] == 0)
 			nulls[n++] = true;

@@ -19,12 +19,16 @@
  *
  * The other forms of DISCARD concern only what the server keeps.
  *
+ * Queries within a utility statement, as in CREATE TABLE AS, are not toplevel (statements.c), as in
+ * pg_stat_statements.
+ *
  * src/base/utility.c
  */
 #include "postgres.h"
 
 #include "tcop/utility.h"
 
+#include "base/statements.h"
 #include "base/utility.h"
 
 #define MAX_REGISTERED 4
@@ -47,6 +51,13 @@ la_utility_resets_session(const Node *statement)
 		((const VariableSetStmt *) statement)->kind == VAR_RESET_ALL;
 }
 
+/* The queries of EXECUTE are sent by a client as much as the statement itself. */
+static bool
+has_nested_queries(const Node *statement)
+{
+	return !IsA(statement, ExecuteStmt) && !IsA(statement, PrepareStmt);
+}
+
 static void
 utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 					   ProcessUtilityContext context, ParamListInfo params,
@@ -54,15 +65,25 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 					   QueryCompletion *completion)
 {
 	bool		wanted[MAX_REGISTERED];
+	int			depth = la_statement_depth;
 
 	for (int i = 0; i < nregistered; i++)
 		wanted[i] = registered[i].before(pstmt->utilityStmt);
-	if (prev_ProcessUtility)
-		prev_ProcessUtility(pstmt, query, read_only, context, params,
-							environment, receiver, completion);
-	else
-		standard_ProcessUtility(pstmt, query, read_only, context, params,
+	la_statement_depth += has_nested_queries(pstmt->utilityStmt);
+	PG_TRY();
+	{
+		if (prev_ProcessUtility)
+			prev_ProcessUtility(pstmt, query, read_only, context, params,
 								environment, receiver, completion);
+		else
+			standard_ProcessUtility(pstmt, query, read_only, context, params,
+									environment, receiver, completion);
+	}
+	PG_FINALLY();
+	{
+		la_statement_depth = depth;
+	}
+	PG_END_TRY();
 	for (int i = 0; i < nregistered; i++)
 	{
 		if (wanted[i])

@@ -105,6 +105,7 @@ lengthen(BitmapHeapScanState *node)
 	hs = MemoryContextAllocZero(node->ss.ps.state->es_query_cxt, sizeof(HeapScan));
 	hs->node = node;
 	hs->relid = RelationGetRelid(heap);
+	la_stats_open(&hs->counters, node->ss.ps.state);
 	hs->counters.c[LA_SCANS_ATTACHED] = hs->counters.c[LA_SCANS_ACTIVATED] = 1;
 	hs->counters.c[LA_DISTANCE_CAPACITY] = config.max_distance;
 	hs->callback.func = end_heap_scan;
@@ -139,7 +140,7 @@ attach_index_scans(PlanState *ps)
 
 		if (scan != NULL && scan->indexRelation == node->biss_RelationDesc &&
 			la_getbitmap_is_eligible(scan->indexRelation))
-			la_getbitmap_install(scan, ps->state->es_query_cxt);
+			la_getbitmap_install(scan, ps->state);
 	}
 }
 

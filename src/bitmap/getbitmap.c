@@ -120,8 +120,9 @@ routine_for(Relation real)
 
 /* Get between the descriptor of an eligible scan, which may have been started, and the index. */
 void
-la_getbitmap_install(IndexScanDesc scan, MemoryContext context)
+la_getbitmap_install(IndexScanDesc scan, EState *estate)
 {
+	MemoryContext context = estate->es_query_cxt;
 	Relation	real = scan->indexRelation;
 	LaBitmapScan *bs = MemoryContextAlloc(context, sizeof(LaBitmapScan));
 
@@ -136,6 +137,7 @@ la_getbitmap_install(IndexScanDesc scan, MemoryContext context)
 	bs->config = la_config_reads(real, true, bs->indexrelid);
 	bs->budget.limit = (Size) la_scan_memory * 1024;
 	bs->index_size = InvalidBlockNumber;
+	la_stats_open(&bs->counters, estate);
 	bs->counters.c[LA_SCANS_ATTACHED] = 1;
 	bs->counters.c[LA_DISTANCE_CAPACITY] = bs->config.max_distance;
 

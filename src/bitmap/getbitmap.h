@@ -11,6 +11,6 @@
 
 extern LaBitmapScan *la_getbitmap_of(IndexScanDesc scan);
 extern bool la_getbitmap_is_eligible(Relation index);
-extern void la_getbitmap_install(IndexScanDesc scan, MemoryContext context);
+extern void la_getbitmap_install(IndexScanDesc scan, EState *estate);
 
 #endif							/* LA_GETBITMAP_H */

@@ -169,7 +169,7 @@ advise_after(LaGin *gin, int current, int *next)
 			!is_shared(gin, current, *next))
 			(void) la_evidence_advise(gin->bs, gin->searches[*next].block);
 	}
-	la_stats_note_distance(&gin->bs->counters, *next - current - 1);
+	la_counters_note_distance(&gin->bs->counters, *next - current - 1);
 }
 
 /* Read the pages that all searches have come to.  Returns false if no search goes on. */

@@ -399,7 +399,7 @@ count_distance(LaPostings *p)
 		if (t->height > 0)
 			distance += t->by_rows ? t->nahead : Max(t->next - t->current - 1, 0);
 	}
-	la_stats_note_distance(&p->bs->counters, distance);
+	la_counters_note_distance(&p->bs->counters, distance);
 }
 
 static void

@@ -135,7 +135,7 @@ look_ahead(LaBitmapScan *bs, BlockNumber page)
 		if (r->run < RUN || bs->config.force)
 			(void) la_evidence_advise(bs, next);
 	}
-	la_stats_note_distance(&bs->counters, r->tail - r->head);
+	la_counters_note_distance(&bs->counters, r->tail - r->head);
 }
 
 /* STEP: the scan has come to a leaf page.  us: what that took, if a read was timed. */

@@ -517,7 +517,10 @@ la_probebatch_begin(LaProbeBatches *b)
 {
 	la_demand_context(&b->table.node->js.ps, &b->ahead.context);
 	if (!b->inserts)
+	{
+		la_stats_open(&b->counters, b->table.node->js.ps.state);
 		b->counters.c[LA_SCANS_ATTACHED]++;
+	}
 	b->prepared = false;
 }
 

@@ -141,6 +141,7 @@ counters_of(const LaNestLoop *join)
 	LaCounters	sum = join->heap.counters;
 
 	sum.c[LA_LEAF_PAGES_ISSUED] = join->leaf.counters.c[LA_BLOCKS_ISSUED];
+	la_counters_add_times(&sum, &join->leaf.counters);
 	return sum;
 }
 
@@ -330,6 +331,7 @@ init_policies(LaNestLoop *join)
 	init_reads(&join->leaf, join, false);
 	init_reads(&join->heap, join, true);
 	la_cache_policy_init(&join->rows, &rows);
+	la_stats_open(&join->heap.counters, join->estate);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
 }
 

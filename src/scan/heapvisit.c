@@ -70,7 +70,7 @@ la_heapvisit_observe(LaScan *ls, BlockNumber block)
 	if (block == la_scan_heap_block(ls))
 		return;
 	result = la_window_read_observed(ls->scan->heapRelation, block,
-									 ls->observed_block, current, &us);
+									 ls->observed_block, current, &ls->counters, &us);
 	la_heap_turned_to(la_scan_heap(ls), block);
 	ls->observed_block = block;
 	ls->seen_buffer = *current;

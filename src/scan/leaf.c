@@ -297,6 +297,26 @@ own_bytes(LaScan *ls)
 		la_window_size(&ls->scan->heapRelation, 1, &ls->policy);
 }
 
+/* Is the next heap block that nbtree's current page names near the one that the scan is on? */
+static bool
+next_is_near(LaScan *ls, ScanDirection dir)
+{
+	BTScanPos	pos = &la_bt_opaque(ls)->currPos;
+	int			way = ScanDirectionIsForward(dir) ? 1 : -1;
+	BlockNumber here = la_scan_heap_block(ls);
+
+	if (here == InvalidBlockNumber)
+		return false;
+	for (int i = pos->itemIndex + way; i >= pos->firstItem && i <= pos->lastItem; i += way)
+	{
+		BlockNumber next = ItemPointerGetBlockNumber(&pos->items[i].heapTid);
+
+		if (next != here)
+			return (next > here ? next - here : here - next) <= LA_NEAR_BLOCKS;
+	}
+	return false;
+}
+
 /* Possible before the scan has started, or if its current page was read in direction dir. */
 static bool
 leaf_may_begin(LaScan *ls, ScanDirection dir)
@@ -305,6 +325,12 @@ leaf_may_begin(LaScan *ls, ScanDirection dir)
 
 	if (ScanDirectionIsNoMovement(dir))
 		return false;
+	if (ls->policy.assumed && !ls->policy.config.force && BTScanPosIsValid(so->currPos) &&
+		next_is_near(ls, dir))
+	{
+		la_io_policy_doubt(&ls->policy);
+		return false;
+	}
 	if (ls->ahead.state == NULL && !la_budget_has(&ls->budget, own_bytes(ls)))
 		return false;
 	return !BTScanPosIsValid(so->currPos) || (la_bt_was_read_in(so, dir) && ls->last_dir == dir);

@@ -230,6 +230,8 @@ foresee(LaScan *ls, BlockNumber block)
 	LaLeafAhead *la = ls->leaf_ahead;
 	LaIoPolicy *policy = &ls->leaf_policy.io;
 	Buffer		recent;
+	double		before;
+	LaIssueResult result;
 
 	la->run = block == la->last + 1 && la->last != InvalidBlockNumber ? la->run + 1 : 0;
 	la->last = block;
@@ -244,7 +246,10 @@ foresee(LaScan *ls, BlockNumber block)
 		la_io_policy_on_control(policy);
 		return PAGE_CONTROL;
 	}
-	if (la_issue_block(ls->real, block, &recent) != LA_ISSUE_STARTED)
+	before = la_saving_before_issue(&ls->saving);
+	result = la_issue_block(ls->real, block, &recent);
+	la_saving_after_issue(&ls->saving, &ls->counters, before);
+	if (result != LA_ISSUE_STARTED)
 		return PAGE_CACHED;
 	la_io_policy_on_issue(policy);
 	ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
@@ -382,7 +387,7 @@ count_distance(LaScan *ls)
 
 	if (ls->owner != NULL)
 		return;
-	la_stats_note_distance(&ls->counters, ls->leaf_ahead ? ls->leaf_ahead->in_flight : 0);
+	la_counters_note_distance(&ls->counters, ls->leaf_ahead ? ls->leaf_ahead->in_flight : 0);
 	if (*capacity == 0)
 		*capacity = ls->leaf_policy.io.config.max_distance;
 }
@@ -417,6 +422,18 @@ result_of_miss(const LaScan *ls, BlockNumber page, BlockNumber previous)
 		LA_VISIT_NEXT_MISS : LA_VISIT_MISS;
 }
 
+/* The read of a page has taken so long, apart from little else that was done meanwhile. */
+static void
+count_time(LaScan *ls, bool issued, double us)
+{
+	if (ls->scan->parallel_scan != NULL)
+		return;
+	if (issued)
+		la_saving_on_issued_read(&ls->saving, &ls->counters, us);
+	else
+		la_saving_on_read(&ls->counters, us);
+}
+
 /*
  * nbtree has made a step to its current page, for which it has read so many blocks.  us: the time,
  * for each page that it has looked at.
@@ -448,6 +465,8 @@ report_step(LaScan *ls, BlockNumber previous, int64 reads, double us)
 		result = LA_VISIT_NEXT_MISS;
 	else if (page == ls->issued_leaf && us < policy->io.config.min_read_us)
 		result = LA_VISIT_HIT;
+	if (reads > 0)
+		count_time(ls, result == LA_VISIT_ISSUED || page == ls->issued_leaf, us);
 	la_leaf_policy_on_step(policy, result, us);
 }
 

@@ -53,6 +53,8 @@
 #include "scan/tidsource.h"
 #include "window/history.h"
 
+#define SINGLE_READS 2			/* see note_single_read() */
+
 /* Do the keys fix all columns of a unique index? */
 static bool
 at_most_one_row(PlanState *ps, Relation index)
@@ -216,6 +218,7 @@ attach(PlanState *ps)
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
 	ls->order = order_of(ps);
+	la_stats_open(&ls->counters, ps->state);
 }
 
 /* ---- functions that stand in front of the node's own until it is attached ------ */
@@ -230,24 +233,38 @@ replace(PlanState *ps, ExecProcNodeMtd self)
 	attach(ps);
 }
 
-/* The reads of a scan's first row, and their time. */
+/* The reads of a row, and their time if it is the scan's first one. */
 typedef struct FirstRow
 {
 	int64		reads;
 	double		us;
 } FirstRow;
 
-/* Behaviour FIRST ROW in io_policy.c: execute the node, for its first row. */
+/* Execute the node, for its first row (behaviour FIRST ROW in io_policy.c) or another one. */
 static TupleTableSlot *
-execute_first(PlanState *ps, FirstRow *first)
+execute_stock(PlanState *ps, bool is_first, FirstRow *row)
 {
 	int64		reads = la_issue_blocks_read();
-	double		start = la_issue_clock_us();
+	double		start = is_first ? la_issue_clock_us() : 0.0;
 	TupleTableSlot *slot = kind_of(ps)->stock(ps);
 
-	first->reads = la_issue_blocks_read() - reads;
-	first->us = first->reads > 0 ? la_issue_clock_us() - start : 0.0;
+	row->reads = la_issue_blocks_read() - reads;
+	row->us = is_first && row->reads > 0 ? la_issue_clock_us() - start : 0.0;
 	return slot;
+}
+
+/*
+ * The reads of a first row are single ones: they were made one after the other.  More of them are
+ * those of an index that nobody has read for long, and the first of these waits for the file, too.
+ */
+static void
+note_single_read(const LaScan *ls, const FirstRow *first)
+{
+	Relation	heap = ls->scan->heapRelation;
+
+	if (first->reads <= SINGLE_READS && !RelationUsesLocalBuffers(heap))
+		la_history_note_single_read(heap->rd_rel->reltablespace,
+									first->us / (double) first->reads);
 }
 
 /* Tell the scan's policy of it, if the scan is attached. */
@@ -256,8 +273,10 @@ note_first_row(PlanState *ps, const FirstRow *first)
 {
 	LaScan	   *ls = descriptor_of(ps) == NULL ? NULL : la_shim_of(descriptor_of(ps));
 
-	if (ls != NULL)
-		la_io_policy_on_first_row(&ls->policy, first->reads, first->us);
+	if (ls == NULL)
+		return NULL;
+	if (la_io_policy_on_first_row(&ls->policy, first->reads, first->us))
+		note_single_read(ls, first);
 	return ls;
 }
 
@@ -268,7 +287,7 @@ first_execution(PlanState *ps)
 	TupleTableSlot *slot;
 
 	replace(ps, first_execution);
-	slot = execute_first(ps, &first);
+	slot = execute_stock(ps, true, &first);
 	(void) note_first_row(ps, &first);
 	return slot;
 }
@@ -299,7 +318,7 @@ static TupleTableSlot *
 deferred_execution(PlanState *ps)
 {
 	bool		started = descriptor_of(ps) != NULL;
-	FirstRow	row = {0, 0.0};
+	FirstRow	row;
 	TupleTableSlot *slot;
 
 	if (started && has_taken_rows(ps))
@@ -307,15 +326,7 @@ deferred_execution(PlanState *ps)
 		replace(ps, deferred_execution);
 		return kind_of(ps)->stock(ps);
 	}
-	if (!started)
-		slot = execute_first(ps, &row);
-	else
-	{
-		int64		reads = la_issue_blocks_read();
-
-		slot = kind_of(ps)->stock(ps);
-		row.reads = la_issue_blocks_read() - reads;
-	}
+	slot = execute_stock(ps, !started, &row);
 	if (row.reads > 0 && !TupIsNull(slot))
 		attach_missed(ps, &row);
 	return slot;

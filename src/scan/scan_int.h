@@ -20,6 +20,7 @@
 #include "base/stats.h"
 #include "window/issue.h"
 #include "window/leaf_policy.h"
+#include "window/saving.h"
 #include "window/scan_policy.h"
 
 typedef struct LaScan LaScan;
@@ -87,6 +88,7 @@ struct LaScan
 	/* nbtree: leafahead.c */
 	LaLeafPolicy leaf_policy;
 	struct LaLeafAhead *leaf_ahead; /* NULL: not yet */
+	LaSaving	saving;			/* by reads of index pages */
 	BlockNumber issued_leaf;	/* by leaf.c, while that policy is not armed */
 	int64		issued_for_arrays;	/* leaf pages not visited yet */
 
@@ -145,10 +147,12 @@ static inline void
 la_scan_issue_index_page(LaScan *ls, BlockNumber page)
 {
 	Buffer		recent;
+	double		before = la_saving_before_issue(&ls->saving);
 
 	if (la_issue_exists(ls->real, page, &ls->index_size) &&
 		la_issue_block(ls->real, page, &recent) == LA_ISSUE_STARTED)
 		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
+	la_saving_after_issue(&ls->saving, &ls->counters, before);
 }
 
 #endif							/* LA_SCAN_INT_H */

@@ -422,6 +422,7 @@ la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
 	ls->last_dir = NoMovementScanDirection;
 	ls->max_leaf_pages = la_max_leaf_pages;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
+	la_saving_init(&ls->saving, real->rd_rel->reltablespace);
 	init_policies(ls);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();

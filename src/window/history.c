@@ -6,7 +6,8 @@
  * So what it has learnt is kept for the next scans, in three tables:
  *
  *		of				what
- *		a tablespace	how long a read takes, and how many reads are waits
+ *		a tablespace	how long a read takes, and how many reads are waits; how long a read
+ *						takes with no other in flight, for the statistics
  *		an index		are reads of its table waits; do scans begin with reads; is cache prefetch
  *						unhelpful; are reads of its own pages waits; has the last bitmap scan
  *						found all of these in shared buffers
@@ -36,6 +37,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -56,6 +59,14 @@
 #define READS_ENOUGH	8		/* timed in a tablespace before that is a
 								 * verdict */
 #define READS_MAX		31
+
+#define SINGLE_WEIGHT	16		/* single reads over which they are averaged */
+#define SINGLE_MAX		1000000.0	/* quarters of a microsecond */
+#define DEVIATION_UNITS 32		/* to a factor of e */
+#define DEVIATION_MAX	127
+#define DEVIATION_MOST	0.3		/* a larger variance is one of outliers */
+#define STANDARD		1.25	/* a standard deviation is so many mean ones */
+#define TWO_SIGMA		2.0		/* 95% */
 
 #define UNHELPFUL_SCANS	32
 #define UNHELPFUL_STEP	8
@@ -80,6 +91,14 @@ typedef struct TablespaceEntry
 	uint32		reads:5;		/* timed so far, up to READS_MAX */
 } TablespaceEntry;
 
+typedef struct SingleReadEntry
+{
+	Oid			tablespace;
+	uint32		quarter_us:20;	/* geometric average, or 0 */
+	uint32		deviation:7;	/* mean of logarithms, 1/32ths */
+	uint32		reads:5;		/* timed so far, up to READS_MAX */
+} SingleReadEntry;
+
 typedef struct IndexEntry
 {
 	uint32		key;			/* made of database and index */
@@ -102,6 +121,7 @@ typedef union Entry
 {
 	uint64		bits;
 	TablespaceEntry tablespace;
+	SingleReadEntry single;
 	IndexEntry	index;
 	ScanEntry	scan;
 } Entry;
@@ -111,6 +131,7 @@ StaticAssertDecl(sizeof(Entry) == sizeof(uint64), "an entry is not one atomic va
 typedef struct History
 {
 	pg_atomic_uint64 tablespaces[TABLESPACES];
+	pg_atomic_uint64 single_reads[TABLESPACES];
 	pg_atomic_uint64 indexes[INDEXES];
 	pg_atomic_uint64 scans[SCANS];
 } History;
@@ -183,6 +204,63 @@ la_history_note_read(Oid tablespace, double us)
 	t->waits = t->reads == 0 ? (wait ? SHARE_MAX : 0) : average(t->waits, wait, WAITS_WEIGHT);
 	t->reads = Min(t->reads + 1, READS_MAX);
 	write_entry(place, e);
+}
+
+static Entry
+read_single(Oid tablespace, pg_atomic_uint64 **place)
+{
+	Oid			key = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+
+	*place = &history()->single_reads[murmurhash32(key) % TABLESPACES];
+	return read_entry(*place, key);
+}
+
+/*
+ * A read has taken so long while this session had no other in flight.  The average is one of
+ * logarithms: a few reads that took many times as long, as those of a server that has just started,
+ * must not outweigh all others.
+ */
+void
+la_history_note_single_read(Oid tablespace, double us)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_single(tablespace, &place);
+	SingleReadEntry *s = &e.single;
+	double		weight = Min(s->reads + 1, SINGLE_WEIGHT);
+	double		average_log;
+	double		difference;
+
+	us = Max(us, 1.0);
+	if (s->reads == 0)
+		s->quarter_us = (uint32) Min(us * 4.0, SINGLE_MAX);
+	average_log = log(s->quarter_us / 4.0);
+	difference = log(us) - average_log;
+	s->quarter_us = (uint32) Max(Min(rint(exp(average_log + difference / weight) * 4.0),
+									 SINGLE_MAX), 1.0);
+	s->deviation = (uint32) Min(rint(s->deviation + (fabs(difference) * DEVIATION_UNITS -
+													 s->deviation) / weight),
+								DEVIATION_MAX);
+	s->reads = Min(s->reads + 1, READS_MAX);
+	write_entry(place, e);
+}
+
+/*
+ * How many such reads are known?  *us: how long one takes; *error_us: how uncertain that is, see
+ * saving.c.
+ */
+int
+la_history_single_read(Oid tablespace, double *us, double *error_us)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_single(tablespace, &place);
+	int			reads = (int) e.single.reads;
+	double		deviation = STANDARD * Max(e.single.deviation, 1) / DEVIATION_UNITS;
+
+	/* the mean of values whose logarithms are normally distributed is larger */
+	*us = e.single.quarter_us / 4.0 * exp(Min(deviation * deviation / 2.0, DEVIATION_MOST));
+	*error_us = reads < 2 ? *us :
+		*us * Min(TWO_SIGMA * deviation / sqrt(Min(reads, SINGLE_WEIGHT)), 1.0);
+	return reads;
 }
 
 /* ---- indexes ----------------------------------------------------------------- */
@@ -387,7 +465,10 @@ init_history(void *area)
 	History    *h = area;
 
 	for (int i = 0; i < TABLESPACES; i++)
+	{
 		pg_atomic_init_u64(&h->tablespaces[i], 0);
+		pg_atomic_init_u64(&h->single_reads[i], 0);
+	}
 	for (int i = 0; i < INDEXES; i++)
 		pg_atomic_init_u64(&h->indexes[i], 0);
 	for (int i = 0; i < SCANS; i++)

@@ -20,6 +20,8 @@ typedef struct LaHistoryDemand
 extern void la_history_init(void);
 extern double la_history_read_us(Oid tablespace);
 extern void la_history_note_read(Oid tablespace, double us);
+extern void la_history_note_single_read(Oid tablespace, double us);
+extern int	la_history_single_read(Oid tablespace, double *us, double *error_us);
 extern bool la_history_known_slow(Oid index, Oid tablespace);
 extern bool la_history_pages_known_slow(Oid index, Oid tablespace);
 extern bool la_history_known_fast(Oid index);

@@ -60,7 +60,9 @@
  *		larger requests.
  *	HISTORY		With known_slow, the first miss arms.  Until a wait has been seen, at most
  *		ASSUMED_AHEAD visits are foreseen, each read that was not issued is a control, and
- *		ASSUMED_ENOUGH fast ones end ARMED.
+ *		ASSUMED_ENOUGH fast ones end ARMED.  Where the next block is seen to be near the one that
+ *		was missed, the kernel reads ahead better if nothing is issued at all, and what is known of
+ *		others is no evidence: the scan is observed.
  *	FIRST ROW	A scan's first row takes reads of the index's pages, one after the other, and one of
  *		the table.  If miss_threshold of them and more have taken min_read_us each, on average,
  *		then the next ones are presumed to be waits, as with known_slow.
@@ -235,13 +237,16 @@ la_io_policy_on_miss(LaIoPolicy *p)
 		arm_for_reads(p, true);
 }
 
-/* FIRST ROW: it has taken so many reads, and so long. */
-void
+/* FIRST ROW: it has taken so many reads, and so long.  Were these waits? */
+bool
 la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us)
 {
-	if (reads > 0 && reads >= p->config.miss_threshold && reads <= FIRST_READS &&
-		us >= (double) reads * p->config.min_read_us)
+	bool		waits = reads > 0 && reads <= FIRST_READS &&
+		us >= (double) reads * p->config.min_read_us;
+
+	if (waits && reads >= p->config.miss_threshold)
 		p->config.known_slow = true;
+	return waits;
 }
 
 /* The cache policy wants to look ahead by so many visits. */
@@ -249,6 +254,15 @@ void
 la_io_policy_assist(LaIoPolicy *p, int distance)
 {
 	arm(p, false, false, distance);
+}
+
+/* HISTORY: the next block is near this one, which the scan's own reads have to judge. */
+void
+la_io_policy_doubt(LaIoPolicy *p)
+{
+	pass(p);
+	p->assumed = false;
+	p->state = LA_OBSERVE;
 }
 
 /* Another policy has decided: neither look ahead nor observe. */

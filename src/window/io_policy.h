@@ -12,6 +12,9 @@
 
 #include "window/scan_length.h"
 
+/* So close that the kernel's read-ahead for one block may read the other. */
+#define LA_NEAR_BLOCKS	16
+
 /* In which order are blocks issued?  See lot_policy.c. */
 typedef enum LaIssueOrder
 {
@@ -122,10 +125,11 @@ extern void la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config);
 extern void la_io_policy_disable(LaIoPolicy *p);
 extern void la_io_policy_rescan(LaIoPolicy *p, bool ended_early);
 extern void la_io_policy_on_miss(LaIoPolicy *p);
-extern void la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us);
+extern bool la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us);
 extern void la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us);
 extern void la_io_policy_assist(LaIoPolicy *p, int distance);
 extern void la_io_policy_stop(LaIoPolicy *p);
+extern void la_io_policy_doubt(LaIoPolicy *p);
 extern void la_io_policy_hold_off(LaIoPolicy *p);
 extern bool la_io_policy_control_due(const LaIoPolicy *p);
 extern void la_io_policy_on_control(LaIoPolicy *p);

@@ -189,11 +189,14 @@ static void
 issue_range(LaWindow *w)
 {
 	LaLot	   *lot = &w->lot;
+	double		before;
 
 	if (lot->range_last == LA_NO_BLOCK)
 		return;
+	before = la_issue_clock_us();
 	la_issue_range(w->rels[lot->range_first >> 32], (BlockNumber) lot->range_first,
 				   (BlockNumber) (lot->range_last - lot->range_first + 1));
+	la_saving_on_range(&w->saving, w->counters, before);
 	lot->range_last = LA_NO_BLOCK;
 }
 

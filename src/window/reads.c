@@ -38,7 +38,7 @@ la_reads_visit(LaReads *reads, int rel, BlockNumber block, bool foreseen, Buffer
 		result = la_window_read_observed(reads->rels[rel], block,
 										 reads->visited && rel == reads->last_rel ?
 										 reads->last_block : InvalidBlockNumber,
-										 buffer, &us);
+										 buffer, &reads->counters, &us);
 		la_io_policy_on_visit(policy, result, us);
 	}
 	else

@@ -46,14 +46,13 @@
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 
+#include "base/guc.h"
 #include "window/history.h"
 #include "window/lot.h"
 #include "window/scan_policy.h"
 #include "window/window.h"
 #include "window/window_int.h"
 
-#define NEAR_BLOCKS		16		/* so close that the kernel's read-ahead for
-								 * one may read the other */
 #define RUN_BLOCKS		64		/* in a run of such blocks, where it reads
 								 * farther ahead */
 #define SEQUENTIAL_RUN	3
@@ -94,12 +93,18 @@ aio_slots(const LaIoPolicy *policy)
 	return policy->config.max_distance + 1;
 }
 
-/* A block was read alone: neither issued before, nor close to one that was read. */
+/*
+ * A block was read alone: neither issued before, nor close to one that was read.  single: nothing
+ * else was in flight.
+ */
 static void
-note_read(Relation rel, double us)
+note_read(Relation rel, double us, bool single)
 {
-	if (!RelationUsesLocalBuffers(rel))
-		la_history_note_read(rel->rd_rel->reltablespace, us);
+	if (RelationUsesLocalBuffers(rel))
+		return;
+	la_history_note_read(rel->rd_rel->reltablespace, us);
+	if (single && us >= la_min_read_time * 1000.0)
+		la_history_note_single_read(rel->rd_rel->reltablespace, us);
 }
 
 /*
@@ -108,7 +113,7 @@ note_read(Relation rel, double us)
  */
 LaVisitResult
 la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
-						Buffer *current, double *us)
+						Buffer *current, LaCounters *counters, double *us)
 {
 	LaReadResult r = la_issue_read(rel, block, InvalidBuffer, true, false,
 								   current);
@@ -116,9 +121,10 @@ la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 	*us = r.us;
 	if (!r.missed)
 		return LA_VISIT_HIT;
-	if (last != InvalidBlockNumber && is_within(NEAR_BLOCKS, block, last))
+	la_saving_on_read(counters, r.us);
+	if (last != InvalidBlockNumber && is_within(LA_NEAR_BLOCKS, block, last))
 		return block == last + 1 ? LA_VISIT_NEXT_MISS : LA_VISIT_NEAR_MISS;
-	note_read(rel, r.us);
+	note_read(rel, r.us, true);
 	return LA_VISIT_MISS;
 }
 
@@ -166,6 +172,7 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 	/* visits are written before they are read */
 	w->ring = palloc(slots_of(policy) * sizeof(Visit));
 	w->mask = slots_of(policy) - 1;
+	la_saving_init(&w->saving, rels[0]->rd_rel->reltablespace);
 	la_lot_init(w);
 	w->last_foreseen = LA_NO_BLOCK;
 	for (int i = 0; i < RECENT_SLOTS; i++)
@@ -265,7 +272,7 @@ extend_run(LaWindow *w, uint64 id)
 	w->run = id == last + 1 ? w->run + 1 : 0;
 	w->near_run = is_within(RUN_BLOCKS, id, last) ? w->near_run + 1 : 0;
 	if (w->policy->config.kernel_reads_near)
-		la_io_policy_on_foreseen(w->policy, is_within(NEAR_BLOCKS, id, last));
+		la_io_policy_on_foreseen(w->policy, is_within(LA_NEAR_BLOCKS, id, last));
 	if (w->run >= SEQUENTIAL_RUN)
 		return VISIT_SEQUENTIAL;
 	if (w->near_run >= NEAR_RUN && la_io_policy_leave_near(w->policy))
@@ -288,6 +295,7 @@ static LaIssueResult
 issue(LaWindow *w, Visit *v)
 {
 	Relation	rel = w->rels[v->rel];
+	double		before;
 	int			slot;
 	LaIssueResult result;
 
@@ -296,7 +304,12 @@ issue(LaWindow *w, Visit *v)
 		return la_issue_is_cached(rel, v->block, &v->recent) ?
 			LA_ISSUE_CACHED : LA_ISSUE_NOTHING;
 	if (w->aio == NULL)
-		return la_issue_block(rel, v->block, &v->recent);
+	{
+		before = la_saving_before_issue(&w->saving);
+		result = la_issue_block(rel, v->block, &v->recent);
+		la_saving_after_issue(&w->saving, w->counters, before);
+		return result;
+	}
 	result = la_aio_start(w->aio, rel, v->block, &slot, &v->recent);
 	if (result == LA_ISSUE_STARTED)
 		v->slot = slot;
@@ -378,6 +391,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 				count(w, LA_BLOCKS_ISSUED);
 				break;
 			case LA_ISSUE_NOTHING:
+				count(w, LA_BLOCKS_NOT_STARTED);
 				break;
 		}
 	}
@@ -448,14 +462,17 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 	if (v->state == VISIT_ISSUED || v->state == VISIT_LOT)
 	{
 		result = LA_VISIT_ISSUED;
+		if (r.missed)
+			la_saving_on_issued_read(&w->saving, w->counters, r.us);
 		count(w, r.us >= w->policy->config.min_read_us ?
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}
 	else if (r.missed && timed)
 	{
 		result = miss_results[v->state];
+		la_saving_on_read(w->counters, r.us);
 		if (v->state == VISIT_UNKNOWN || v->state == VISIT_CONTROL)
-			note_read(w->rels[v->rel], r.us);
+			note_read(w->rels[v->rel], r.us, w->in_flight == 0 && w->aio == NULL);
 	}
 	else if (v->state == VISIT_CONTROL)
 		la_io_policy_on_lost_control(w->policy);
@@ -513,7 +530,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 	if (w->aio)
 		settle(w);
 	top_up(w);
-	la_stats_note_distance(w->counters, w->in_flight);
+	la_counters_note_distance(w->counters, w->in_flight);
 	touch_ahead(w);
 	read_and_report(w, &v, current);
 }

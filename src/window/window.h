@@ -21,7 +21,7 @@
 
 extern LaVisitResult la_window_read_observed(Relation rel, BlockNumber block,
 											 BlockNumber last, Buffer *current,
-											 double *us);
+											 LaCounters *counters, double *us);
 extern Size la_window_size(Relation *rels, int nrels, const LaIoPolicy *policy);
 extern LaWindow *la_window_create(Relation *rels, int nrels,
 								  LaProducer producer, LaIoPolicy *policy,

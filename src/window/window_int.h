@@ -16,6 +16,7 @@
 #include "window/foreseen.h"
 #include "window/issue.h"
 #include "window/lot_policy.h"
+#include "window/saving.h"
 
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256
@@ -86,6 +87,7 @@ struct LaWindow
 	LaIoPolicy *policy;
 	LaCachePolicy *cache_policy;	/* or NULL */
 	LaCounters *counters;
+	LaSaving	saving;
 
 	uint64		head;			/* next visit to be consumed */
 	uint64		tail;			/* next visit to be foreseen */

@@ -103,6 +103,7 @@ struct LaAhead
 	Size		copies_accounted;
 	uint64		mask;			/* of the ring's slots */
 	LaAheadRow **ring;			/* rows stay where they are when it grows */
+	LaCounters	sum;			/* of both stages, see la_ahead_counters() */
 };
 
 static bool next_visit(void *arg, LaForeseen *visit);
@@ -138,11 +139,11 @@ init_stage(LaAhead *a, Stage *stage, bool first, Relation rel, Oid known_by)
 
 /*
  * Created in the current memory context.  rel: one of the relations, by whose tablespace reads
- * are configured; known_by: the index for which history.c may know whether they are waits.
- * NULL if the budget has no room.
+ * are configured; known_by: the index for which history.c may know whether they are waits; estate:
+ * of the statement that ends no sooner, or NULL.  NULL if the budget has no room.
  */
 LaAhead *
-la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by)
+la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by, const EState *estate)
 {
 	LaBudget	budget = {.limit = (Size) la_scan_memory * 1024};
 	LaAhead    *a;
@@ -165,6 +166,7 @@ la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by)
 	a->deferred = NO_ROW;
 	init_stage(a, &a->first, true, rel, known_by);
 	init_stage(a, &a->second, false, rel, known_by);
+	la_stats_open(&a->second.reads.counters, estate);
 	a->second.reads.counters.c[LA_SCANS_ATTACHED] = 1;
 	return a;
 }
@@ -705,10 +707,10 @@ la_ahead_refuse(LaAhead *a)
 const LaCounters *
 la_ahead_counters(LaAhead *a)
 {
-	LaCounters *counters = &a->second.reads.counters;
-
-	counters->c[LA_LEAF_PAGES_ISSUED] = a->first.reads.counters.c[LA_BLOCKS_ISSUED];
-	return counters;
+	a->sum = a->second.reads.counters;
+	a->sum.c[LA_LEAF_PAGES_ISSUED] = a->first.reads.counters.c[LA_BLOCKS_ISSUED];
+	la_counters_add_times(&a->sum, &a->first.reads.counters);
+	return &a->sum;
 }
 
 /* Its memory is freed. */

@@ -75,7 +75,8 @@ typedef struct LaRowSource
 
 typedef struct LaAhead LaAhead;
 
-extern LaAhead *la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by);
+extern LaAhead *la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by,
+								const EState *estate);
 extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
 extern MemoryContext la_ahead_memory(LaAhead *a);

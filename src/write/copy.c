@@ -227,7 +227,7 @@ create_ahead(Copy *c, Relation index)
 	MemoryContext old = MemoryContextSwitchTo(c->context);
 
 	c->known_by = RelationGetRelid(index);
-	c->ahead = la_ahead_create(&source, index, c->known_by);
+	c->ahead = la_ahead_create(&source, index, c->known_by, NULL);
 	if (c->ahead != NULL)
 	{
 		create_target(c);

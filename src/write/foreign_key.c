@@ -255,18 +255,30 @@ install(ResultRelInfo *relation, int i, CmdType operation, EState *estate, LaTid
 	function->fn_extra = f;
 }
 
+/* The trigger from number i on that call_trigger() is not in front of yet, or -1. */
+static int
+next_trigger(const ResultRelInfo *relation, CmdType operation, int i)
+{
+	const TriggerDesc *triggers = relation->ri_TrigDesc;
+
+	for (; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (la_foreign_key_is_fired_by(&triggers->triggers[i], operation) &&
+			relation->ri_TrigFunctions[i].fn_addr != call_trigger)
+			return i;
+	}
+	return -1;
+}
+
 static bool
 install_each(ResultRelInfo *relation, CmdType operation, EState *estate, LaTidLog *log,
 			 int64 first)
 {
-	const TriggerDesc *triggers = relation->ri_TrigDesc;
 	bool		any = false;
 
-	for (int i = 0; i < triggers->numtriggers; i++)
+	for (int i = next_trigger(relation, operation, 0); i >= 0;
+		 i = next_trigger(relation, operation, i + 1))
 	{
-		if (!la_foreign_key_is_fired_by(&triggers->triggers[i], operation) ||
-			relation->ri_TrigFunctions[i].fn_addr == call_trigger)
-			continue;
 		install(relation, i, operation, estate, log, first);
 		any = true;
 	}
@@ -312,21 +324,6 @@ first_entry(const LaTidLog *log, Oid table, CmdType operation)
 	return -1;
 }
 
-/* Has it triggers that call_trigger() is not in front of? */
-static bool
-is_new(const ResultRelInfo *relation, CmdType operation)
-{
-	const TriggerDesc *triggers = relation->ri_TrigDesc;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (la_foreign_key_is_fired_by(&triggers->triggers[i], operation) &&
-			relation->ri_TrigFunctions[i].fn_addr != call_trigger)
-			return true;
-	}
-	return false;
-}
-
 static void
 install_cascaded(const Cascade *c, ResultRelInfo *relation)
 {
@@ -335,7 +332,7 @@ install_cascaded(const Cascade *c, ResultRelInfo *relation)
 	for (int i = 0; i < 2; i++)
 	{
 		CmdType		operation = i == 0 ? CMD_UPDATE : CMD_DELETE;
-		int64		first = !is_new(relation, operation) ||
+		int64		first = next_trigger(relation, operation, 0) < 0 ||
 			!is_possible(relation, operation) ? -1 : first_entry(c->log, table, operation);
 
 		if (first >= 0)

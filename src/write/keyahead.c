@@ -413,7 +413,8 @@ prepare(LaKeyAhead *k)
 		return false;
 	k->desc = k->events.is_kept ? CreateTupleDescCopyConstr(RelationGetDescr(k->table)) : NULL;
 	k->index = la_keytables_index(k->others);
-	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index);
+	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index,
+							   k->estate);
 	if (k->ahead == NULL)
 		return false;
 	k->callback.func = on_end;

@@ -266,7 +266,7 @@ create_ahead(LaModify *m)
 	if (plan->onConflictAction == ONCONFLICT_NONE)
 		source.locate = NULL;
 	m->known_by = RelationGetRelid(index);
-	m->ahead = la_ahead_create(&source, index, m->known_by);
+	m->ahead = la_ahead_create(&source, index, m->known_by, m->mt->ps.state);
 	if (m->ahead == NULL)
 	{
 		m->eligibility = NOT_ELIGIBLE;

@@ -182,12 +182,13 @@ init_partition(LaNewTuples *nt, Table *t)
 		convert_unknown(nt, t);
 }
 
-/* The actions of MERGE for rows that are not matched. */
+/* The actions of MERGE for rows that are not matched.  t: their table, or NULL if that varies. */
 static const LaMergeActions *
-not_matched(LaNewTuples *nt, const Bitmapset *wanted)
+not_matched(LaNewTuples *nt, const Table *t)
 {
 	if (nt->not_matched == NULL)
-		nt->not_matched = la_mergeaction_not_matched(nt->merge, wanted);
+		nt->not_matched = la_mergeaction_not_matched(nt->merge, t == NULL ? NULL :
+													 la_target_columns(t->target));
 	return nt->not_matched;
 }
 
@@ -353,18 +354,16 @@ static bool
 know_not_matched(LaNewTuples *nt, TupleTableSlot *row, LaNewTuple *tuple)
 {
 	const LaMergeActions *actions;
-	ResultRelInfo *relation = nt->mt->rootResultRelInfo;
+	const Table *t = NULL;
 
-	if (nt->route != NULL)
-		actions = not_matched(nt, NULL);
-	else
+	if (nt->route == NULL)
 	{
-		tuple->table = known_table(nt, relation);
+		tuple->table = known_table(nt, nt->mt->rootResultRelInfo);
 		if (tuple->table < 0)
 			return false;
-		actions = nt->not_matched != NULL ? nt->not_matched :
-			not_matched(nt, la_target_columns(nt->tables[tuple->table]->target));
+		t = nt->tables[tuple->table];
 	}
+	actions = not_matched(nt, t);
 	if (!actions->useful)
 		return false;
 	tuple->action = la_mergeaction_choose(nt->merge, actions, row, NULL);

@@ -72,7 +72,7 @@ select count(*) > 60 as compared from new;
 select type, identity, obj_description(objid, classid::regclass::name) as comment from members where type <> 'type' order by 2;
 select objid::regclass, attname, format_type(atttypid, atttypmod), col_description(objid, attnum) as comment
     from members join pg_attribute on classid = 'pg_class'::regclass and attrelid = objid where attnum > 0 order by 1, attnum;
-select objid::regproc, prosrc, pg_get_function_arguments(objid) as arguments, pg_get_function_result(objid) as result,
+select objid::regproc, case when probin is null then md5(prosrc) else prosrc end as body, pg_get_function_arguments(objid) as arguments, pg_get_function_result(objid) as result,
     prokind, provolatile, proparallel, proisstrict, prosecdef, proleakproof, procost, prorows, proconfig
     from members join pg_proc on classid = 'pg_proc'::regclass and oid = objid order by identity;
 select identity, case when grantee = 0 then 'public' when grantee = grantor then 'owner' end as grantee,

@@ -7,7 +7,7 @@
 #   1. Which rooms look ahead, and that the others leave everything to the server.
 #   2. One warning, which names both releases and these rooms: in the server's log if
 #      preloaded, in the session that loads it otherwise, and none from parallel workers.
-#   3. Settings, view and functions are there in any case.
+#   3. Settings, view and functions are there in any case; pg_lookahead_library() names the rooms.
 # Where LA_OTHER_MINOR names a library that really was built for another minor, and which, as in
 # 150018:/some/where/pg_lookahead, the same is checked of that one.
 
@@ -141,6 +141,8 @@ sub start_with
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$path'");
 	$node->start;
 	(my $create = $script) =~ s/MODULE_PATHNAME/$path/g;
+	$create .= "CREATE FUNCTION pg_lookahead_library(OUT built_for text, OUT server text, OUT disabled text[])
+		AS '$path', 'pg_lookahead_library' LANGUAGE C;";
 	$node->safe_psql('postgres', "DROP SCHEMA IF EXISTS la CASCADE; CREATE SCHEMA la; SET search_path = la; $create");
 	return $offset;
 }
@@ -190,11 +192,18 @@ sub at_work
 	return $found;
 }
 
+sub disabled
+{
+	my ($alike) = @_;
+
+	return join ', ', map { $rooms[$_] } grep { !substr($alike, $_, 1) } 0 .. $#rooms;
+}
+
 sub warning_text
 {
 	my ($built, $running) = @_;
 	my $alike = alike($built, $running);
-	my $off = join ', ', map { $rooms[$_] } grep { !defined $alike || !substr($alike, $_, 1) } 0 .. $#rooms;
+	my $off = disabled($alike // '0' x @rooms);
 	my $why = defined $alike ? ' where what it relies on differs' : ', since it is not known';
 
 	return qr/WARNING:  pg_lookahead was built for PostgreSQL \Q@{[in_words($built)]}\E, and this is PostgreSQL \Q@{[in_words($running)]}\E
@@ -217,6 +226,9 @@ sub check_preloaded
 	is(at_work(), $alike, "$name: which rooms are at work");
 	is($node->safe_psql('postgres', "LOAD '$path'; SELECT count(*) FROM la.pg_lookahead_last_statement()"),
 		0, "$name: functions");
+
+	is($node->safe_psql('postgres', "SELECT built_for, server, array_to_string(disabled, ', ') FROM la.pg_lookahead_library()"),
+		join('|', in_words($built), in_words($running), disabled($alike)), "$name: what the report is told");
 
 	my $log = substr(slurp_file($node->logfile), $offset);
 	my @warnings = $log =~ /^.*WARNING:  pg_lookahead.*(?:\n.*(?:DETAIL|HINT):.*)*/mg;

@@ -73,6 +73,11 @@ sub issued
 # ---- shared ----------------------------------------------------------------------------
 
 my $node = new_server('main', conf => "shared_buffers = 256MB\n");
+$node->safe_psql('postgres', q(
+	CREATE TABLE o (k int, w text) WITH (fillfactor = 10);
+	INSERT INTO o SELECT i, repeat('w', 700) FROM generate_series(0, 999) i;
+	CREATE INDEX o_k ON o (k);
+	VACUUM (FREEZE, ANALYZE) o;));
 create($node, qw(t u c e n m));
 
 my $unknown = issued($node, rows('t', 10));
@@ -83,6 +88,9 @@ is(issued($node, rows('t', 30)), 29, '... thirty rows, one wait');
 is(issued($node, rows('t', 10), 'DISCARD ALL;' . $waits), 9, '... DISCARD ALL is about the session');
 my ($issued, $distance) = figures($node, rows('u', 10));
 cmp_ok($issued, '>', $unknown, "another index of the tablespace: from the first miss on ($issued, not $unknown)");
+
+# rows in the order of the index, which the kernel reads ahead better if nothing is issued
+is(issued($node, rows('o', 100)), 0, 'rows in order: known waits of others are no evidence');
 
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 is($node->safe_psql('other', "CREATE EXTENSION pg_lookahead; SELECT scans_activated FROM pg_stat_lookahead WHERE kind = 'index scan'") > 0,

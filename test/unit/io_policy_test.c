@@ -356,6 +356,15 @@ test_first_row(void)
 		  s.issued_in_vain > 0 && s.issued_in_vain <= 36 && s.io.verdict == LA_READS_FAST);
 
 	start(&s, &c, &cache_defaults);
+	la_io_policy_on_first_row(&s.io, 4, 4 * DISK_US);
+	la_io_policy_on_miss(&s.io);
+	la_io_policy_doubt(&s.io);
+	check("doubted: the scan's own reads have to show it",
+		  s.io.state == LA_OBSERVE && !s.io.for_reads && !s.io.assumed);
+	visits(&s, 'd', 10);
+	check("... which they do, if they are waits", s.armed_at == c.miss_threshold);
+
+	start(&s, &c, &cache_defaults);
 	la_io_policy_on_first_row(&s.io, 4, 4 * OS_CACHE_US);
 	check("fast ones say nothing", !s.io.config.known_slow);
 	la_io_policy_on_first_row(&s.io, 0, 1000000.0);

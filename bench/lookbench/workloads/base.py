@@ -49,6 +49,7 @@ class Scope:
     paid_rows: int  # of bench_paid
     full: bool  # every combination, where a workload has a selection otherwise
     grown_rows: int  # of bench_grown
+    star_rows: int  # of star.facts
     document_rows: int  # of bench_documents
 
 
@@ -97,6 +98,7 @@ class Workload(ABC):
     table: str
     extensions: Sequence[str] = ()  # that its table or indexes need
     free_plans = False  # the planner chooses
+    plans_differ = False  # its variants are about plans: look-ahead need not have that of stock
     all_bitmaps = False  # all candidates for the best bitmap scan take part, not only the first
     index_only = False  # plans are index-only scans where others have index scans
     bitmap_scans = False  # plans are bitmap scans at the server's own settings where others have index scans
@@ -162,6 +164,10 @@ class Workload(ABC):
     def has_bitmap(self, cell: Cell) -> bool:
         """Whether a bitmap scan is a sensible competitor."""
         return True
+
+    def forced(self, cell: Cell) -> Mapping[str, Mapping[str, str]]:
+        """More variants, which look ahead, with these settings of the planner."""
+        return {}
 
     def in_plan(self, cell: Cell) -> Sequence[str]:
         """What the plans of all variants must name, besides the scan that the variant is about."""

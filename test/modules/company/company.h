@@ -6,6 +6,7 @@
  *		wrap.c		functions put around those of plan nodes, and what they count
  *		tree.c		walks and prints the plans of running queries; counts pins
  *		plan.c		notices whoever writes into a Plan tree
+ *		paths.c		changes the planner's paths
  *
  * Nothing of it knows pg_lookahead.  t/015_company.pl compares what it sees with
  * look-ahead and without.
@@ -65,5 +66,8 @@ extern void plan_define_settings(void);
 extern void plan_before_start(QueryDesc *desc);
 extern void plan_at_start(Execution *query);
 extern void plan_check(Execution *query, const char *when);
+
+/* paths.c */
+extern void paths_define_settings(void);
 
 #endif							/* COMPANY_H */

@@ -344,6 +344,7 @@ _PG_init(void)
 	wrap_define_settings();
 	tree_define_settings();
 	plan_define_settings();
+	paths_define_settings();
 
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = company_ExecutorStart;

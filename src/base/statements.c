@@ -1,0 +1,226 @@
+/*
+ * statements.c
+ *	  What look-ahead has done in a statement: collected here, kept in stattable.c.
+ *
+ *		ExecutorStart: la_statements_begin()		a record in the query's memory context
+ *			nodes end: la_statements_add()			... collects their counters
+ *			ExecutorRun: enter_run, leave_run		... and the blocks that were read
+ *		the query's memory is freed					--> entry of the table, if there is anything to
+ *														keep
+ *
+ * The record's callback is the first one of its memory context, so it is called after those of the
+ * nodes, also after an error.  An execution in which no block was read, no node looked ahead and
+ * none was refused leaves no trace: so cached point queries take no lock.
+ *
+ * A statement is identified as in pg_stat_statements: by user, database, query identifier, and
+ * whether a client has sent it (toplevel).  Without an identifier (compute_query_id) there is no
+ * record.  A parallel worker adds to its leader's entry, of which it does not know whether it is
+ * toplevel: it takes the one that exists.
+ *
+ * Time saved.  window/saving.c estimates it for each read; sums are kept here.
+ *
+ * src/base/statements.c
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+#include "base/statements.h"
+#include "base/statfile.h"
+#include "base/stattable.h"
+
+#define NS_IN_MS 1000000.0
+
+typedef struct LaStatementStats
+{
+	const EState *estate;
+	LaStatKey	key;
+	bool		is_leader;
+	LaStatSums	sums;
+	MemoryContextCallback callback;
+	struct LaStatementStats *next;
+} LaStatementStats;
+
+int			la_statement_depth = 0;
+
+static LaStatementStats *statements = NULL; /* newest first */
+
+/* Of the statement that has ended last, for la_statements_log(). */
+static LaStatSums ended;
+static bool has_ended = false;
+
+void
+la_statements_init(void)
+{
+	la_stattable_init();
+	la_statfile_init();
+}
+
+/* ---- a statement's record ------------------------------------------------------- */
+
+static bool
+is_worth_keeping(const LaStatSums *sums)
+{
+	return sums->blocks_read > 0 || sums->reasons != 0 || sums->c[LA_SCANS_ACTIVATED] > 0;
+}
+
+/* The entry of the leader of a parallel worker. */
+static void
+find_leader(LaStatKey *key)
+{
+	key->toplevel = true;
+	if (la_stattable_has(LA_STAT_STATEMENTS, key))
+		return;
+	key->toplevel = false;
+	if (!la_stattable_has(LA_STAT_STATEMENTS, key))
+		key->toplevel = true;
+}
+
+/* Callback of the query's memory context. */
+static void
+end_statement(void *arg)
+{
+	LaStatementStats *s = arg;
+	LaStatementStats **p = &statements;
+
+	while (*p != NULL && *p != s)
+		p = &(*p)->next;
+	if (*p != NULL)
+		*p = s->next;
+
+	has_ended = is_worth_keeping(&s->sums);
+	if (!has_ended)
+		return;
+	ended = s->sums;
+	if (s->key.queryid == 0)
+		return;
+	if (!s->is_leader)
+		find_leader(&s->key);
+	la_stattable_add(LA_STAT_STATEMENTS, &s->key, &s->sums);
+}
+
+/* A statement is started, and none of its nodes has been offered to a room yet. */
+void
+la_statements_begin(QueryDesc *queryDesc)
+{
+	EState	   *estate = queryDesc->estate;
+	int64		queryid = (int64) queryDesc->plannedstmt->queryId;
+	LaStatementStats *s;
+
+	if ((queryid == 0 || !la_stattable_exists(LA_STAT_STATEMENTS)) && la_log_min_saved < 0)
+		return;
+	s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaStatementStats));
+	s->estate = estate;
+	s->is_leader = !IsParallelWorker();
+	s->key.dbid = MyDatabaseId;
+	s->key.userid = GetUserId();
+	s->key.queryid = queryid;
+	s->key.toplevel = la_statement_depth == 0;
+	s->sums.executions = s->is_leader ? 1 : 0;
+	s->callback.func = end_statement;
+	s->callback.arg = s;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &s->callback);
+	s->next = statements;
+	statements = s;
+}
+
+LaStatementStats *
+la_statements_find(const EState *estate)
+{
+	LaStatementStats *s = statements;
+
+	while (s != NULL && s->estate != estate)
+		s = s->next;
+	return s;
+}
+
+/* A node has ended. */
+void
+la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
+				  const LaCounters *counters)
+{
+	LaStatSums	sums = {.executions = 1};
+	LaStatKey	key = {0};
+
+	for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+	{
+		if (statement != NULL)
+			statement->sums.c[i] += counters->c[i];
+		sums.c[i] = counters->c[i];
+	}
+	if (counters->c[LA_SCANS_ACTIVATED] == 0 || !OidIsValid(heaprelid))
+		return;
+	key.dbid = MyDatabaseId;
+	key.heaprelid = heaprelid;
+	key.indexrelid = indexrelid;
+	la_stattable_add(LA_STAT_INDEXES, &key, &sums);
+}
+
+void
+la_statements_add_reason(LaStatementStats *statement, const char *reason)
+{
+	if (statement != NULL)
+		statement->sums.reasons |= la_stattable_reason(reason);
+}
+
+/* ExecutorRun() begins.  Returns what to pass to la_statements_leave_run() at its end. */
+LaStatementRun
+la_statements_enter_run(const EState *estate)
+{
+	LaStatementRun run = {.statement = la_statements_find(estate)};
+
+	if (run.statement != NULL)
+	{
+		run.blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+		run.read_time = la_block_read_time(pgBufferUsage);
+	}
+	return run;
+}
+
+void
+la_statements_leave_run(const LaStatementRun *run)
+{
+	LaStatSums *sums;
+	instr_time	read_time = la_block_read_time(pgBufferUsage);
+
+	if (run->statement == NULL)
+		return;
+	sums = &run->statement->sums;
+	sums->blocks_read += pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read -
+		run->blocks_read;
+	INSTR_TIME_SUBTRACT(read_time, run->read_time);
+	sums->read_ns += (int64) (INSTR_TIME_GET_DOUBLE(read_time) * 1e9);
+}
+
+/* The memory of a statement has been freed: log what was saved, if it is enough. */
+void
+la_statements_log(const char *query)
+{
+	const int64 *c = ended.c;
+	bool		enough = has_ended && la_log_min_saved >= 0 &&
+		c[LA_SCANS_ACTIVATED] > 0 &&
+		(la_log_min_saved == 0 ||
+		 (double) c[LA_SAVED_NS] >= la_log_min_saved * NS_IN_MS);
+
+	has_ended = false;
+	if (!enough)
+		return;
+	ereport(LOG,
+			(errmsg("look-ahead saved %.3f ms (error bound %.3f ms), waited %.3f ms",
+					(double) c[LA_SAVED_NS] / NS_IN_MS,
+					(double) c[LA_SAVED_ERROR_NS] / NS_IN_MS,
+					(double) c[LA_WAIT_NS] / NS_IN_MS),
+			 errdetail("Blocks: " INT64_FORMAT " foreseen, " INT64_FORMAT " issued, "
+					   INT64_FORMAT " on time, " INT64_FORMAT " late, " INT64_FORMAT
+					   " wasted, " INT64_FORMAT " cached.  Index pages issued: "
+					   INT64_FORMAT ".  Query text: %s",
+					   c[LA_BLOCKS_FORESEEN], c[LA_BLOCKS_ISSUED], c[LA_BLOCKS_ON_TIME],
+					   c[LA_BLOCKS_LATE], c[LA_BLOCKS_WASTED], c[LA_BLOCKS_CACHED],
+					   c[LA_LEAF_PAGES_ISSUED], query ? query : ""),
+			 errhidestmt(true)));
+}

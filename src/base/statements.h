@@ -1,0 +1,36 @@
+/*
+ * statements.h
+ *	  What look-ahead has done in a statement, for the statistics of statements.
+ *
+ * src/base/statements.h
+ */
+#ifndef LA_STATEMENTS_H
+#define LA_STATEMENTS_H
+
+#include "executor/execdesc.h"
+#include "portability/instr_time.h"
+
+#include "base/counters.h"
+
+/* What to add at the end of a run of a statement. */
+typedef struct LaStatementRun
+{
+	struct LaStatementStats *statement;
+	int64		blocks_read;
+	instr_time	read_time;
+} LaStatementRun;
+
+/* How many statements are in progress in this one: 0 while a top-level statement runs. */
+extern int	la_statement_depth;
+
+extern void la_statements_init(void);
+extern void la_statements_begin(QueryDesc *queryDesc);
+extern struct LaStatementStats *la_statements_find(const EState *estate);
+extern void la_statements_add(struct LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
+							  const LaCounters *counters);
+extern void la_statements_add_reason(struct LaStatementStats *statement, const char *reason);
+extern LaStatementRun la_statements_enter_run(const EState *estate);
+extern void la_statements_leave_run(const LaStatementRun *run);
+extern void la_statements_log(const char *query);
+
+#endif							/* LA_STATEMENTS_H */

@@ -1,0 +1,82 @@
+/*
+ * mark.c
+ *	  Plans whose costs were adjusted are marked, and EXPLAIN says so.
+ *
+ * The mark goes where the plan goes, into the plan cache and out of it: it is an item of the list
+ * of things whose change makes the plan invalid, of a system cache that does not exist, so that
+ * nothing ever changes it.  The server only compares these numbers.
+ *
+ * Before 18, the server has no hook for a line of EXPLAIN.  A message of level DEBUG1 tells when a
+ * plan is made, in all versions.
+ *
+ * src/plancost/mark.c
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+#include "plancost/mark.h"
+
+#ifdef LA_HAVE_EXPLAIN_HOOK
+#include "commands/explain.h"
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+#define NO_CACHE (-1)			/* the server's caches are counted from 0 */
+
+void
+la_mark_adjusted(PlannedStmt *plan)
+{
+	PlanInvalItem *item = makeNode(PlanInvalItem);
+
+	item->cacheId = NO_CACHE;
+	item->hashValue = 0;
+	plan->invalItems = lappend(plan->invalItems, item);
+	ereport(DEBUG1,
+			(errmsg_internal("costs of reads were adjusted for this plan")));
+}
+
+#ifdef LA_HAVE_EXPLAIN_HOOK
+
+static explain_per_plan_hook_type prev_per_plan_hook = NULL;
+
+static bool
+is_adjusted(const PlannedStmt *plan)
+{
+	ListCell   *lc;
+
+	foreach(lc, plan->invalItems)
+	{
+		if (lfirst_node(PlanInvalItem, lc)->cacheId == NO_CACHE)
+			return true;
+	}
+	return false;
+}
+
+static void
+explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es, const char *query,
+			 ParamListInfo params, QueryEnvironment *environment)
+{
+	if (prev_per_plan_hook)
+		prev_per_plan_hook(plan, into, es, query, params, environment);
+
+	if (la_explain && es->costs && is_adjusted(plan))
+		ExplainPropertyText("Look-Ahead Costs", "adjusted", es);
+}
+
+void
+la_mark_init(void)
+{
+	prev_per_plan_hook = explain_per_plan_hook;
+	explain_per_plan_hook = explain_plan;
+}
+
+#else							/* !LA_HAVE_EXPLAIN_HOOK */
+
+void
+la_mark_init(void)
+{
+}
+
+#endif							/* LA_HAVE_EXPLAIN_HOOK */

@@ -1,0 +1,384 @@
+/*
+ * plancost.c
+ *	  Plans by what reads cost on this storage: pg_lookahead.adjust_costs.
+ *
+ * random_page_cost is one price for all random reads.  On real storage a read that is waited for
+ * alone may cost ten times as much as one of many in flight, so that neither a scan of three rows
+ * nor one of ten thousand is priced right.  With adjust_costs, and where the storage has been
+ * calibrated (window/storage.c), index scans, inner index scans of nested loops, index-only and
+ * bitmap scans are priced by the depth that they will reach; sequential scans keep their price,
+ * which is the unit (prices.c).  Nothing else of a path changes: not its rows, not what it costs
+ * the processor.
+ *
+ * How.  The server has made all paths of a table when set_rel_pathlist_hook is called, and has
+ * thrown away those that were not cheap enough by stock's prices.  So the paths are made again, by
+ * the server's functions (remake()), those of indexes with other prices (reprice.c).  It is what
+ * set_plain_rel_pathlist() does.  Joins and all that is above them choose among these paths, so
+ * there is nothing to do for them.
+ *
+ *		set_rel_pathlist_hook
+ *			is_eligible()		a table with indexes, and storage that is known?
+ *			residency.c			which share of it is in memory?
+ *			prices.c			what do its reads cost?
+ *			remake()			sequential, TID;  index paths: reprice.c
+ *		planner_hook
+ *			mark.c				EXPLAIN: "Look-Ahead Costs: adjusted"
+ *
+ * Behaviours:
+ *	OFF			With adjust_costs or pg_lookahead.enable off, the hooks return at once, and plans
+ *				and costs are stock's.
+ *	UNKNOWN		So they are for tables on storage that has not been calibrated, whose
+ *				calibration or seq_page_cost makes no prices (prices.c), of other access methods
+ *				than heap, and for temporary ones.
+ *	RESIDENT	What is in memory costs what stock says.  The share of a table, and of each index,
+ *				that is there is found out when the statement is planned (residency.c), and only
+ *				the rest has other prices: a table in memory has stock's costs, exactly.  Where
+ *				the share cannot be found out, it is all or nothing: have scans of one of the
+ *				table's indexes found that reads are served by the operating system's cache
+ *				(window/history.c)?  pg_lookahead.force, which is for tests, takes nothing to be
+ *				in memory.
+ *	TABLESPACE	A tablespace with a random_page_cost or seq_page_cost of its own has been priced by
+ *				the administrator, and stock's costs stay.  effective_io_concurrency of a
+ *				tablespace limits the depth there, as when scans are executed (window/config.c).
+ *	REACH		An index scan reaches max_distance, after miss_threshold waits, if
+ *				enable_index_scan is on.  Repeated scans of a nested loop are as one, if
+ *				enable_nestloop is on; whether the loop will be one that looks ahead is not known
+ *				yet.  A bitmap scan reaches max_distance before 18, and then the server's
+ *				effective_io_concurrency, or one for each of its I/O workers.  Without look-ahead
+ *				in index scans, bitmap scans are priced as if they had none either.  A query with a
+ *				LIMIT, or of a cursor, may be left early, so its scans reach their depth step by
+ *				step.
+ *	OTHERS		Hooks of libraries that were loaded before are called afterwards, and add their
+ *				paths to adjusted ones.  One of a library that was loaded later may have added
+ *				paths already, or taken some away that would not be right: then all paths of the
+ *				table are left as they are.  That nothing was changed shows when they are made
+ *				once more with stock's prices.
+ *
+ * Limits.  A plan in the plan cache keeps its costs, as with the server's own settings.  Paths
+ * that the server makes later of these, of partitions for parameters of others
+ * (reparameterize_path()), have stock's prices.  How often an inner scan is repeated is the
+ * server's guess: it goes by the tables that the parameters come from, not by the join of them, so
+ * an inner scan may still be priced as if more of its blocks were found in memory than will be.
+ *
+ * Invariants: tables are locked by the planner, and nothing else is locked.  Which rows a path
+ * returns, and in which order, is the server's.
+ *
+ * src/plancost/plancost.c
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/table.h"
+#include "catalog/pg_class_d.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/spccache.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+#include "plancost/mark.h"
+#include "plancost/plancost.h"
+#include "plancost/reprice.h"
+#include "plancost/residency.h"
+#include "window/config.h"
+#include "window/history.h"
+#include "window/storage.h"
+
+#ifdef LA_HAVE_AIO
+#include "storage/aio.h"
+#include "storage/io_worker.h"
+#endif
+
+StaticAssertDecl(LA_PRICE_DEPTHS == LA_STORAGE_DEPTHS, "prices are not of the measured depths");
+
+static set_rel_pathlist_hook_type prev_pathlist_hook = NULL;
+static planner_hook_type prev_planner_hook = NULL;
+
+/* Has the statement that is being planned a table with adjusted costs? */
+static bool adjusted = false;
+
+/* ---- prices -------------------------------------------------------------------- */
+
+/* TABLESPACE, UNKNOWN.  False: stock's costs. */
+static bool
+find_prices(Oid tablespace, LaPrices *prices)
+{
+	LaStorage	storage;
+	double		random_price,
+				sequential_price;
+
+	if (!la_storage_get(tablespace, &storage))
+		return false;
+	get_tablespace_page_costs(tablespace, &random_price, &sequential_price);
+	return random_price == random_page_cost && sequential_price == seq_page_cost &&
+		la_prices_make(prices, storage.random_us, storage.sequential_us, sequential_price);
+}
+
+/* RESIDENT, where it cannot be found out. */
+static double
+remembered_share(const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		if (la_history_known_fast(lfirst_node(IndexOptInfo, lc)->indexoid))
+			return 1.0;
+	}
+	return 0.0;
+}
+
+/* The prices of a table's blocks, or of an index's. */
+static LaPriced
+price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
+{
+	LaPriced	priced = {false};
+	double		share;
+
+	if (!find_prices(rel->rd_rel->reltablespace, &priced.prices))
+		return priced;
+	share = la_force ? 0.0 : la_residency(rel, blocks);
+	if (share == LA_RESIDENCY_UNKNOWN)
+		share = remembered_share(table);
+	if (share < 1.0)
+	{
+		la_prices_blend(&priced.prices, 1.0 - share, random_page_cost);
+		priced.adjusted = true;
+	}
+	return priced;
+}
+
+static void
+price_indexes(RelOptInfo *rel, LaReprice *r)
+{
+	ListCell   *lc;
+
+	r->indexes = palloc0(list_length(rel->indexlist) * sizeof(LaPricedIndex));
+	foreach(lc, rel->indexlist)
+	{
+		LaPricedIndex *i = &r->indexes[r->nindexes++];
+
+		i->index = lfirst_node(IndexOptInfo, lc);
+		i->estimate = (amcostestimate_function) i->index->amcostestimate;
+
+		/* one that does not exist is priced as if it were like the table */
+		if (i->index->hypothetical)
+			i->pages = r->table;
+		else
+		{
+			Relation	index = index_open(i->index->indexoid, NoLock);
+
+			i->pages = price(index, i->index->pages, rel);
+			index_close(index, NoLock);
+		}
+	}
+}
+
+/* REACH */
+static void
+find_reach(PlannerInfo *root, Relation table, LaReprice *r)
+{
+	LaIoPolicyConfig config = la_config_reads(table, true, InvalidOid);
+	int			concurrency = get_tablespace_io_concurrency(table->rd_rel->reltablespace);
+	int			raised = la_enable_bitmap_scan ? config.max_distance : 0;
+
+	r->reach.distance = la_enable_index_scan && config.advice_works ? config.max_distance : 1;
+	r->reach.waits = Max(config.miss_threshold, 1);
+	r->reach.ramps = root->tuple_fraction > 0.0 || root->limit_tuples > 0.0;
+	r->bitmap_distance = Max(la_bitmap_distance(concurrency, raised), 1);
+	r->over_outer_rows = la_enable_nestloop;
+}
+
+/* False: stock's costs. */
+static bool
+find_all_prices(PlannerInfo *root, RelOptInfo *rel, Oid relid, LaReprice *r)
+{
+	Relation	table = table_open(relid, NoLock);
+	bool		any = false;
+
+	if (table->rd_tableam == GetHeapamTableAmRoutine() && !RelationUsesLocalBuffers(table))
+	{
+		r->table = price(table, rel->pages, rel);
+		find_reach(root, table, r);
+		price_indexes(rel, r);
+		any = r->table.adjusted;
+		for (int i = 0; i < r->nindexes; i++)
+			any |= r->indexes[i].pages.adjusted;
+	}
+	table_close(table, NoLock);
+	return any;
+}
+
+/* ---- paths --------------------------------------------------------------------- */
+
+/* Make the server's paths for a table; prices: NULL for stock's. */
+static void
+remake(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+{
+	Relids		outer = rel->lateral_relids;
+
+	rel->pathlist = NIL;
+	rel->partial_pathlist = NIL;
+	add_path(rel, create_seqscan_path(root, rel, outer, 0));
+	if (rel->consider_parallel && outer == NULL)
+	{
+		int			workers = compute_parallel_worker(rel, rel->pages, -1,
+													  max_parallel_workers_per_gather);
+
+		if (workers > 0)
+			add_partial_path(rel, create_seqscan_path(root, rel, NULL, workers));
+	}
+	if (prices == NULL)
+		create_index_paths(root, rel);
+	else
+		la_reprice_index_paths(root, rel, prices);
+	create_tidscan_paths(root, rel);
+}
+
+static bool
+has_like(List *paths, const Path *path)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		const Path *other = lfirst(lc);
+
+		if (other->pathtype == path->pathtype && other->param_info == path->param_info &&
+			other->startup_cost == path->startup_cost &&
+			other->total_cost == path->total_cost && other->rows == path->rows &&
+			other->parallel_workers == path->parallel_workers &&
+			equal(other->pathkeys, path->pathkeys))
+			return true;
+	}
+	return false;
+}
+
+static bool
+are_alike(List *paths, List *others)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (!has_like(others, lfirst(lc)))
+			return false;
+	}
+	return list_length(paths) == list_length(others);
+}
+
+/* OTHERS: with stock's prices, does the server make the paths that are there? */
+static bool
+are_as_made(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *paths = rel->pathlist;
+	List	   *partial = rel->partial_pathlist;
+	bool		alike;
+
+	remake(root, rel, NULL);
+	alike = are_alike(paths, rel->pathlist) && are_alike(partial, rel->partial_pathlist);
+	rel->pathlist = paths;
+	rel->partial_pathlist = partial;
+	return alike;
+}
+
+/* ---- hooks --------------------------------------------------------------------- */
+
+static bool
+has_current_of(const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->baserestrictinfo)
+	{
+		if (IsA(lfirst_node(RestrictInfo, lc)->clause, CurrentOfExpr))
+			return true;
+	}
+	return false;
+}
+
+/* Is it a table whose paths set_plain_rel_pathlist() has made, and has it indexes? */
+static bool
+is_eligible(RelOptInfo *rel, const RangeTblEntry *rte)
+{
+	return rel->rtekind == RTE_RELATION && IS_SIMPLE_REL(rel) && !rte->inh &&
+		(rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW) &&
+		rte->tablesample == NULL && rel->indexlist != NIL && rel->fdwroutine == NULL &&
+		!IS_DUMMY_REL(rel) && !has_current_of(rel);
+}
+
+/* first: no other library's hook has been called for it. */
+static void
+adjust(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, bool first)
+{
+	LaReprice	prices = {.nindexes = 0};
+
+	if (!find_all_prices(root, rel, rte->relid, &prices))
+		return;
+
+	/* OTHERS */
+	if (!first && !are_as_made(root, rel))
+		return;
+	remake(root, rel, &prices);
+	adjusted = true;
+}
+
+static void
+pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	/* OFF */
+	if (la_adjust_costs && la_enable && is_eligible(rel, rte))
+		adjust(root, rel, rte, set_rel_pathlist_hook == pathlist_hook);
+	if (prev_pathlist_hook)
+		prev_pathlist_hook(root, rel, rti, rte);
+}
+
+static PlannedStmt *
+plan(LA_PLANNER_ARGS)
+{
+	bool		outer_adjusted = adjusted;
+	LaReprice  *outer_prices = la_reprice_suspend();
+	PlannedStmt *volatile result = NULL;
+
+	adjusted = false;
+	PG_TRY();
+	{
+		result = prev_planner_hook ? prev_planner_hook(LA_PLANNER_PASS) :
+			standard_planner(LA_PLANNER_PASS);
+		if (adjusted)
+			la_mark_adjusted(result);
+	}
+	PG_FINALLY();
+	{
+		adjusted = outer_adjusted;
+		la_reprice_resume(outer_prices);
+	}
+	PG_END_TRY();
+	return result;
+}
+
+static PlannedStmt *
+planner_entry(LA_PLANNER_ARGS)
+{
+	/* OFF */
+	if ((la_adjust_costs && la_enable) || la_reprice_is_active())
+		return plan(LA_PLANNER_PASS);
+	return prev_planner_hook ? prev_planner_hook(LA_PLANNER_PASS) :
+		standard_planner(LA_PLANNER_PASS);
+}
+
+void
+la_plancost_init(void)
+{
+	la_mark_init();
+	prev_pathlist_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = pathlist_hook;
+	prev_planner_hook = planner_hook;
+	planner_hook = planner_entry;
+}

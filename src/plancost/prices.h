@@ -1,0 +1,35 @@
+/*
+ * prices.h
+ *	  What reading a block costs, in the planner's unit, by the reads in flight.
+ *
+ * Pure functions, without PostgreSQL's headers: test/unit checks them.  See prices.c.
+ *
+ * src/plancost/prices.h
+ */
+#ifndef LA_PRICES_H
+#define LA_PRICES_H
+
+#include <stdbool.h>
+
+#define LA_PRICE_DEPTHS 9		/* 1, 2, 4, ... 256 */
+
+typedef struct LaPrices
+{
+	double		at[LA_PRICE_DEPTHS];	/* of one block, at that depth */
+} LaPrices;
+
+/* How many reads a scan has in flight. */
+typedef struct LaReach
+{
+	double		distance;		/* at most; 1: it does not look ahead */
+	double		waits;			/* reads at depth 1 before it looks ahead */
+	bool		ramps;			/* it may be left early: the distance doubles */
+} LaReach;
+
+extern bool la_prices_make(LaPrices *prices, const double *random_us, double sequential_us,
+						   double sequential_price);
+extern void la_prices_blend(LaPrices *prices, double share, double other);
+extern double la_prices_at(const LaPrices *prices, double depth);
+extern double la_prices_scan(const LaPrices *prices, const LaReach *reach, double reads);
+
+#endif							/* LA_PRICES_H */

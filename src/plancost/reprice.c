@@ -1,0 +1,302 @@
+/*
+ * reprice.c
+ *	  The paths of a table's indexes, made with other prices for reads.
+ *
+ * The server makes these paths, by create_index_paths(), with all that it knows of clauses,
+ * orders, parameters, bitmaps and workers.  While it does, two things are different, and both are
+ * put back when it is done, or has failed:
+ *
+ *	random_page_cost	is the price of a read at depth.  The server's cost functions for index,
+ *						index-only and bitmap scans ask for it, also those of each access method, so
+ *						whatever they make of it (how many pages, which of them in order, what
+ *						a bitmap makes cheaper, what workers share) stays theirs.
+ *	amcostestimate		of each index, in the planner's description of it, is estimate() below.
+ *						It sets random_page_cost to the price of the index's pages, calls the one of
+ *						the access method, sets it to that of the table's, and adds what its reads
+ *						cost more than at depth: the waits before look-ahead begins, and those of
+ *						a scan of a few rows.  cost_index() calls it first of all, just before it
+ *						prices the reads of the table, and so every path is compared by its
+ *						adjusted costs from the start.
+ *
+ * The price in force for the table's blocks is that of the depth which a bitmap scan reaches, since
+ * its cost function calls nothing of ours.  An index scan that looks farther ahead pays less: then
+ * estimate() returns a correlation that makes cost_index() charge what is wanted, as that is what
+ * it interpolates by, between all pages at random and all in order, and nobody else uses it.  So
+ * what is added to an index's cost is never negative, and what is added counts for bitmaps over it,
+ * too, which begin with single reads as well.
+ *
+ * NESTED.  Estimates may call functions that plan statements of their own.  The planner's hook
+ * takes all of this back for them (la_reprice_suspend).
+ *
+ * OTHER ACCESS METHODS.  What the server does not come with has its own idea of what its pages
+ * cost: it sees stock's prices, and nothing is added.  The table's blocks are priced as for others.
+ *
+ * Invariants: no cost becomes infinite, not a number, or negative by what is added here, and the
+ * startup cost stays at or below the total cost.
+ *
+ * src/plancost/reprice.c
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_am_d.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+
+#include "plancost/reprice.h"
+
+/* Sums that should be equal may differ by so much. */
+#define NEGLIGIBLE	1e-6
+
+/* Blocks of a table that an index path reads, in all its scans together. */
+typedef struct Reads
+{
+	double		scattered;		/* if the index says nothing of the table's
+								 * order */
+	double		ordered;		/* if it has that order */
+} Reads;
+
+static LaReprice *active = NULL;	/* while index paths are made */
+static double stock_price;		/* then: random_page_cost as the session has
+								 * it */
+
+/* ---- prices in force ------------------------------------------------------------ */
+
+/* At this depth, if they are adjusted. */
+static double
+price_of(const LaPriced *priced, double depth)
+{
+	return priced->adjusted ? la_prices_at(&priced->prices, depth) : stock_price;
+}
+
+/* A bitmap scan does not reach farther than this, by our account. */
+static double
+table_price(const LaReprice *r)
+{
+	return price_of(&r->table, Min(r->bitmap_distance, r->reach.distance));
+}
+
+/* All scans of a path together, where look-ahead goes on from one to the next. */
+static double
+scans_price(const LaReprice *r, const LaPriced *priced, double reads, double loops)
+{
+	if (r->over_outer_rows || loops <= 1.0)
+		return la_prices_scan(&priced->prices, &r->reach, reads);
+	return la_prices_scan(&priced->prices, &r->reach, reads / loops) * loops;
+}
+
+/* ---- what index paths read ------------------------------------------------------- */
+
+/* As cost_index() counts them. */
+static Reads
+table_reads(PlannerInfo *root, IndexPath *path, double loops, Selectivity selectivity)
+{
+	IndexOptInfo *index = path->indexinfo;
+	RelOptInfo *rel = index->rel;
+	double		rows = clamp_row_est(selectivity * rel->tuples);
+	Reads		reads;
+
+	reads.scattered = index_pages_fetched(rows * loops, rel->pages, index->pages, root);
+	reads.ordered = ceil(selectivity * rel->pages);
+	if (loops > 1.0)
+		reads.ordered = index_pages_fetched(reads.ordered * loops, rel->pages, index->pages,
+											root);
+	if (path->path.pathtype == T_IndexOnlyScan)
+	{
+		reads.scattered = ceil(reads.scattered * (1.0 - rel->allvisfrac));
+		reads.ordered = ceil(reads.ordered * (1.0 - rel->allvisfrac));
+	}
+	return reads;
+}
+
+/*
+ * Have the path pay what its reads of the table cost: more by its index's cost, less by the
+ * correlation.  Returns what was added.
+ */
+static double
+settle_table(const LaReprice *r, Reads reads, double loops, double *total, double *correlation)
+{
+	double		ordered_share = *correlation * *correlation;
+	double		price = table_price(r);
+	double		scattered_charge = reads.scattered * price / loops;
+	double		ordered_charge = reads.ordered * price / loops;
+	double		wanted = (1.0 - ordered_share) *
+		scans_price(r, &r->table, reads.scattered, loops) / loops;
+	double		difference;
+
+	if (loops > 1.0)
+		wanted += ordered_share * scans_price(r, &r->table, reads.ordered, loops) / loops;
+	else if (reads.ordered >= 1.0)
+	{
+		/* the first is read at random, the others are in order */
+		ordered_charge = price + (reads.ordered - 1.0) * seq_page_cost;
+		wanted += ordered_share *
+			(la_prices_at(&r->table.prices, 1.0) + (reads.ordered - 1.0) * seq_page_cost);
+	}
+	difference = wanted - scattered_charge - ordered_share * (ordered_charge - scattered_charge);
+	if (difference > NEGLIGIBLE && isfinite(difference))
+	{
+		*total += difference;
+		return difference;
+	}
+	if (difference < -NEGLIGIBLE && scattered_charge > ordered_charge)
+	{
+		ordered_share -= difference / (scattered_charge - ordered_charge);
+		*correlation = sqrt(Min(ordered_share, 1.0));
+	}
+	return 0.0;
+}
+
+/* What its pages of the index cost more than at depth. */
+static double
+index_waits(const LaReprice *r, const LaPriced *priced, PlannerInfo *root, IndexPath *path,
+			double loops, double pages)
+{
+	double		more;
+
+	if (loops > 1.0)
+		pages = index_pages_fetched(Max(pages, 1.0) * loops, path->indexinfo->pages,
+									path->indexinfo->pages, root);
+	more = scans_price(r, priced, pages, loops) - pages * price_of(priced, r->reach.distance);
+	return more > NEGLIGIBLE && isfinite(more) ? more / loops : 0.0;
+}
+
+/* ---- in place of amcostestimate --------------------------------------------------- */
+
+static LaPricedIndex *
+find_index(LaReprice *r, const IndexOptInfo *index)
+{
+	for (int i = 0; i < r->nindexes; i++)
+	{
+		if (r->indexes[i].index == index)
+			return &r->indexes[i];
+	}
+	return NULL;
+}
+
+/* The access method's own, for an index that somebody has copied. */
+static amcostestimate_function
+estimate_of(const IndexOptInfo *index)
+{
+	return GetIndexAmRoutineByAmId(index->relam, false)->amcostestimate;
+}
+
+static bool
+is_of_server(const IndexOptInfo *index)
+{
+	switch (index->relam)
+	{
+		case BTREE_AM_OID:
+		case HASH_AM_OID:
+		case GIST_AM_OID:
+		case GIN_AM_OID:
+		case SPGIST_AM_OID:
+		case BRIN_AM_OID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, Cost *total,
+		 Selectivity *selectivity, double *correlation, double *pages)
+{
+	LaReprice  *r = active;
+	LaPricedIndex *index = find_index(r, path->indexinfo);
+	bool		known = index != NULL && is_of_server(path->indexinfo);
+	double		loops = Max(loop_count, 1.0);
+	double		more = 0.0,
+				first = 0.0;
+
+	random_page_cost = known ? price_of(&index->pages, r->reach.distance) : stock_price;
+	(index != NULL ? index->estimate : estimate_of(path->indexinfo))
+		(root, path, loop_count, startup, total, selectivity, correlation, pages);
+	random_page_cost = table_price(r);
+	if (!known)
+		return;
+
+	if (index->pages.adjusted)
+	{
+		more = index_waits(r, &index->pages, root, path, loops, *pages);
+		*total += more;
+		first = price_of(&index->pages, 1.0) - price_of(&index->pages, r->reach.distance);
+	}
+
+	/* others have bitmap scans only */
+	if (r->table.adjusted && path->indexinfo->amhasgettuple)
+	{
+		Reads		reads = table_reads(root, path, loops, *selectivity);
+
+		more += settle_table(r, reads, loops, total, correlation);
+		if (reads.scattered > 0.0)
+			first += la_prices_at(&r->table.prices, 1.0) - table_price(r);
+	}
+
+	/* the first row is not there before the first reads are */
+	if (loops == 1.0)
+		*startup += Max(Min(first, more), 0.0);
+}
+
+/* ---- entry points ------------------------------------------------------------------ */
+
+static void
+begin(LaReprice *r)
+{
+	stock_price = random_page_cost;
+	active = r;
+	random_page_cost = table_price(r);
+	for (int i = 0; i < r->nindexes; i++)
+		r->indexes[i].index->amcostestimate = estimate;
+}
+
+static void
+end(LaReprice *r)
+{
+	for (int i = 0; i < r->nindexes; i++)
+		r->indexes[i].index->amcostestimate = r->indexes[i].estimate;
+	random_page_cost = stock_price;
+	active = NULL;
+}
+
+/* Add the paths of the table's indexes to it. */
+void
+la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+{
+	begin(prices);
+	PG_TRY();
+	{
+		create_index_paths(root, rel);
+	}
+	PG_FINALLY();
+	{
+		end(prices);
+	}
+	PG_END_TRY();
+}
+
+bool
+la_reprice_is_active(void)
+{
+	return active != NULL;
+}
+
+/* NESTED: another statement is planned.  Returns what to resume with, which may be NULL. */
+LaReprice *
+la_reprice_suspend(void)
+{
+	LaReprice  *r = active;
+
+	if (r != NULL)
+		end(r);
+	return r;
+}
+
+void
+la_reprice_resume(LaReprice *suspended)
+{
+	if (suspended != NULL)
+		begin(suspended);
+}

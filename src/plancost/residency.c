@@ -1,0 +1,176 @@
+/*
+ * residency.c
+ *	  Which share of a relation's blocks is in memory: shared buffers, or the operating system's
+ *	  cache.
+ *
+ * A sample of up to SAMPLES blocks is looked up, at places that are always the same ones, so
+ * that a plan does not change unless the contents of the caches do.  A relation of many files has
+ * them in up to FILES of these.
+ *
+ * Nothing is read for it, no block is pinned, and neither cache changes.  In shared buffers a
+ * block is looked up by its tag.  Of the system's cache, mincore() tells what is there of a file
+ * that is mapped for the moment, but never touched.  It takes some 20 microseconds, and the result
+ * is kept for a tenth of a second, as some statements have the same relations many times.
+ *
+ * Under direct I/O only shared buffers count.  Where the system has no mincore(), or it fails, the
+ * share is not known.
+ *
+ * src/plancost/residency.c
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include "storage/fd.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "plancost/residency.h"
+#include "window/issue.h"
+
+#define SAMPLES			32
+#define FILES			4
+#define KEPT			64
+#define KEPT_US			100000
+
+/* the least regular of sequences: multiples of the golden ratio */
+#define GOLDEN_RATIO	0.6180339887498949
+
+typedef struct Sample
+{
+	BlockNumber block;
+	bool		resident;
+} Sample;
+
+static struct
+{
+	Oid			relid;
+	Oid			file;
+	BlockNumber blocks;
+	TimestampTz when;
+	double		share;
+}			kept[KEPT];
+
+#ifdef __linux__
+
+/*
+ * Look up blocks of one file of the relation, of which nothing is known yet.  False: it cannot be
+ * told.
+ */
+static bool
+look_into_file(Relation rel, BlockNumber segment, Sample *samples, int n)
+{
+	char	   *path = la_relation_path(rel);
+	char	   *name = segment == 0 ? path : psprintf("%s.%u", path, segment);
+	long		page = sysconf(_SC_PAGESIZE);
+	bool		known = true;
+	int			fd;
+	off_t		size;
+	char	   *start;
+
+	if (page <= 0 || (fd = OpenTransientFile(name, O_RDONLY | PG_BINARY)) < 0)
+		return false;
+	size = lseek(fd, 0, SEEK_END);
+	start = size > 0 ? mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	CloseTransientFile(fd);
+	if (start == MAP_FAILED)
+		return false;
+	for (int i = 0; i < n && known; i++)
+	{
+		off_t		at = (off_t) (samples[i].block % RELSEG_SIZE) * BLCKSZ;
+		unsigned char there = 0;
+
+		/* one page of the system's stands for the block */
+		at -= at % page;
+		if (samples[i].resident || at >= size)
+			continue;
+		known = mincore(start + at, 1, &there) == 0;
+		samples[i].resident = (there & 1) != 0;
+	}
+	munmap(start, size);
+	return known;
+}
+
+#else
+
+static bool
+look_into_file(Relation rel, BlockNumber segment, Sample *samples, int n)
+{
+	return false;
+}
+
+#endif							/* __linux__ */
+
+/* Look up blocks of one file, or all its blocks if they are few.  False: it cannot be told. */
+static bool
+look(Relation rel, BlockNumber segment, BlockNumber blocks, int wanted, int *resident, int *looked)
+{
+	Sample		samples[SAMPLES];
+	int			n = (int) Min((BlockNumber) wanted, blocks);
+	bool		all = (BlockNumber) n == blocks;
+
+	for (int i = 0; i < n; i++)
+	{
+		double		place = (i + 0.5) * GOLDEN_RATIO;
+		Buffer		recent;
+
+		samples[i].block = segment * RELSEG_SIZE +
+			(all ? (BlockNumber) i : (BlockNumber) ((place - (int) place) * blocks));
+		samples[i].resident = la_issue_is_cached(rel, samples[i].block, &recent);
+	}
+	if (!la_direct_io() && !look_into_file(rel, segment, samples, n))
+		return false;
+	for (int i = 0; i < n; i++)
+		*resident += samples[i].resident;
+	*looked += n;
+	return true;
+}
+
+static double
+share_of(Relation rel, BlockNumber blocks)
+{
+	BlockNumber segments = (blocks + RELSEG_SIZE - 1) / RELSEG_SIZE;
+	int			files = (int) Min(segments, (BlockNumber) FILES);
+	int			resident = 0,
+				looked = 0;
+
+	for (int i = 0; i < files; i++)
+	{
+		/* in the middle of each of so many parts of the relation */
+		BlockNumber segment = (BlockNumber) ((i + 0.5) * segments / files);
+		BlockNumber first = segment * RELSEG_SIZE;
+
+		if (!look(rel, segment, Min(blocks - first, (BlockNumber) RELSEG_SIZE),
+				  SAMPLES / files, &resident, &looked))
+			return LA_RESIDENCY_UNKNOWN;
+	}
+	return looked == 0 ? 1.0 : (double) resident / looked;
+}
+
+/*
+ * Which share of the relation's blocks, of which there are so many, is in memory?  It is not
+ * a temporary one.
+ */
+double
+la_residency(Relation rel, BlockNumber blocks)
+{
+	int			i = RelationGetRelid(rel) % KEPT;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (kept[i].relid != RelationGetRelid(rel) || kept[i].file != la_rel_file_number(rel) ||
+		kept[i].blocks != blocks || now < kept[i].when || now - kept[i].when >= KEPT_US)
+	{
+		kept[i].relid = InvalidOid;
+		kept[i].share = share_of(rel, blocks);
+		kept[i].relid = RelationGetRelid(rel);
+		kept[i].file = la_rel_file_number(rel);
+		kept[i].blocks = blocks;
+		kept[i].when = now;
+	}
+	return kept[i].share;
+}

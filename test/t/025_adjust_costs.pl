@@ -1,0 +1,377 @@
+# 025_adjust_costs.pl - plans by what reads cost on this storage.
+#
+# What the server knows of its storage is written into the file that it reads at its start: a volume
+# whose reads take 1 ms, 16,000 a second at most, and 50 us in order; in the planner's unit, 20
+# for a read alone, 1.25 at depth, and 1 in order.  With pg_lookahead.force nothing is taken to be in
+# memory, so costs do not depend on what is.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LookAhead;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $default_tablespace = 1663;
+my @volume = (1000, 500, 250, 125, (62.5) x 5, 50, 50);
+
+# ---- the file ----------------------------------------------------------------------
+
+sub crc32c
+{
+	my ($bytes) = @_;
+	my $crc = 0xffffffff;
+	my @table = map {
+		my $c = $_;
+		$c = $c & 1 ? ($c >> 1) ^ 0x82f63b78 : $c >> 1 for 1 .. 8;
+		$c;
+	} 0 .. 255;
+
+	$crc = $table[($crc ^ $_) & 0xff] ^ ($crc >> 8) for unpack('C*', $bytes);
+	return $crc ^ 0xffffffff;
+}
+
+# Have the server know these tablespaces: pairs of OID and times.
+sub calibrate
+{
+	my ($node, %storage) = @_;
+	my $file = $node->data_dir . '/pg_stat/pg_lookahead_storage.stat';
+	my $entries = join '', map { pack('LLd11', $_, 0, @{ $storage{$_} }) } sort keys %storage;
+	my ($contents, $fh);
+
+	$node->stop;
+	open $fh, '+>:raw', $file or die "$file: $!";
+	$contents = pack('LLQ', 0x6c615374, 1, (stat $fh)[1]) . $entries;
+	$contents .= "\0" x (16 + 64 * 96 - length $contents);
+	print $fh $contents, pack('LL', crc32c($contents), 0);
+	close $fh or die "$file: $!";
+	$node->start;
+	unlike(slurp_file($node->logfile), qr/removing file .*pg_lookahead_storage/, 'the file is right');
+	return;
+}
+
+# ---- plans -------------------------------------------------------------------------
+
+my $node = new_server('adjust', conf => "allow_in_place_tablespaces = on\ncompute_query_id = off\n");
+my $says = $node->pg_version >= 18;
+
+# else the depth of a bitmap scan is the number of the server's workers
+$node->append_conf('postgresql.conf', 'io_method = sync') if $says;
+my $line = qr/\n?Look-Ahead Costs: adjusted/;
+
+my $off = 'SET pg_lookahead.adjust_costs = off; ';
+my $on = 'SET pg_lookahead.adjust_costs = on; ';
+my $forced = "$on SET pg_lookahead.force = on; ";
+
+sub plan_of
+{
+	my ($settings, $query) = @_;
+
+	return $node->safe_psql('postgres', "$settings; EXPLAIN $query");
+}
+
+# Total costs of the plan's first node.
+sub cost
+{
+	my ($settings, $query) = @_;
+
+	return plan_of($settings, $query) =~ /cost=\d+\.\d+\.\.(\d+\.\d+)/ ? $1 : undef;
+}
+
+sub stays
+{
+	my ($settings, $query, $name) = @_;
+
+	is(plan_of("$forced $settings", $query), plan_of("$off $settings", $query), $name);
+	return;
+}
+
+sub has_changed
+{
+	my ($settings, $query, $name) = @_;
+	my $plan = plan_of("$forced $settings", $query);
+
+	if ($says)
+	{
+		like($plan, $line, "$name: EXPLAIN says so");
+	}
+	isnt($plan =~ s/$line//r, plan_of("$off $settings", $query), $name);
+	return;
+}
+
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE t (id int PRIMARY KEY, a int, b int, w text);
+	INSERT INTO t SELECT i, (hashint4(i) & 2147483647) % 100000, i / 100, repeat('w', 200)
+		FROM generate_series(1, 100000) i;
+	CREATE INDEX t_a ON t (a);
+	CREATE INDEX t_b ON t USING hash (b);
+	CREATE INDEX t_brin ON t USING brin (id);
+	CREATE TABLE small (id int PRIMARY KEY, w text);
+	INSERT INTO small SELECT i, repeat('w', 100) FROM generate_series(1, 1000) i;
+	CREATE TABLE o (k int, w text);
+	INSERT INTO o SELECT (hashint4(i + 7) & 2147483647) % 100000, 'o' FROM generate_series(1, 900) i;
+	CREATE TABLE part (id int, k int) PARTITION BY RANGE (id);
+	CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (20000);
+	CREATE TABLE part2 PARTITION OF part FOR VALUES FROM (20000) TO (40000);
+	INSERT INTO part SELECT i, (hashint4(i) & 2147483647) % 40000 FROM generate_series(1, 39999) i;
+	CREATE INDEX part_k ON part (k);
+	CREATE TABLESPACE own LOCATION '';
+	CREATE TABLE priced (id int, a int, w text) TABLESPACE own;
+	INSERT INTO priced SELECT id, a, w FROM t WHERE id <= 20000;
+	CREATE INDEX priced_a ON priced (a) TABLESPACE own;
+	VACUUM ANALYZE t, small, o, part, priced;));
+my $own_tablespace = $node->safe_psql('postgres', "SELECT oid FROM pg_tablespace WHERE spcname = 'own'");
+
+my %query = (
+	one => 'SELECT * FROM t WHERE id = 7',
+	thousand => 'SELECT * FROM t WHERE a BETWEEN 5000 AND 5999',
+	small => 'SELECT * FROM small WHERE id BETWEEN 5 AND 7',
+	sorted => 'SELECT * FROM t WHERE a < 1000 ORDER BY a',
+	limit => 'SELECT * FROM t ORDER BY a LIMIT 10',
+	ios => 'SELECT a FROM t WHERE a BETWEEN 5000 AND 5999',
+	or => 'SELECT * FROM t WHERE a BETWEEN 5000 AND 5100 OR id BETWEEN 5000 AND 5100',
+	hash => 'SELECT * FROM t WHERE b = 7',
+	join => 'SELECT * FROM o JOIN t ON t.a = o.k',
+	partitions => 'SELECT * FROM part WHERE k BETWEEN 10 AND 200',
+	priced => 'SELECT * FROM priced WHERE a BETWEEN 10 AND 2000');
+my $serial = 'SET max_parallel_workers_per_gather = 0;';
+
+stays('', $query{$_}, "not calibrated: $_") for sort keys %query;
+
+# Storage whose reads cost what stock takes them for: nothing changes but that EXPLAIN says so.  So what is
+# taken from a path's cost is what the server has put into it.
+my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0;
+	SET min_parallel_table_scan_size = 0;';
+calibrate($node, $default_tablespace => [ (200) x 9, 50, 50 ], $own_tablespace => [ (200) x 9, 50, 50 ]);
+for my $name (sort keys %query)
+{
+	for my $settings ('', $parallel, 'SET enable_seqscan = off;', 'SET enable_hashjoin = off; SET enable_mergejoin = off;',
+		'SET effective_cache_size = 100;')
+	{
+		is(plan_of("$forced $settings", $query{$name}) =~ s/$line//r, plan_of("$off $settings", $query{$name}),
+			"stock's prices: $name, $settings");
+	}
+}
+
+calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
+
+has_changed($serial, $query{$_}, $_) for sort keys %query;
+stays('SET pg_lookahead.enable = off;', $query{$_}, "look-ahead off: $_") for sort keys %query;
+
+# ---- what changes, and how ------------------------------------------------------------
+
+my $only_index = "$serial SET enable_seqscan = off; SET enable_bitmapscan = off;";
+my $only_bitmap = "$serial SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;";
+
+# a leaf page and a row's block, 20 each instead of 4
+my $more = cost("$forced $only_index", $query{one}) - cost("$off $only_index", $query{one});
+ok(abs($more - 32) < 1, "a look-up waits twice: $more");
+
+cmp_ok(cost("$forced $only_index", $query{thousand}), '<', 0.6 * cost("$off $only_index", $query{thousand}),
+	'a thousand rows cost less');
+cmp_ok(cost("$forced $only_bitmap", $query{thousand}), '<', cost("$off $only_bitmap", $query{thousand}),
+	'by a bitmap, too');
+cmp_ok(cost("$forced SET effective_io_concurrency = 1; $only_bitmap", $query{thousand}), '>',
+	2 * cost("$off $only_bitmap", $query{thousand}), 'but not where it keeps one read in flight')
+  if $says;
+is(cost("$forced SET effective_io_concurrency = 1; $only_index", $query{thousand}), cost("$forced $only_index", $query{thousand}),
+	'which is nothing to an index scan')
+  if $says;
+cmp_ok(cost("$forced SET pg_lookahead.enable_index_scan = off; $only_index", $query{thousand}), '>',
+	2 * cost("$off $only_index", $query{thousand}), 'without look-ahead each row is a wait');
+cmp_ok(cost("$forced SET pg_lookahead.max_distance = 2; $only_index", $query{thousand}), '>',
+	2 * cost("$forced $only_index", $query{thousand}), 'at a distance of two, so is every other one');
+cmp_ok(cost("$forced $serial", $query{limit}), '<', 20 * 14, 'ten rows do not cost more than ten waits and a few');
+cmp_ok(cost("$forced $serial", $query{limit}), '>', cost("$off $serial", $query{limit}),
+	'but more than ten reads at depth');
+
+my $nestloop = "$serial SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off;";
+cmp_ok(cost("$forced $nestloop", $query{join}), '<', 0.6 * cost("$off $nestloop", $query{join}),
+	'the rows of an inner scan are read at depth');
+cmp_ok(cost("$forced SET pg_lookahead.enable_nestloop = off; $nestloop", $query{join}), '>',
+	2 * cost("$off $nestloop", $query{join}), 'but not without look-ahead of nested loops');
+
+like(plan_of("$off $serial", $query{small}), qr/Index Scan/, 'three rows by index');
+like(plan_of("$forced $serial", $query{small}), qr/Seq Scan/, 'four waits cost more than a small table');
+like(plan_of("$off $serial", $query{join}), qr/Hash Join/, 'a join reads all');
+like(plan_of("$forced $serial", $query{join}), qr/Nested Loop/, 'or what it needs at depth');
+is(cost("$forced $serial SET enable_indexscan = off; SET enable_bitmapscan = off;", $query{thousand}),
+	cost("$off $serial SET enable_indexscan = off; SET enable_bitmapscan = off;", $query{thousand}),
+	'a sequential scan costs what it did');
+
+# a plan with workers is made and compared as before
+$parallel .= 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1;';
+like(plan_of("$forced $parallel", $query{thousand}), qr/Gather.*Parallel Index Scan/s, 'parallel index scans');
+cmp_ok(cost("$forced $parallel", $query{thousand}), '<', cost("$off $parallel", $query{thousand}), 'and they cost less');
+
+# ---- EXPLAIN -------------------------------------------------------------------------
+
+SKIP:
+{
+	skip 'EXPLAIN cannot be extended', 6 unless $says;
+	like(plan_of($forced, "SELECT 1"), qr/^Result.*\)$/, 'no line without a table');
+	unlike(plan_of($forced, 'SELECT * FROM o'), $line, 'nor without an index');
+	like($node->safe_psql('postgres', "$forced EXPLAIN (FORMAT json) $query{one}"),
+		qr/"Look-Ahead Costs": "adjusted"/, 'JSON');
+	unlike($node->safe_psql('postgres', "$forced EXPLAIN (COSTS off) $query{one}"), $line, 'not without costs');
+	unlike(plan_of("$forced SET pg_lookahead.explain = off;", $query{one}), $line, 'not without explain');
+	like($node->safe_psql('postgres', "$forced SET plan_cache_mode = force_generic_plan;
+			PREPARE p(int) AS SELECT * FROM t WHERE a = \$1; EXECUTE p(3); $off EXPLAIN EXECUTE p(3)"),
+		$line, 'a cached plan keeps its costs, and says so');
+}
+my ($out, $err);
+$node->psql('postgres', "$forced SET client_min_messages = debug1; $query{one}; $off $query{one}",
+	stdout => \$out, stderr => \$err);
+is(scalar(() = $err =~ /costs of reads were adjusted/g), 1, 'a message of level DEBUG1');
+
+# ---- bad input ------------------------------------------------------------------------
+
+for my $settings ('seq_page_cost = 0', 'seq_page_cost = 1e305')
+{
+	stays("$serial SET $settings;", $query{$_}, "$settings: $_") for qw(one join);
+}
+for my $settings (
+	'random_page_cost = 0', 'random_page_cost = 1e300',
+	'cpu_tuple_cost = 1e100', 'effective_cache_size = 1', 'effective_io_concurrency = 0',
+	'pg_lookahead.miss_threshold = 0', 'pg_lookahead.miss_threshold = 1000')
+{
+	for my $name (sort keys %query)
+	{
+		my $plan = plan_of("$forced SET $settings;", $query{$name});
+
+		unlike($plan, qr/cost=[^)]*(?:-\d|nan)/i, "$settings: costs of $name are numbers");
+	}
+}
+
+# the administrator has priced this tablespace
+$node->safe_psql('postgres', 'ALTER TABLESPACE own SET (random_page_cost = 3)');
+stays($serial, $query{priced}, "a tablespace's random_page_cost");
+$node->safe_psql('postgres', 'ALTER TABLESPACE own RESET (random_page_cost); ALTER TABLESPACE own SET (seq_page_cost = 0.5)');
+stays($serial, $query{priced}, "... and seq_page_cost");
+$node->safe_psql('postgres', 'ALTER TABLESPACE own RESET (seq_page_cost)');
+has_changed($serial, $query{priced}, 'not any more');
+has_changed($serial, $query{one}, 'others are as before');
+
+# ---- what it must not do ---------------------------------------------------------------
+
+# Estimates call this function while paths are made, of the index's predicate.  It plans another
+# statement, or fails.
+$node->safe_psql(
+	'postgres', q(
+	CREATE FUNCTION plan_now() RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE
+		line text;
+	BEGIN
+		FOR line IN EXPLAIN SELECT * FROM t WHERE id = 7 LOOP
+			RETURN line;
+		END LOOP;
+	END $$;
+	CREATE FUNCTION probe(x int, y int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
+	BEGIN
+		IF current_setting('probe.what', true) = 'fail' AND current_setting('random_page_cost') <> '4' THEN
+			RAISE 'it fails';
+		ELSIF current_setting('probe.what', true) = 'plan' THEN
+			RAISE NOTICE 'at % it is %', current_setting('random_page_cost'), plan_now();
+		END IF;
+		RETURN x > y;
+	END $$;
+	CREATE OPERATOR <!> (LEFTARG = int, RIGHTARG = int, FUNCTION = probe, RESTRICT = scalargtsel);
+	CREATE TABLE probed AS SELECT id, a, b FROM t WHERE id <= 1000;
+	CREATE INDEX ON probed (a) WHERE b <!> 3;
+	ANALYZE probed;));
+my $probed = 'SELECT a FROM probed WHERE b <!> 3 AND a = 5;';
+
+$node->psql('postgres', "$forced SET probe.what = 'plan'; $probed SHOW random_page_cost", stdout => \$out, stderr => \$err);
+my %nested = map { $_ => 1 } $err =~ /at \S+ it is (.*)/g;
+like($err, qr/at (?!4 )\S+ it is/, 'a statement is planned while prices are others');
+is(join('; ', keys %nested), (split /\n/, plan_of($forced, $query{one}))[0], 'its costs are its own');
+like($out, qr/^4$/m, 'random_page_cost is what it was');
+$node->psql(
+	'postgres', "$forced SET probe.what = 'fail'; $probed SHOW random_page_cost; RESET probe.what; EXPLAIN $query{one}",
+	stdout => \$out, stderr => \$err, on_error_stop => 0);
+like($err, qr/it fails/, 'an estimate fails while prices are others');
+is($out, "4\n" . plan_of($forced, $query{one}), 'after that, nothing has changed');
+
+for my $name (sort keys %query)
+{
+	my $rows = "SELECT md5(string_agg(s::text, ',' ORDER BY s::text)) FROM ($query{$name}) s";
+
+	next if $name eq 'limit';
+	is($node->safe_psql('postgres', "$forced $rows"), $node->safe_psql('postgres', "$off $rows"), "same rows: $name");
+}
+is( $node->safe_psql(
+		'postgres', "$forced BEGIN; DECLARE c CURSOR FOR SELECT * FROM t WHERE id = 5 FOR UPDATE; MOVE c;
+		UPDATE t SET w = 'x' WHERE CURRENT OF c; SELECT w FROM t WHERE id = 5; ROLLBACK"),
+	'x', 'WHERE CURRENT OF');
+
+# ---- memory ------------------------------------------------------------------------
+
+my @files = map { $node->data_dir . "/$_" } split /\n/,
+  $node->safe_psql('postgres', "SELECT pg_relation_filepath(oid) FROM pg_class WHERE relname ~ '^(t|o)(_|\$)' AND relkind IN ('r', 'i')");
+
+# With all of this in memory, are plans stock's?  Whoever else uses the machine may have it dropped at once.
+sub is_stock_in_memory
+{
+	my ($name) = @_;
+	my $same;
+
+	for my $try (1 .. 10)
+	{
+		slurp_file($_) for @files;
+		$same = !grep { plan_of("$on $serial", $query{$_}) ne plan_of("$off $serial", $query{$_}) } qw(one thousand join);
+		last if $same;
+	}
+	ok($same, $name);
+	return;
+}
+
+is_stock_in_memory('in memory, costs are stock\'s');
+
+SKIP:
+{
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	$node->restart;
+	for my $file (@files)
+	{
+		system_log('dd', "of=$file", 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none') == 0 or
+		  skip 'the cache cannot be dropped', 1;
+	}
+	skip 'the file system keeps everything in memory', 1
+	  if plan_of("$on $serial", $query{thousand}) eq plan_of("$off $serial", $query{thousand});
+	is_stock_in_memory('what is not in memory has other prices, until it is');
+}
+
+# ---- other extensions ------------------------------------------------------------------
+
+# test/modules/company leaves only a sequential scan, or adds a custom scan at half the cost of the cheapest
+SKIP:
+{
+	my $library = $ENV{LA_TEST_COMPANY};
+
+	skip 'LA_TEST_COMPANY is not set', 1 unless defined $library;
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_lookahead, $library'");
+	$node->restart;
+	stays("$serial SET la_company.paths = halve;", $query{$_}, "a library that was loaded later has changed paths: $_")
+	  for sort keys %query;
+	stays("$serial SET la_company.paths = custom;", $query{$_}, "... has added one: $_")
+	  for grep { $_ ne 'join' } sort keys %query;
+	like(plan_of("$forced $serial SET la_company.paths = custom;", $query{one}), qr/Custom Scan \(company\)/, 'and it is used');
+	has_changed($serial, $query{$_}, "... has changed nothing: $_") for sort keys %query;
+	is($node->safe_psql('postgres', "$forced SET la_company.paths = custom; SELECT sum(a) FROM t WHERE id < 100"),
+		$node->safe_psql('postgres', 'SELECT sum(a) FROM t WHERE id < 100'), 'and it works');
+
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$library, pg_lookahead'");
+	$node->restart;
+	is(plan_of("$forced $serial SET la_company.paths = halve;", $query{one}) =~ s/$line//r,
+		plan_of("$off $serial SET la_company.paths = halve;", $query{one}), 'one that was loaded before decides');
+	my ($custom, $child) = plan_of("$forced $serial SET la_company.paths = custom;", $query{one}) =~ /cost=\S+?\.\.(\S+)/g;
+	ok(abs($custom - $child / 2) <= 0.01, 'and sees adjusted paths');
+	cmp_ok($child, '>', 40, 'that is, adjusted');
+}
+
+check_log($node);
+done_testing();

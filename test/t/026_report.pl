@@ -1,0 +1,139 @@
+# 026_report.pl - pg_lookahead_report() on servers that are set up in different ways.
+#
+#	1. Where the library is not preloaded, it says so, to everybody, and names what is preloaded; to
+#	   do what it says makes the finding go away.
+#	2. The same for settings, wherever they come from.
+#	3. With pg_stat_statements: texts, and a hash join that has spilled.
+#	4. On a standby.
+#
+# What it makes of figures is in test/sql/report.sql.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LookAhead;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('main', preload => 0, streaming => 1, extensions => ['pg_lookahead']);
+my $with_statements = $node->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_stat_statements'");
+$node->safe_psql('postgres', 'CREATE ROLE reader LOGIN; CREATE ROLE monitor LOGIN; GRANT pg_monitor TO monitor');
+
+# Findings with that code, as "severity|finding|advice"
+sub findings
+{
+	my ($code, %p) = @_;
+
+	return $node->safe_psql($p{database} // 'postgres',
+		"SELECT severity, finding, advice FROM pg_lookahead_findings() WHERE code = '$code' ORDER BY finding",
+		extra_params => [ '-U', $p{user} // $ENV{PGUSER} // getpwuid($>) ]);
+}
+
+# The commands of an advice are followed, up to the first that is none.
+sub follow
+{
+	my ($advice, %p) = @_;
+
+	for my $command (split /;\s*/, $advice)
+	{
+		last if $command !~ /^(ALTER|CREATE|GRANT|RESET|SELECT|SET) /;
+		$node->safe_psql($p{database} // 'postgres', $command);
+	}
+	$node->restart if $advice =~ /restart/;
+	return;
+}
+
+# ---- not preloaded ---------------------------------------------------------------------
+
+like(findings('server.not_preloaded'),
+	qr/^problem\|The server does not preload pg_lookahead: .* \(this one does not\)\.\|ALTER SYSTEM SET shared_preload_libraries = pg_lookahead; and restart the server\.$/,
+	'not preloaded');
+like(findings('server.not_preloaded', user => 'reader'), qr/^problem\|.*shared_preload_libraries = pg_lookahead;/, '... an ordinary user is told, too');
+is($node->safe_psql('postgres', q{LOAD 'pg_lookahead'; SELECT finding LIKE '%(this one does).' FROM pg_lookahead_findings() WHERE code = 'server.not_preloaded'}),
+	't', '... and a session that has loaded it');
+is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_lookahead_report() WHERE section IN ('statements', 'indexes', 'builds'))),
+	0, '... and there are no findings about statements');
+is($node->safe_psql('postgres', q(SELECT jsonb_path_exists(pg_lookahead_report_json(), '$.findings[*] ? (@.code == "server.not_preloaded")'))),
+	't', '... nor does JSON fail');
+
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_prewarm,\"auto_explain\"'");
+$node->restart;
+like(findings('server.not_preloaded', user => 'monitor'), qr/shared_preload_libraries = pg_prewarm, auto_explain, pg_lookahead;/, 'beside others, which are named');
+follow((split /\|/, findings('server.not_preloaded'))[2]);
+is(findings('server.not_preloaded'), '', 'what is advised helps');
+is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'), 'pg_prewarm, auto_explain, pg_lookahead', '... and keeps the others');
+is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_lookahead_report() WHERE severity = 'problem')), 0, '... no problem is left');
+
+# ---- settings -----------------------------------------------------------------------------
+
+# Set it in a way, ask, do what is advised, and ask again.
+sub check_setting
+{
+	my ($how, $code, $set, $severity, $advice, %p) = @_;
+
+	$node->safe_psql('postgres', $_) for split /;\s*/, $set;
+	my $found = findings($code, %p);
+	like($found, qr/^$severity\|.*\|\Q$advice\E/, "$how: advice");
+	follow((split /\|/, $found)[2], %p);
+	is(findings($code, %p), '', "$how: it helps");
+	return;
+}
+
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other', 'CREATE EXTENSION pg_lookahead');
+check_setting('ALTER SYSTEM', 'settings.off', 'ALTER SYSTEM SET pg_lookahead.enable = off; SELECT pg_reload_conf()',
+	'problem', 'ALTER SYSTEM SET pg_lookahead.enable = on; SELECT pg_reload_conf();');
+check_setting('ALTER DATABASE', 'settings.off', 'ALTER DATABASE other SET pg_lookahead.enable_hash_join = off',
+	'change', 'ALTER DATABASE other RESET pg_lookahead.enable_hash_join;', database => 'other');
+check_setting('ALTER ROLE', 'settings.off', 'ALTER ROLE reader SET pg_lookahead.enable_nestloop = off',
+	'change', 'ALTER ROLE reader RESET pg_lookahead.enable_nestloop;', user => 'reader');
+check_setting('ALTER ROLE IN DATABASE', 'settings.off', 'ALTER ROLE reader IN DATABASE other SET pg_lookahead.enable_write = off',
+	'change', 'ALTER ROLE reader IN DATABASE other RESET pg_lookahead.enable_write;', user => 'reader', database => 'other');
+check_setting('somebody else\'s', 'settings.off_for_some', 'ALTER ROLE reader IN DATABASE other SET pg_lookahead.enable = off',
+	'change', 'ALTER ROLE reader IN DATABASE other RESET pg_lookahead.enable;');
+check_setting('everybody\'s', 'settings.off_for_some', 'ALTER ROLE ALL SET pg_lookahead.enable_index_scan = off',
+	'change', 'ALTER ROLE ALL RESET pg_lookahead.enable_index_scan;');
+check_setting('compute_query_id', 'settings.compute_query_id', 'ALTER SYSTEM SET compute_query_id = off; SELECT pg_reload_conf()',
+	'change', 'ALTER SYSTEM SET compute_query_id = on;');
+check_setting('track_io_timing', 'settings.track_io_timing', 'SELECT 1', 'change', 'ALTER SYSTEM SET track_io_timing = on;');
+
+# ---- pg_stat_statements --------------------------------------------------------------------
+
+SKIP:
+{
+	skip 'there is no pg_stat_statements', 4 unless $with_statements;
+
+	my $found = findings('settings.pg_stat_statements');
+	like($found, qr/shared_preload_libraries = pg_prewarm, auto_explain, pg_lookahead, pg_stat_statements; restart the server; CREATE EXTENSION/, 'pg_stat_statements is missed');
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
+	like(findings('settings.pg_stat_statements'), qr/cannot be read: pg_stat_statements must be loaded/, '... it is not loaded');
+	follow((split /\|/, findings('settings.pg_stat_statements'))[2]);
+	is(findings('settings.pg_stat_statements'), '', '... what is advised helps');
+
+	$node->safe_psql('postgres', q(
+		CREATE TABLE large AS SELECT i AS id, repeat('x', 300) AS w FROM generate_series(1, 60000) i;
+		VACUUM ANALYZE large;
+		SELECT pg_stat_lookahead_reset();
+		SET max_parallel_workers_per_gather = 0; SET enable_mergejoin = off; SET enable_nestloop = off; SET work_mem = '256kB';
+		SELECT count(a.w || b.w) FROM large a JOIN large b USING (id);));
+	like(findings('statement.spilled'),
+		qr/^change\|[\d,]+ ms waited for reads \(executions: 1\); \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
+		'a hash join that has spilled');
+}
+
+# ---- a standby ------------------------------------------------------------------------------
+
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+is($standby->safe_psql('postgres', 'SELECT count(*) > 0, jsonb_typeof(pg_lookahead_report_json()->\'findings\') FROM pg_lookahead_report()'),
+	't|array', 'on a standby');
+$standby->stop;
+
+check_log($node, 'server log');
+$node->stop;
+done_testing();

@@ -1,0 +1,168 @@
+/*
+ * prices_test.c
+ *	  Prices of reads, made from measured times.
+ *
+ * test/unit/prices_test.c
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plancost/prices.h"
+#include "simulation.h"
+
+/* A volume whose reads take 1 ms, 16,000 a second at most, and 50 us in order. */
+static const double volume[LA_PRICE_DEPTHS] = {1000, 500, 250, 125, 62.5, 62.5, 62.5, 62.5, 62.5};
+#define SEQUENTIAL_US 50.0
+
+static const LaReach to_end = {64, 2, false};
+static const LaReach early = {64, 2, true};
+static const LaReach passive = {1, 2, false};
+
+static bool
+near(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * (1.0 + fabs(b));
+}
+
+static LaPrices
+prices_of(const double *random_us, double price)
+{
+	LaPrices	p;
+
+	if (!la_prices_make(&p, random_us, SEQUENTIAL_US, price))
+		check("these times make prices", false);
+	return p;
+}
+
+static void
+test_made(void)
+{
+	LaPrices	p = prices_of(volume, 1.0);
+
+	check("alone", near(la_prices_at(&p, 1), 20));
+	check("at depth", near(la_prices_at(&p, 16), 1.25) && near(la_prices_at(&p, 1000), 1.25));
+	check("between two depths", near(la_prices_at(&p, 1.6), 12.5) && near(la_prices_at(&p, 24), 1.25));
+	check("at no depth at all", near(la_prices_at(&p, 0), 20) && near(la_prices_at(&p, -1), 20) &&
+		  near(la_prices_at(&p, NAN), 20));
+	check("at an infinite one", near(la_prices_at(&p, INFINITY), 1.25));
+	p = prices_of(volume, 0.1);
+	check("in the unit of a sequential block", near(la_prices_at(&p, 1), 2));
+}
+
+static void
+test_shape(void)
+{
+	double		us[LA_PRICE_DEPTHS] = {100, 60, 80, 40, 20, 30, 500, 10, 1};
+	LaPrices	p = prices_of(us, 1.0);
+	bool		falls = true;
+
+	for (int i = 1; i < LA_PRICE_DEPTHS; i++)
+		falls &= p.at[i] <= p.at[i - 1];
+	check("no deeper read costs more", falls);
+	check("none costs less than a sequential one", near(la_prices_at(&p, 256), 1));
+	us[1] = 1;
+	us[0] = 1000;
+	p = prices_of(us, 1.0);
+	check("two reads take no less time than one", near(la_prices_at(&p, 2), 10));
+}
+
+static void
+test_refused(void)
+{
+	const double bad[] = {0, -1, NAN, INFINITY, -INFINITY, 1e300};
+	LaPrices	p;
+
+	for (int i = 0; i < (int) (sizeof(bad) / sizeof(bad[0])); i++)
+	{
+		for (int d = 0; d < LA_PRICE_DEPTHS; d++)
+		{
+			double		us[LA_PRICE_DEPTHS];
+
+			memcpy(us, volume, sizeof(us));
+			us[d] = bad[i];
+			check("a bad time", !la_prices_make(&p, us, SEQUENTIAL_US, 1.0));
+		}
+		check("a bad price", bad[i] == 1e300 || !la_prices_make(&p, volume, SEQUENTIAL_US, bad[i]));
+		check("a bad sequential time",
+			  bad[i] == 1e300 || !la_prices_make(&p, volume, bad[i], 1.0));
+	}
+	check("prices that overflow", !la_prices_make(&p, volume, SEQUENTIAL_US, 1e305));
+	check("a sequential time next to nothing", !la_prices_make(&p, volume, 1e-300, 1.0));
+	check("a sequential time that is longer than all",
+		  la_prices_make(&p, volume, 1e300, 1.0) && near(la_prices_at(&p, 1), 1));
+}
+
+static void
+test_scans(void)
+{
+	LaPrices	p = prices_of(volume, 1.0);
+
+	check("nothing read", la_prices_scan(&p, &to_end, 0) == 0);
+	check("one block is a wait", near(la_prices_scan(&p, &to_end, 1), 20));
+	check("part of one is part of it", near(la_prices_scan(&p, &to_end, 0.25), 5));
+	check("two are two", near(la_prices_scan(&p, &to_end, 2), 40));
+	check("three are three: the last one is alone", near(la_prices_scan(&p, &to_end, 3), 60));
+	check("ten: two waits, eight together", near(la_prices_scan(&p, &to_end, 10), 40 + 8 * 2.5));
+	check("ten thousand at depth", near(la_prices_scan(&p, &to_end, 10000), 40 + 9998 * 1.25));
+	check("without look-ahead, each is a wait", near(la_prices_scan(&p, &passive, 10000), 200000));
+	check("a ramp: 2 waits, 2, 4, 8, 16, 32 and the rest",
+		  near(la_prices_scan(&p, &early, 164), 40 + 2 * 10 + 4 * 5 + 8 * 2.5 + 148 * 1.25));
+	check("a ramp that ends early", near(la_prices_scan(&p, &early, 5), 40 + 2 * 10 + 20));
+	check("so does one that is infinite", isinf(la_prices_scan(&p, &to_end, INFINITY)));
+}
+
+/* What reprice.c relies on, for many prices and scans. */
+static void
+test_bounds(void)
+{
+	bool		least = true,
+				most = true,
+				rises = true;
+
+	srand(1);
+	for (int i = 0; i < 10000; i++)
+	{
+		double		us[LA_PRICE_DEPTHS];
+		LaPrices	p;
+		LaReach		reach = {1 + rand() % 1024, 1 + rand() % 10, rand() % 2};
+		double		reads = rand() % 5000 / 7.0;
+		double		cost;
+
+		for (int d = 0; d < LA_PRICE_DEPTHS; d++)
+			us[d] = 1 + rand() % 2000;	/* (also such that no storage has) */
+		p = prices_of(us, 1.0);
+		la_prices_blend(&p, rand() % 11 / 10.0, 4.0);
+		cost = la_prices_scan(&p, &reach, reads);
+		least &= cost >= reads * la_prices_at(&p, reach.distance) * (1 - 1e-9);
+		most &= cost <= reads * la_prices_at(&p, 1) * (1 + 1e-9);
+		rises &= la_prices_scan(&p, &reach, reads + 64) >= cost * (1 - 1e-9);
+	}
+	check("no scan costs less than at its greatest depth", least);
+	check("nor more than without look-ahead", most);
+	check("64 more reads do not cost less", rises);
+}
+
+static void
+test_blend(void)
+{
+	LaPrices	p = prices_of(volume, 1.0);
+
+	la_prices_blend(&p, 0.25, 4.0);
+	check("a quarter at its price", near(la_prices_at(&p, 1), 0.25 * 20 + 0.75 * 4) &&
+		  near(la_prices_at(&p, 256), 0.25 * 1.25 + 0.75 * 4));
+	la_prices_blend(&p, 0.0, 4.0);
+	check("none", near(la_prices_at(&p, 1), 4) && near(la_prices_at(&p, 256), 4));
+}
+
+int
+main(void)
+{
+	test_made();
+	test_shape();
+	test_refused();
+	test_scans();
+	test_bounds();
+	test_blend();
+	return report();
+}
