@@ -24,6 +24,7 @@
 
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
@@ -45,6 +46,7 @@ static int	nregistered = 0;
 static la_tidsource_function tidsource_function = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
+static planner_hook_type prev_planner = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
@@ -157,7 +159,7 @@ static void
 attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 {
 	LaRun		outer = la_statement_enter_run(queryDesc, count);
-	LaStatementRun in_statistics = la_statements_enter_run(queryDesc->estate);
+	LaStatementRun in_statistics = la_statements_enter_run(queryDesc);
 
 	la_statement_depth++;
 	PG_TRY();
@@ -173,11 +175,31 @@ attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 	la_statement_leave_run(outer);
 }
 
+/* Functions that are evaluated now have queries that are not sent by a client. */
+static PlannedStmt *
+attach_planner(LA_PLANNER_ARGS)
+{
+	PlannedStmt *result;
+
+	la_statement_depth++;
+	PG_TRY();
+	{
+		result = prev_planner ? prev_planner(LA_PLANNER_PASS) :
+			standard_planner(LA_PLANNER_PASS);
+	}
+	PG_FINALLY();
+	{
+		la_statement_depth--;
+	}
+	PG_END_TRY();
+	return result;
+}
+
 /* Triggers are fired here, and their queries are not sent by a client. */
 static void
 attach_ExecutorFinish(QueryDesc *queryDesc)
 {
-	LaStatementRun in_statistics = la_statements_enter_run(queryDesc->estate);
+	LaStatementRun in_statistics = la_statements_enter_run(queryDesc);
 
 	la_statement_depth++;
 	PG_TRY();
@@ -198,6 +220,7 @@ attach_ExecutorFinish(QueryDesc *queryDesc)
 static void
 attach_ExecutorEnd(QueryDesc *queryDesc)
 {
+	la_statements_before_end();
 	if (prev_ExecutorEnd)
 		prev_ExecutorEnd(queryDesc);
 	else
@@ -233,6 +256,8 @@ void
 la_attach_init(void)
 {
 	la_interpose_init();
+	prev_planner = planner_hook;
+	planner_hook = attach_planner;
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = attach_ExecutorStart;
 	prev_ExecutorRun = ExecutorRun_hook;

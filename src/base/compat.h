@@ -417,11 +417,13 @@ la_is_locked_by_me(Oid table)
 #define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
 #endif
 
-/* 17 tells reads of shared blocks from those of local ones (commit 295c36c0c1fa). */
+/* 17 tells the time of reads of shared blocks from that of local ones (commit 295c36c0c1fa). */
 #if PG_VERSION_NUM >= 170000
-#define la_block_read_time(usage)	((usage).shared_blk_read_time)
+#define la_block_read_seconds(usage) \
+	(INSTR_TIME_GET_DOUBLE((usage).shared_blk_read_time) + \
+	 INSTR_TIME_GET_DOUBLE((usage).local_blk_read_time))
 #else
-#define la_block_read_time(usage)	((usage).blk_read_time)
+#define la_block_read_seconds(usage)	INSTR_TIME_GET_DOUBLE((usage).blk_read_time)
 #endif
 
 /* 19 has no initial size of a hash table in shared memory. */

@@ -128,7 +128,7 @@ static const BoolSetting bool_settings[] = {
 	"Thresholds are ignored, and queries may become slower."},
 	{"pg_lookahead.explain", &la_explain, true, PGC_USERSET, 0,
 		"Includes look-ahead figures in the output of EXPLAIN (ANALYZE).",
-	"Has no effect before PostgreSQL 18."}
+	"Before PostgreSQL 18, in that of pg_lookahead_explain() only."}
 };
 
 static const IntSetting int_settings[] = {
@@ -160,16 +160,22 @@ static const IntSetting int_settings[] = {
 	"Scans that exceed it run without look-ahead."}
 };
 
-/* The sizes of tables in shared memory have no meaning where there is none. */
+/*
+ * The sizes of tables in shared memory have no meaning where there is none.  They are defined all
+ * the same, since the configuration file may have them.
+ */
 static void
 define_table_size(const char *name, const char *description, int *variable, int boot_value)
 {
-	if (process_shared_preload_libraries_in_progress)
-		DefineCustomIntVariable(name, description,
-								"Those that were used least give way to others.  "
-								"A value of 0 disables these statistics.",
-								variable, boot_value, 0, 1000000, PGC_POSTMASTER, 0,
-								NULL, NULL, NULL);
+	static int	unused;
+	bool		preloading = process_shared_preload_libraries_in_progress;
+
+	DefineCustomIntVariable(name, description,
+							"Those that were used least give way to others.  "
+							"A value of 0 disables these statistics.",
+							preloading ? variable : &unused, boot_value, 0, 1000000,
+							preloading ? PGC_POSTMASTER : PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
 }
 
 static void

@@ -14,8 +14,12 @@
  *
  * A statement is identified as in pg_stat_statements: by user, database, query identifier, and
  * whether a client has sent it (toplevel).  Without an identifier (compute_query_id) there is no
- * record.  A parallel worker adds to its leader's entry, of which it does not know whether it is
- * toplevel: it takes the one that exists.
+ * record.
+ *
+ * Parallel workers.  The server gives them the identifier of the session's top-level statement,
+ * which may have called the parallel one.  So a process that runs a parallel statement publishes
+ * its key, of which there can be one at a time, in a slot by process number; two processes may
+ * share a slot, and then the figures of the first one's workers are lost.
  *
  * Time saved.  window/saving.c estimates it for each read; sums are kept here.
  *
@@ -26,21 +30,25 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "executor/instrument.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/shmem.h"
 #include "base/statements.h"
 #include "base/statfile.h"
 #include "base/stattable.h"
 
 #define NS_IN_MS 1000000.0
+#define LEADER_SLOTS 256
 
 typedef struct LaStatementStats
 {
 	const EState *estate;
 	LaStatKey	key;
-	bool		is_leader;
+	bool		is_worker;
 	LaStatSums	sums;
 	MemoryContextCallback callback;
 	struct LaStatementStats *next;
@@ -48,15 +56,80 @@ typedef struct LaStatementStats
 
 int			la_statement_depth = 0;
 
+typedef struct LeaderSlot
+{
+	slock_t		mutex;
+	int			pid;			/* or 0 */
+	LaStatKey	key;
+} LeaderSlot;
+
+typedef struct Leaders
+{
+	LeaderSlot	slots[LEADER_SLOTS];
+} Leaders;
+
+static Leaders *leaders = NULL;
+
 static LaStatementStats *statements = NULL; /* newest first */
 
 /* Of the statement that has ended last, for la_statements_log(). */
 static LaStatSums ended;
 static bool has_ended = false;
 
+/* ---- parallel queries --------------------------------------------------------------- */
+
+static LeaderSlot *
+slot_of(int pid)
+{
+	return &leaders->slots[murmurhash32((uint32) pid) % LEADER_SLOTS];
+}
+
+/* A process that may start workers runs this statement. */
+static void
+publish_leader(const LaStatKey *key)
+{
+	LeaderSlot *slot = slot_of(MyProcPid);
+
+	SpinLockAcquire(&slot->mutex);
+	slot->pid = MyProcPid;
+	slot->key = *key;
+	SpinLockRelease(&slot->mutex);
+}
+
+/* What the leader of this worker runs.  Returns false if that is not known any more. */
+static bool
+find_leader(LaStatKey *key)
+{
+	PGPROC	   *leader = MyProc->lockGroupLeader;
+	int			pid = leader == NULL ? 0 : leader->pid;
+	LeaderSlot *slot = slot_of(pid);
+	bool		found;
+
+	SpinLockAcquire(&slot->mutex);
+	found = pid != 0 && slot->pid == pid;
+	if (found)
+		*key = slot->key;
+	SpinLockRelease(&slot->mutex);
+	return found;
+}
+
+static void
+init_leaders(void *area)
+{
+	Leaders    *l = area;
+
+	for (int i = 0; i < LEADER_SLOTS; i++)
+	{
+		SpinLockInit(&l->slots[i].mutex);
+		l->slots[i].pid = 0;
+	}
+}
+
 void
 la_statements_init(void)
 {
+	la_shmem_register("pg_lookahead leaders", sizeof(Leaders), init_leaders,
+					  (void **) &leaders);
 	la_stattable_init();
 	la_statfile_init();
 }
@@ -66,19 +139,8 @@ la_statements_init(void)
 static bool
 is_worth_keeping(const LaStatSums *sums)
 {
-	return sums->blocks_read > 0 || sums->reasons != 0 || sums->c[LA_SCANS_ACTIVATED] > 0;
-}
-
-/* The entry of the leader of a parallel worker. */
-static void
-find_leader(LaStatKey *key)
-{
-	key->toplevel = true;
-	if (la_stattable_has(LA_STAT_STATEMENTS, key))
-		return;
-	key->toplevel = false;
-	if (!la_stattable_has(LA_STAT_STATEMENTS, key))
-		key->toplevel = true;
+	return sums->blocks_read > 0 || sums->reasons != 0 || sums->c[LA_SCANS_ACTIVATED] > 0 ||
+		sums->c[LA_WAIT_NS] > 0;
 }
 
 /* Callback of the query's memory context. */
@@ -99,8 +161,6 @@ end_statement(void *arg)
 	ended = s->sums;
 	if (s->key.queryid == 0)
 		return;
-	if (!s->is_leader)
-		find_leader(&s->key);
 	la_stattable_add(LA_STAT_STATEMENTS, &s->key, &s->sums);
 }
 
@@ -116,12 +176,17 @@ la_statements_begin(QueryDesc *queryDesc)
 		return;
 	s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaStatementStats));
 	s->estate = estate;
-	s->is_leader = !IsParallelWorker();
-	s->key.dbid = MyDatabaseId;
-	s->key.userid = GetUserId();
-	s->key.queryid = queryid;
-	s->key.toplevel = la_statement_depth == 0;
-	s->sums.executions = s->is_leader ? 1 : 0;
+	s->is_worker = IsParallelWorker();
+	if (!s->is_worker)
+	{
+		s->key.dbid = MyDatabaseId;
+		s->key.userid = GetUserId();
+		s->key.queryid = queryid;
+		s->key.toplevel = la_statement_depth == 0;
+		s->sums.executions = 1;
+	}
+	else if (leaders == NULL || !find_leader(&s->key))
+		s->key.queryid = 0;
 	s->callback.func = end_statement;
 	s->callback.arg = s;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &s->callback);
@@ -170,31 +235,39 @@ la_statements_add_reason(LaStatementStats *statement, const char *reason)
 
 /* ExecutorRun() begins.  Returns what to pass to la_statements_leave_run() at its end. */
 LaStatementRun
-la_statements_enter_run(const EState *estate)
+la_statements_enter_run(const QueryDesc *queryDesc)
 {
-	LaStatementRun run = {.statement = la_statements_find(estate)};
+	LaStatementRun run = {.statement = la_statements_find(queryDesc->estate)};
 
-	if (run.statement != NULL)
-	{
-		run.blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
-		run.read_time = la_block_read_time(pgBufferUsage);
-	}
+	if (run.statement == NULL)
+		return run;
+	run.blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+	run.read_seconds = la_block_read_seconds(pgBufferUsage);
+	if (queryDesc->plannedstmt->parallelModeNeeded && !run.statement->is_worker &&
+		leaders != NULL)
+		publish_leader(&run.statement->key);
 	return run;
 }
 
+/* What workers read, the server adds to what their leader has read. */
 void
 la_statements_leave_run(const LaStatementRun *run)
 {
 	LaStatSums *sums;
-	instr_time	read_time = la_block_read_time(pgBufferUsage);
 
-	if (run->statement == NULL)
+	if (run->statement == NULL || run->statement->is_worker)
 		return;
 	sums = &run->statement->sums;
 	sums->blocks_read += pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read -
 		run->blocks_read;
-	INSTR_TIME_SUBTRACT(read_time, run->read_time);
-	sums->read_ns += (int64) (INSTR_TIME_GET_DOUBLE(read_time) * 1e9);
+	sums->read_ns += (int64) ((la_block_read_seconds(pgBufferUsage) - run->read_seconds) * 1e9);
+}
+
+/* The memory of a statement is about to be freed: forget what an earlier one has left. */
+void
+la_statements_before_end(void)
+{
+	has_ended = false;
 }
 
 /* The memory of a statement has been freed: log what was saved, if it is enough. */
@@ -202,7 +275,7 @@ void
 la_statements_log(const char *query)
 {
 	const int64 *c = ended.c;
-	bool		enough = has_ended && la_log_min_saved >= 0 &&
+	bool		enough = has_ended && la_log_min_saved >= 0 && !IsParallelWorker() &&
 		c[LA_SCANS_ACTIVATED] > 0 &&
 		(la_log_min_saved == 0 ||
 		 (double) c[LA_SAVED_NS] >= la_log_min_saved * NS_IN_MS);

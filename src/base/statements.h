@@ -8,7 +8,6 @@
 #define LA_STATEMENTS_H
 
 #include "executor/execdesc.h"
-#include "portability/instr_time.h"
 
 #include "base/counters.h"
 
@@ -17,7 +16,7 @@ typedef struct LaStatementRun
 {
 	struct LaStatementStats *statement;
 	int64		blocks_read;
-	instr_time	read_time;
+	double		read_seconds;
 } LaStatementRun;
 
 /* How many statements are in progress in this one: 0 while a top-level statement runs. */
@@ -29,8 +28,9 @@ extern struct LaStatementStats *la_statements_find(const EState *estate);
 extern void la_statements_add(struct LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 							  const LaCounters *counters);
 extern void la_statements_add_reason(struct LaStatementStats *statement, const char *reason);
-extern LaStatementRun la_statements_enter_run(const EState *estate);
+extern LaStatementRun la_statements_enter_run(const QueryDesc *queryDesc);
 extern void la_statements_leave_run(const LaStatementRun *run);
+extern void la_statements_before_end(void);
 extern void la_statements_log(const char *query);
 
 #endif							/* LA_STATEMENTS_H */

@@ -3,7 +3,8 @@
  *	  The statistics of statements and indexes, kept in a file while the server is down.
  *
  *		clean shutdown	--> pg_stat/pg_lookahead.stat --> next start, which removes the file
- *		crash			--> no file; the statistics begin anew, as those of the server do
+ *		crash, or immediate shutdown	--> no file; the statistics begin anew, as those of the
+ *											server do
  *
  * The file is written under another name and renamed when it is complete.  A file that is damaged,
  * or of another release of the server or of this library, is removed with a LOG line.
@@ -16,6 +17,9 @@
 
 #include <unistd.h>
 
+#include "catalog/pg_control.h"
+#include "common/controldata_utils.h"
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
@@ -89,7 +93,7 @@ put_all(StatFile *f)
 
 	header.nreasons = la_stattable_reason_names(PG_UINT64_MAX, names, MOST_REASONS);
 	for (int t = 0; t < LA_NUM_STAT_TABLES; t++)
-		header.nentries[t] = la_stattable_copy((LaStatTable) t, &entries[t]);
+		header.nentries[t] = la_stattable_copy((LaStatTable) t, false, &entries[t]);
 
 	ok = put(f, &header, sizeof(header));
 	for (uint32 i = 0; ok && i < header.nreasons; i++)
@@ -108,13 +112,27 @@ complain(const char *what)
 			 errmsg("could not %s file \"%s\": %m", what, FILE_NAME)));
 }
 
-/* The postmaster ends.  After a crash, nothing is worth keeping. */
+/*
+ * Has the server been shut down cleanly?  If it was not, as in an immediate shutdown, a process may
+ * have ended in the middle of a change, and the next start is a recovery.
+ */
+static bool
+is_shut_down(void)
+{
+	bool		crc_ok;
+	ControlFileData *control = get_controlfile(DataDir, &crc_ok);
+
+	return crc_ok && (control->state == DB_SHUTDOWNED ||
+					  control->state == DB_SHUTDOWNED_IN_RECOVERY);
+}
+
+/* The postmaster ends.  No other process is left, so no lock is needed, or could be waited for. */
 static void
 save(int code, Datum arg)
 {
 	StatFile	f;
 
-	if (code != 0 || !la_save_statistics ||
+	if (code != 0 || !la_save_statistics || !is_shut_down() ||
 		!(la_stattable_exists(LA_STAT_STATEMENTS) || la_stattable_exists(LA_STAT_INDEXES)))
 		return;
 	INIT_CRC32C(f.crc);

@@ -256,7 +256,10 @@ la_stats_publish(LaKind kind, Oid heaprelid, Oid indexrelid,
 	if (shared == NULL)
 		return;
 	if (counters->c[LA_SCANS_ACTIVATED] == 0)
+	{
 		pending[kind][LA_SCANS_ATTACHED] += counters->c[LA_SCANS_ATTACHED];
+		pending[kind][LA_WAIT_NS] += counters->c[LA_WAIT_NS];
+	}
 	else
 	{
 		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)

@@ -217,9 +217,12 @@ la_stattable_reset(LaStatTable which, bool (*matches) (const LaStatKey *, void *
 	LWLockRelease(table->lock);
 }
 
-/* A copy of all entries, in memory of the caller's context.  Returns their number. */
+/*
+ * A copy of all entries, in memory of the caller's context.  Returns their number.  locked: take
+ * the locks, as other processes may use the table.
+ */
 int
-la_stattable_copy(LaStatTable which, LaStatEntry **entries)
+la_stattable_copy(LaStatTable which, bool locked, LaStatEntry **entries)
 {
 	LaShmemTable *table = &tables[which];
 	int			most = table->hash == NULL ? 0 : Max(max_entries(which), 0);
@@ -230,7 +233,8 @@ la_stattable_copy(LaStatTable which, LaStatEntry **entries)
 	*entries = palloc_extended(Max(most, 1) * sizeof(LaStatEntry), MCXT_ALLOC_HUGE);
 	if (most == 0)
 		return 0;
-	LWLockAcquire(table->lock, LW_SHARED);
+	if (locked)
+		LWLockAcquire(table->lock, LW_SHARED);
 	hash_seq_init(&scan, table->hash);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
@@ -239,11 +243,14 @@ la_stattable_copy(LaStatTable which, LaStatEntry **entries)
 			hash_seq_term(&scan);
 			break;
 		}
-		SpinLockAcquire(&entry->mutex);
+		if (locked)
+			SpinLockAcquire(&entry->mutex);
 		(*entries)[n++] = *entry;
-		SpinLockRelease(&entry->mutex);
+		if (locked)
+			SpinLockRelease(&entry->mutex);
 	}
-	LWLockRelease(table->lock);
+	if (locked)
+		LWLockRelease(table->lock);
 	return n;
 }
 

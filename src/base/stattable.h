@@ -64,7 +64,7 @@ extern void la_stattable_add(LaStatTable which, const LaStatKey *key, const LaSt
 extern bool la_stattable_has(LaStatTable which, const LaStatKey *key);
 extern void la_stattable_reset(LaStatTable which, bool (*matches) (const LaStatKey *, void *),
 							   void *arg);
-extern int	la_stattable_copy(LaStatTable which, LaStatEntry **entries);
+extern int	la_stattable_copy(LaStatTable which, bool locked, LaStatEntry **entries);
 extern void la_stattable_restore(LaStatTable which, const LaStatEntry *saved);
 extern LaStatTableInfo la_stattable_info(LaStatTable which);
 extern uint64 la_stattable_reason(const char *reason);

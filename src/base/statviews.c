@@ -92,7 +92,7 @@ pg_stat_get_lookahead_statements(PG_FUNCTION_ARGS)
 
 	la_stats_require_shared();
 	InitMaterializedSRF(fcinfo, 0);
-	nentries = la_stattable_copy(LA_STAT_STATEMENTS, &entries);
+	nentries = la_stattable_copy(LA_STAT_STATEMENTS, true, &entries);
 	for (int i = 0; i < nentries; i++)
 	{
 		const LaStatEntry *e = &entries[i];
@@ -130,7 +130,7 @@ pg_stat_get_lookahead_indexes(PG_FUNCTION_ARGS)
 
 	la_stats_require_shared();
 	InitMaterializedSRF(fcinfo, 0);
-	nentries = la_stattable_copy(LA_STAT_INDEXES, &entries);
+	nentries = la_stattable_copy(LA_STAT_INDEXES, true, &entries);
 	for (int i = 0; i < nentries; i++)
 	{
 		const LaStatEntry *e = &entries[i];

@@ -248,7 +248,7 @@ foresee(LaScan *ls, BlockNumber block)
 	}
 	before = la_saving_before_issue(&ls->saving);
 	result = la_issue_block(ls->real, block, &recent);
-	la_saving_after_issue(&ls->saving, &ls->counters, before);
+	la_saving_after_issue(&ls->counters, before);
 	if (result != LA_ISSUE_STARTED)
 		return PAGE_CACHED;
 	la_io_policy_on_issue(policy);

@@ -152,7 +152,7 @@ la_scan_issue_index_page(LaScan *ls, BlockNumber page)
 	if (la_issue_exists(ls->real, page, &ls->index_size) &&
 		la_issue_block(ls->real, page, &recent) == LA_ISSUE_STARTED)
 		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
-	la_saving_after_issue(&ls->saving, &ls->counters, before);
+	la_saving_after_issue(&ls->counters, before);
 }
 
 #endif							/* LA_SCAN_INT_H */

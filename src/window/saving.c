@@ -48,20 +48,22 @@ la_saving_init(LaSaving *s, Oid tablespace)
 		s->read_us = storage.random_us[0] + COPY_US;
 		s->error_us = s->read_us * CALIBRATION_ERROR;
 	}
-	s->nissued = 0;
 }
 
 /* To be called before a block is issued; pass the result to the next function. */
 double
-la_saving_before_issue(LaSaving *s)
+la_saving_before_issue(const LaSaving *s)
 {
-	return s->nissued++ % ISSUE_SAMPLE == 0 ? la_issue_clock_us() : 0.0;
+	/* of all scans: short ones would be charged for too much or nothing */
+	static unsigned nissued = 0;
+
+	return s->read_us > 0.0 && nissued++ % ISSUE_SAMPLE == 0 ? la_issue_clock_us() : 0.0;
 }
 
 void
-la_saving_after_issue(const LaSaving *s, LaCounters *counters, double before)
+la_saving_after_issue(LaCounters *counters, double before)
 {
-	if (before > 0.0 && s->read_us > 0.0)
+	if (before > 0.0)
 		counters->c[LA_SAVED_NS] -=
 			(int64) ((la_issue_clock_us() - before) * 1000.0 * ISSUE_SAMPLE);
 }

@@ -15,12 +15,11 @@ typedef struct LaSaving
 	double		read_us;		/* of a single one, or 0 if not known */
 	double		error_us;		/* half of the interval in which it probably
 								 * is */
-	unsigned	nissued;
 } LaSaving;
 
 extern void la_saving_init(LaSaving *s, Oid tablespace);
-extern double la_saving_before_issue(LaSaving *s);
-extern void la_saving_after_issue(const LaSaving *s, LaCounters *counters, double before);
+extern double la_saving_before_issue(const LaSaving *s);
+extern void la_saving_after_issue(LaCounters *counters, double before);
 extern void la_saving_on_range(const LaSaving *s, LaCounters *counters, double before);
 
 /* A read has taken so long, whether or not it was started early. */

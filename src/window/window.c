@@ -307,7 +307,7 @@ issue(LaWindow *w, Visit *v)
 	{
 		before = la_saving_before_issue(&w->saving);
 		result = la_issue_block(rel, v->block, &v->recent);
-		la_saving_after_issue(&w->saving, w->counters, before);
+		la_saving_after_issue(w->counters, before);
 		return result;
 	}
 	result = la_aio_start(w->aio, rel, v->block, &slot, &v->recent);

@@ -88,6 +88,11 @@ $node->append_conf('postgresql.conf', 'restart_after_crash = on');
 $node->start;
 is($node->safe_psql('postgres', $active), '0|', 'after it, statistics begin anew');
 
+scan_twice();
+$node->stop('immediate');
+ok(!-e $file, 'nor does an immediate shutdown');
+$node->start;
+
 # ---- a backend that crashes: the server starts over by itself ------------------------------
 
 scan_twice();
@@ -158,6 +163,32 @@ set min_parallel_index_scan_size = 0;
 select count(w) from t where a > 10;
 EOT
 is($node->safe_psql('postgres', $active), '1|1', 'workers add to the entry of their leader');
+my $reads = 'select max(blocks_read) from pg_stat_lookahead_statements where scans_activated > 0';
+cmp_ok($node->safe_psql('postgres', $reads), '<=',
+	$node->safe_psql('postgres', "select pg_relation_size('t') / 8192 + pg_relation_size('t_a') / 8192 + 10"),
+	'... and what they read is counted once');
+
+$node->safe_psql('postgres', <<'EOT');
+create function parallel() returns bigint language plpgsql as $$ begin return (select count(w) from t where a > 10); end $$;
+select pg_stat_lookahead_reset();
+set max_parallel_workers_per_gather = 2;
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set min_parallel_table_scan_size = 0;
+set min_parallel_index_scan_size = 0;
+select parallel();
+EOT
+is($node->safe_psql('postgres', 'select toplevel, executions from pg_stat_lookahead_statements where scans_activated > 0'),
+	'f|1', '... also where a function has started them');
+
+$node->safe_psql('postgres', <<'EOT');
+create function stable_one() returns int stable language plpgsql as $$
+begin return (select count(w) from (select w from t where a between 100 and 300 order by a offset 0) s); end $$;
+select pg_stat_lookahead_reset();
+explain select * from t where a < stable_one();
+EOT
+is($node->safe_psql('postgres', $active . ' and toplevel'), '0|', 'what is executed while a statement is planned is not toplevel');
+is($node->safe_psql('postgres', $active), '1|1', '... but counted');
 
 # ---- the log -------------------------------------------------------------------------------------
 

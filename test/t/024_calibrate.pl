@@ -53,7 +53,8 @@ sub left_behind
 	my @fds = map { readlink($_) // () } glob "/proc/$pid/fd/*";
 	my $maps = -r "/proc/$pid/maps" ? slurp_file("/proc/$pid/maps") : return;
 
-	return join ' ', (grep { /lookahead/ } @fds), ($maps =~ /\[aio\]/ ? '[aio]' : ());
+	# the names of directories do not count
+	return join ' ', (grep { m{lookahead[^/]*$} } @fds), ($maps =~ /\[aio\]/ ? '[aio]' : ());
 }
 
 # Start a statement, and come back when it reads.
