@@ -20,8 +20,8 @@
  * BUSY is what is measured while others use the device (diskload.c), or what differed between
  * rounds, which is how a busy host, a limit on bursts, or a cache shows.
  *
- * Nothing is left behind by an error or a cancel: files are closed by the server (blockfiles.c),
- * and requests in flight are waited for.
+ * Nothing is left behind by an error, a cancel, or the end of the process: files are closed by the
+ * server (blockfiles.c), after requests in flight have been waited for.
  *
  * A standby cannot write the table.  The function below may be called there on its own.
  *
@@ -37,6 +37,7 @@
 #include "commands/tablespace.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "tcop/utility.h"
@@ -319,6 +320,13 @@ existing(Oid tablespace)
 	return tablespace;
 }
 
+/* After an error, and when the process ends, which runs no PG_FINALLY(). */
+static void
+destroy_reader(int code, Datum reader)
+{
+	la_reader_destroy((LaReader *) DatumGetPointer(reader));
+}
+
 /* Measure a tablespace, and put a row for each pattern into the result. */
 static void
 measure_tablespace(Calibration *c, Oid tablespace)
@@ -327,16 +335,13 @@ measure_tablespace(Calibration *c, Oid tablespace)
 
 	c->files = files;
 	c->reader = la_reader_create();
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(destroy_reader, PointerGetDatum(c->reader));
 	{
 		la_block_files_open(tablespace, files);
 		measure_all(c);
 	}
-	PG_FINALLY();
-	{
-		la_reader_destroy(c->reader);
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(destroy_reader, PointerGetDatum(c->reader));
+	la_reader_destroy(c->reader);
 	la_block_files_close(files);
 }
 
