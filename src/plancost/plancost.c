@@ -134,7 +134,10 @@ remembered_share(const RelOptInfo *rel)
 	return 0.0;
 }
 
-/* The prices of a table's blocks, or of an index's. */
+/*
+ * The prices of a table's blocks, or of an index's.  The planner's number of blocks may be more than
+ * there are: of a small table that has never been vacuumed it supposes 10.
+ */
 static LaPriced
 price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 {
@@ -143,6 +146,7 @@ price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 
 	if (!find_prices(rel->rd_rel->reltablespace, &priced.prices))
 		return priced;
+	blocks = Min(blocks, RelationGetNumberOfBlocks(rel));
 	share = la_force ? 0.0 : la_residency(rel, blocks);
 	if (share == LA_RESIDENCY_UNKNOWN)
 		share = remembered_share(table);

@@ -123,7 +123,10 @@ $node->safe_psql(
 	CREATE TABLE priced (id int, a int, w text) TABLESPACE own;
 	INSERT INTO priced SELECT id, a, w FROM t WHERE id <= 20000;
 	CREATE INDEX priced_a ON priced (a) TABLESPACE own;
-	VACUUM ANALYZE t, small, o, part, priced;));
+	VACUUM ANALYZE t, small, o, part, priced;
+	CREATE TABLE fresh (id int PRIMARY KEY, w text) WITH (autovacuum_enabled = off);
+	INSERT INTO fresh VALUES (1, 'one'), (2, 'two');
+	CREATE TABLE empty (id int PRIMARY KEY, w text) WITH (autovacuum_enabled = off);));
 my $own_tablespace = $node->safe_psql('postgres', "SELECT oid FROM pg_tablespace WHERE spcname = 'own'");
 
 my %query = (
@@ -330,6 +333,14 @@ sub is_stock_in_memory
 }
 
 is_stock_in_memory('in memory, costs are stock\'s');
+
+# the planner supposes 10 blocks of a table that has never been vacuumed
+for my $table (qw(fresh empty))
+{
+	is($node->safe_psql('postgres', "SELECT count(*) FROM $table WHERE id > 0; $on EXPLAIN SELECT * FROM $table WHERE id = 1"),
+		($table eq 'fresh' ? 2 : 0) . "\n" . plan_of($off, "SELECT * FROM $table WHERE id = 1"),
+		"... of a table that is smaller than the planner supposes: $table");
+}
 
 SKIP:
 {
