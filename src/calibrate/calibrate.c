@@ -61,9 +61,7 @@
 #define COLUMNS				9
 
 /* When is the storage busy? */
-#define MAX_SPREAD			0.5 /* of the rate within a pattern */
-#define MAX_CHANGE			1.3 /* of the time of a read, between begin and
-								 * end */
+#define MAX_SPREAD			0.5 /* of the rates of a depth: la_curve_spread() */
 #define OTHERS_SHARE		0.2 /* of what is read here */
 #define OTHERS_BYTES		(1024 * 1024)	/* ... and at least */
 
@@ -235,7 +233,8 @@ measure_all(Calibration *c)
 	la_reader_use(c->reader, c->files);
 	measure_random(c);
 	la_curve_knee(c->iops, LA_STORAGE_DEPTHS, &knee);
-	place = (int) ceil(log2(knee.depth));
+	/* the view pg_lookahead_storage looks for the same depth */
+	place = la_curve_place(knee.depth);
 	c->extra_block_us = measure_neighbours(c, 0);
 	if (place > 0)
 		c->extra_block_us = measure_neighbours(c, place);
