@@ -91,7 +91,7 @@ sub nothing_left
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is(left_behind($pid) // '', '', "$name: nothing open");
 	is(join(' ', files()), '', "$name: no file");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype = 'object'"),
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype IN ('object', 'advisory')"),
 		0, "$name: not locked");
 	return;
 }
@@ -139,6 +139,9 @@ start_reading($session, $pid, $calibrate);
 unlike(left_behind($pid) // '', qr/lookahead/, 'it is read in place of a temporary file');
 my ($ret2, $out2, $err2) = $node->psql('postgres', $calibrate);
 like($err2, qr/ERROR:  tablespace "fast" is being measured by another session/, 'not by two sessions at a time');
+my $fast = $node->safe_psql('postgres', "SELECT oid FROM pg_tablespace WHERE spcname = 'fast'");
+($ret2, $out2, $err2) = $node->psql('postgres', "SELECT * FROM pg_lookahead_measure_storage($fast)");
+like($err2, qr/ERROR:  tablespace "fast" is being measured by another session/, '... however they measure');
 is(ask($session, 'SELECT 1'), "t\n1", 'a tablespace with files');
 is($node->safe_psql('postgres', $sum), $before, '... which are unchanged');
 
@@ -273,6 +276,14 @@ $known = ask($session, $in_use);
 like($known, qr/^t\|/, '... and known to the session');
 is($node->safe_psql('postgres', $in_use), $known, '... and to new ones');
 is(ask($session, "DISCARD ALL; $in_use"), $known, '... and for good');
+# what another session has forgotten does not come back with what this one measures, or forgets
+$node->safe_psql('postgres', "CREATE TABLESPACE fast LOCATION '" . PostgreSQL::Test::Utils::tempdir . "'");
+$node->safe_psql('postgres', 'SELECT pg_lookahead_calibration_reset()');
+is(ask($session, "SET client_min_messages = error; SELECT count(*) >= 15 FROM pg_lookahead_calibrate('fast')"), 't', 'forgotten by another session, and another one measured');
+is($node->safe_psql('postgres', 'SELECT spcname, (pg_lookahead_storage_in_use(oid)).calibrated FROM pg_tablespace ORDER BY spcname'),
+	"fast|t\npg_default|f\npg_global|f", '... so only that is known');
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT count(*) FROM pg_lookahead_calibrate()');
+$known = $node->safe_psql('postgres', $in_use);
 $session->quit;
 $node->restart;
 is($node->safe_psql('postgres', $in_use), $known, '... after a restart');
