@@ -292,7 +292,7 @@ warn_if_busy(const Calibration *c, Oid tablespace)
 
 /*
  * Nobody else may measure it until the end of the transaction.  Of the locks that one session
- * keeps from others, a standby gives only advisory ones; the last number tells it from those of SQL.
+ * keeps from others, a standby gives only advisory ones.  The last number tells it from SQL's.
  */
 static void
 lock_tablespace(Oid tablespace)

@@ -201,8 +201,8 @@ remembered_share(const RelOptInfo *rel)
 }
 
 /*
- * The prices of a table's blocks, or of an index's.  The planner's number of blocks may be more than
- * there are: of a small table that has never been vacuumed it supposes 10.
+ * The prices of a table's blocks, or of an index's.  The planner's number of blocks may be more
+ * than there are: of a small table that has never been vacuumed it supposes 10.
  */
 static LaPriced
 price(Relation rel, BlockNumber blocks, const RelOptInfo *table)

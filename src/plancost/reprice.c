@@ -335,8 +335,8 @@ la_reprice_is_active(void)
 }
 
 /*
- * NESTED: another statement is planned.  Returns what to resume with, which may be NULL.  A function
- * with a SET clause of its own may be running: then its price stays.
+ * NESTED: another statement is planned.  Returns what to resume with, which may be NULL.  A
+ * function with a SET clause of its own may be running: then its price stays.
  */
 LaReprice *
 la_reprice_suspend(void)
