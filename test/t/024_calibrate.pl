@@ -1,7 +1,7 @@
 # 024_calibrate.pl - pg_lookahead_calibrate(): files, cancels, restarts, and what can go wrong.
 #
 #	1. A tablespace without files: a temporary file, whose name nobody sees.
-#	2. Canceled, timed out, terminated, failed: no file, descriptor or asynchronous read is left.
+#	2. Canceled, timed out, terminated, failed, shut down: no file, descriptor or asynchronous read is left.
 #	3. Files of relations: they are only read; a table that is truncated meanwhile is an error.
 #	4. Two sessions; a busy disk.
 #	5. What was measured is known after a restart, and after a crash.  A file that is damaged, of
@@ -149,6 +149,11 @@ start_reading($session, $pid, $calibrate);
 $node->safe_psql('postgres', 'DROP TABLE big');
 like(ask($session, 'SELECT 1'), qr/^ERROR:  file ".*" has become shorter while it was read$/m, 'a table that is dropped meanwhile');
 nothing_left('dropped');
+
+start_reading($session, $pid, $calibrate);
+$node->restart;
+is(join(' ', files()), '', 'a fast shutdown: no file');
+unlike(slurp_file($node->logfile), qr/was terminated by signal|database system was not properly shut down/, '... nor does anything crash');
 
 # ---- a busy disk --------------------------------------------------------------------------------
 
