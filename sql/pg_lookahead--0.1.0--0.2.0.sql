@@ -403,8 +403,11 @@ COMMENT ON COLUMN pg_stat_lookahead_info.stats_reset
     IS 'when all statistics were last reset';
 -- ---- calibration of storage -------------------------------------------------------------
 --
--- Bodies of functions are parsed here and now, so that they name objects, not words: the
--- extension may be moved to another schema, and search_path does not matter.
+-- Views and bodies of functions are parsed here and now, so that they name objects, not words: the
+-- extension may be moved to another schema, and search_path does not matter.  Now the schema of the
+-- extension is searched, too, after pg_catalog, and an object there that fits the types better would
+-- be taken.  So functions of pg_catalog are named with it, and operators have operands of exactly
+-- their types.
 
 -- The table is not for dumps: what it says is of the storage of this machine, and wrong wherever a
 -- dump is restored.  So pg_extension_config_dump() is not called for it.  pg_upgrade, which takes
@@ -510,47 +513,52 @@ RETURNS record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 
+-- Its depth is the first measured one, as in the same file.
 CREATE VIEW pg_lookahead_storage AS
     WITH curves AS (
-        SELECT tablespace, array_agg(iops ORDER BY depth) AS iops
-            FROM pg_lookahead_calibration WHERE pattern = 'random' GROUP BY tablespace),
+        SELECT c.tablespace, pg_catalog.array_agg(c.iops ORDER BY c.depth) AS iops
+            FROM pg_lookahead_calibration c WHERE c.pattern = 'random' GROUP BY c.tablespace),
     knees AS MATERIALIZED (
-        SELECT c.tablespace, k.*, 2 ^ ceil(log(2, round(k.knee::numeric, 6)) - 0.000001) AS depth
+        SELECT c.tablespace, k.*,
+                pg_catalog.power(2.0::double precision, pg_catalog.ceil(pg_catalog.ln(k.knee) / pg_catalog.ln(2.0::double precision)
+                    - 0.000001::double precision))::integer AS depth
             FROM curves c, pg_lookahead_knee(c.iops) k),
     figures AS (
         SELECT c.tablespace, k.knee, k.iops_at_knee, k.best_iops,
-                max(measured_at) AS measured_at, bool_or(busy) AS busy,
-                max(iops) FILTER (WHERE pattern = 'random' AND c.depth = 1) AS single_iops,
-                max(latency_avg) FILTER (WHERE pattern = 'random' AND c.depth = 1) AS single_latency,
-                max(blocks_per_s) FILTER (WHERE pattern = 'sequential') AS sequential,
-                regr_slope(1e6 / iops, request_blocks) FILTER (WHERE pattern <> 'sequential' AND c.depth = k.depth) AS slope
+                pg_catalog.max(c.measured_at) AS measured_at, pg_catalog.bool_or(c.busy) AS busy,
+                pg_catalog.max(c.iops) FILTER (WHERE c.pattern = 'random' AND c.depth = 1) AS single_iops,
+                pg_catalog.max(c.latency_avg) FILTER (WHERE c.pattern = 'random' AND c.depth = 1) AS single_latency,
+                pg_catalog.max(c.blocks_per_s) FILTER (WHERE c.pattern = 'sequential') AS sequential,
+                pg_catalog.regr_slope(1e6::double precision / c.iops, c.request_blocks::double precision)
+                    FILTER (WHERE c.pattern <> 'sequential' AND c.depth = k.depth) AS slope
             FROM pg_lookahead_calibration c JOIN knees k ON k.tablespace = c.tablespace
             GROUP BY c.tablespace, k.knee, k.iops_at_knee, k.best_iops)
-    SELECT tablespace, spcname AS tablespace_name, measured_at, busy, single_iops, best_iops, knee,
-            best_iops * single_latency / 1000 AS law_distance,
-            1e6 / single_iops AS random_us,
-            1e6 / iops_at_knee AS random_at_knee_us,
-            1e6 / sequential AS sequential_us,
-            greatest(slope, 0) AS extra_block_us
-        FROM figures JOIN pg_tablespace t ON t.oid = tablespace;
+    SELECT f.tablespace, t.spcname AS tablespace_name, f.measured_at, f.busy, f.single_iops, f.best_iops, f.knee,
+            f.best_iops * f.single_latency / 1000::double precision AS law_distance,
+            1e6::double precision / f.single_iops AS random_us,
+            1e6::double precision / f.iops_at_knee AS random_at_knee_us,
+            1e6::double precision / f.sequential AS sequential_us,
+            greatest(f.slope, 0::double precision) AS extra_block_us
+        FROM figures f JOIN pg_catalog.pg_tablespace t ON t.oid = f.tablespace;
 
 GRANT SELECT ON pg_lookahead_storage TO PUBLIC;
 
 CREATE VIEW pg_lookahead_recommendations AS
     WITH depths AS (
-        SELECT s.*, least(256, greatest(8, 2 ^ ceil(log(2, s.knee::numeric) - 0.1)))::integer AS depth,
-                current_setting('seq_page_cost')::double precision AS seq_page_cost
+        SELECT s.*, least(256, greatest(8, pg_catalog.power(2.0::double precision, pg_catalog.ceil(pg_catalog.ln(s.knee) / pg_catalog.ln(2.0::double precision)
+                    - 0.1::double precision))::integer)) AS depth,
+                pg_catalog.current_setting('seq_page_cost')::double precision AS seq_page_cost
             FROM pg_lookahead_storage s),
     recommended AS (
         SELECT d.tablespace, d.tablespace_name, 1 AS place, 'pg_lookahead.max_distance' AS setting, NULL::boolean AS look_ahead,
                 d.depth::text AS recommended,
-                format('With %s reads in flight the storage makes nine tenths of the %s reads per second that it can; one at a time it makes %s. More only queue.',
-                    round(d.knee::numeric, 1), round(d.best_iops), round(d.single_iops)) AS reason
+                pg_catalog.format('With %s reads in flight the storage makes nine tenths of the %s reads per second that it can; one at a time it makes %s. More only queue.',
+                    pg_catalog.round(d.knee::numeric, 1), pg_catalog.round(d.best_iops), pg_catalog.round(d.single_iops)) AS reason
             FROM (SELECT * FROM depths ORDER BY depth DESC, tablespace LIMIT 1) d
         UNION ALL
         SELECT tablespace, tablespace_name, 2, 'effective_io_concurrency', NULL, depth::text,
-                format('The same for the server''s own prefetch in bitmap scans (from 18 on also in sequential scans). The law of IOPS x latency gives %s as the least.',
-                    round(law_distance::numeric, 1))
+                pg_catalog.format('The same for the server''s own prefetch in bitmap scans (from 18 on also in sequential scans). The law of IOPS x latency gives %s as the least.',
+                    pg_catalog.round(law_distance::numeric, 1))
             FROM depths
         UNION ALL
         SELECT tablespace, tablespace_name, 3, 'maintenance_io_concurrency', NULL, depth::text,
@@ -558,23 +566,23 @@ CREATE VIEW pg_lookahead_recommendations AS
             FROM depths
         UNION ALL
         SELECT tablespace, tablespace_name, 4, 'random_page_cost', false,
-                round((seq_page_cost * greatest(1, random_us / sequential_us))::numeric, 1)::text,
-                format('A scan that waits for one random read after the other needs %s us for each, and a block of a sequential scan takes %s us. The server''s default of 4 supposes that nine of ten random reads are cached; where they are, divide by 10, but not below %s.',
-                    round(random_us::numeric, 1), round(sequential_us::numeric, 1), seq_page_cost)
+                pg_catalog.round((seq_page_cost * greatest(1::double precision, random_us / sequential_us))::numeric, 1)::text,
+                pg_catalog.format('A scan that waits for one random read after the other needs %s us for each, and a block of a sequential scan takes %s us. The server''s default of 4 supposes that nine of ten random reads are cached; where they are, divide by 10, but not below %s.',
+                    pg_catalog.round(random_us::numeric, 1), pg_catalog.round(sequential_us::numeric, 1), seq_page_cost)
             FROM depths
         UNION ALL
         SELECT tablespace, tablespace_name, 5, 'random_page_cost', true,
-                round((seq_page_cost * greatest(1, random_at_knee_us / sequential_us))::numeric, 1)::text,
-                format('With look-ahead a random read takes %s us, as it does at the knee; right for scans of some hundred rows and more, too low for those of a few.',
-                    round(random_at_knee_us::numeric, 1))
+                pg_catalog.round((seq_page_cost * greatest(1::double precision, random_at_knee_us / sequential_us))::numeric, 1)::text,
+                pg_catalog.format('With look-ahead a random read takes %s us, as it does at the knee; right for scans of some hundred rows and more, too low for those of a few.',
+                    pg_catalog.round(random_at_knee_us::numeric, 1))
             FROM depths)
     SELECT r.tablespace_name, r.setting, r.look_ahead,
-            coalesce((SELECT substr(o, length(r.setting) + 2) FROM pg_tablespace t, unnest(t.spcoptions) o
-                WHERE t.oid = r.tablespace AND split_part(o, '=', 1) = r.setting),
-                current_setting(r.setting, true)) AS current,
+            coalesce((SELECT pg_catalog.substr(o, pg_catalog.length(r.setting) + 2) FROM pg_catalog.pg_tablespace t, pg_catalog.unnest(t.spcoptions) o
+                WHERE t.oid = r.tablespace AND pg_catalog.split_part(o, '=', 1) = r.setting),
+                pg_catalog.current_setting(r.setting, true)) AS current,
             r.recommended,
-            CASE WHEN place = 1 THEN format('ALTER SYSTEM SET %s = %s', r.setting, r.recommended)
-                ELSE format('ALTER TABLESPACE %I SET (%s = %s)', r.tablespace_name, r.setting, r.recommended) END AS command,
+            CASE WHEN place = 1 THEN pg_catalog.format('ALTER SYSTEM SET %s = %s', r.setting, r.recommended)
+                ELSE pg_catalog.format('ALTER TABLESPACE %I SET (%s = %s)', r.tablespace_name, r.setting, r.recommended) END AS command,
             CASE WHEN s.busy THEN r.reason || ' The storage was busy when it was measured.' ELSE r.reason END AS reason
         FROM recommended r JOIN pg_lookahead_storage s ON s.tablespace = r.tablespace
         ORDER BY r.tablespace_name, r.place;
@@ -787,9 +795,10 @@ DECLARE
     -- before any function of the library is called, which would load it
     loaded bool := EXISTS (SELECT FROM pg_settings WHERE name = 'pg_lookahead.enable');
     preloaded bool := false;
-    libraries text;
+    libraries text;             -- null: this user may not read them
     stat_statements text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_stat_statements');
     trouble text;
+    state text;
     attached numeric;
     reads_ms float8 := (SELECT nullif(sum(blk_read_time), 0) FROM pg_stat_database);
     seen record;
@@ -797,7 +806,7 @@ DECLARE
 BEGIN
     -- Not everybody may read what is preloaded.
     BEGIN
-        SELECT string_agg(quote_ident(replace(regexp_replace(l, '^"(.*)"$', '\1'), '""', '"')), ', ' ORDER BY n) INTO libraries
+        SELECT coalesce(string_agg(quote_ident(replace(regexp_replace(l, '^"(.*)"$', '\1'), '""', '"')), ', ' ORDER BY n), '') INTO libraries
             FROM regexp_split_to_table(current_setting('shared_preload_libraries'), '\s*,\s*') WITH ORDINALITY AS x (l, n)
             WHERE l <> '';
     EXCEPTION WHEN insufficient_privilege THEN
@@ -812,8 +821,8 @@ BEGIN
             RETURN QUERY SELECT 'server.not_preloaded', 'server', 'problem',
                 'The server does not preload pg_lookahead: there are no statistics, and sessions look ahead only if they load it themselves ('
                     || CASE WHEN loaded THEN 'this one does).' ELSE 'this one does not).' END,
-                format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', concat_ws(', ', libraries, 'pg_lookahead'))
-                    || CASE WHEN current_setting('is_superuser')::bool OR libraries IS NOT NULL THEN '' ELSE ' (Name all libraries that are there already.)' END,
+                CASE WHEN libraries IS NULL THEN 'Add pg_lookahead to shared_preload_libraries, keeping what is there, and restart the server.'
+                     ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', concat_ws(', ', nullif(libraries, ''), 'pg_lookahead')) END,
                 reads_ms, jsonb_build_object('loaded', loaded);
         WHEN insufficient_privilege THEN
             RETURN QUERY SELECT 'server.no_privilege', 'server', 'problem',
@@ -919,20 +928,28 @@ BEGIN
     IF stat_statements IS NULL THEN
         RETURN QUERY SELECT 'settings.pg_stat_statements', 'settings', 'change',
             'pg_stat_statements is not in this database: statements have numbers instead of texts here, and spilled joins are not seen.',
-            CASE WHEN libraries ~ 'pg_stat_statements' THEN ''
+            CASE WHEN libraries IS NULL THEN 'If it is not there, add pg_stat_statements to shared_preload_libraries, keeping what is there, and restart the server. Then: '
+                 WHEN libraries ~ 'pg_stat_statements' THEN ''
                  ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; restart the server; ',
-                             concat_ws(', ', libraries, 'pg_stat_statements', CASE WHEN libraries ~ 'pg_lookahead' THEN NULL ELSE 'pg_lookahead' END)) END
+                             concat_ws(', ', nullif(libraries, ''), 'pg_stat_statements', CASE WHEN libraries ~ 'pg_lookahead' THEN NULL ELSE 'pg_lookahead' END)) END
                 || 'CREATE EXTENSION pg_stat_statements;',
             NULL::float8, '{}'::jsonb;
     ELSE
         BEGIN
             EXECUTE format('SELECT FROM %s.pg_stat_statements LIMIT 1', stat_statements);
         EXCEPTION WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS trouble = MESSAGE_TEXT;
+            GET STACKED DIAGNOSTICS trouble = MESSAGE_TEXT, state = RETURNED_SQLSTATE;
             RETURN QUERY SELECT 'settings.pg_stat_statements', 'settings', 'change',
                 format('pg_stat_statements cannot be read: %s.', trouble),
-                CASE WHEN libraries ~ 'pg_stat_statements' THEN 'GRANT pg_read_all_stats TO ' || quote_ident(current_user) || ';'
-                     ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', concat_ws(', ', libraries, 'pg_stat_statements')) END,
+                CASE state
+                    WHEN '42501' THEN   -- insufficient_privilege
+                        CASE WHEN has_schema_privilege(stat_statements::regnamespace, 'USAGE') THEN ''
+                             ELSE format('GRANT USAGE ON SCHEMA %s TO %I; ', stat_statements, current_user) END
+                            || format('GRANT SELECT ON %s.pg_stat_statements TO %I;', stat_statements, current_user)
+                    WHEN '55000' THEN   -- object_not_in_prerequisite_state
+                        CASE WHEN libraries IS NULL THEN 'Add pg_stat_statements to shared_preload_libraries, keeping what is there, and restart the server.'
+                             ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', concat_ws(', ', nullif(libraries, ''), 'pg_stat_statements')) END
+                    ELSE format('See what is wrong: SELECT * FROM %s.pg_stat_statements LIMIT 1;', stat_statements) END,
                 NULL::float8, '{}'::jsonb;
         END;
     END IF;
@@ -1254,7 +1271,14 @@ BEGIN
             'The storage has not been measured, so what it can do is not known here.',
             format('SELECT * FROM %s.pg_lookahead_calibrate(); it reads for some seconds as fast as it can.', ns), NULL::float8, '{}'::jsonb;
     END IF;
-    FOR r IN EXECUTE format('SELECT x.* FROM %s.pg_lookahead_recommendations x WHERE x.current IS DISTINCT FROM x.recommended', ns)
+    -- (numbers, which have several spellings; any random_page_cost between the two is a choice)
+    FOR r IN EXECUTE format($q$
+        SELECT x.tablespace_name, x.setting, x.look_ahead, x.current, x.recommended, x.command, x.reason
+        FROM (SELECT y.*, y.recommended::numeric AS wanted,
+                  CASE WHEN y.current ~ '^[0-9]+(\.[0-9]*)?$' THEN y.current::numeric END AS is_now,
+                  min(y.recommended::numeric) OVER same AS least, max(y.recommended::numeric) OVER same AS most
+              FROM %s.pg_lookahead_recommendations y WINDOW same AS (PARTITION BY y.tablespace_name, y.setting)) x
+        WHERE x.is_now IS NULL OR CASE x.setting WHEN 'random_page_cost' THEN x.is_now NOT BETWEEN x.least AND x.most ELSE x.is_now <> x.wanted END$q$, ns)
     LOOP
         RETURN QUERY SELECT 'disk.recommended', 'disk', CASE WHEN r.setting = 'random_page_cost' THEN 'note' ELSE 'change' END,
             format('The storage of tablespace %I suits %s = %s%s; now it is %s. %s', r.tablespace_name, r.setting, r.recommended,
@@ -1366,24 +1390,24 @@ CREATE FUNCTION pg_lookahead_report(
 RETURNS SETOF record
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT f.section, f.severity, f.finding, f.advice, 'up to ' || to_char(f.gain_ms, 'FM999,999,999,990') || ' ms'
+    SELECT f.section, f.severity, f.finding, f.advice, 'up to ' || pg_catalog.to_char(f.gain_ms, 'FM999,999,999,990') || ' ms'
     FROM pg_lookahead_findings() f
-    ORDER BY array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding;
+    ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding;
 END;
 
 CREATE FUNCTION pg_lookahead_report_json()
 RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT jsonb_build_object(
+    SELECT pg_catalog.jsonb_build_object(
         'version', 1,
-        'time', now(),
-        'database', current_database(),
-        'server', current_setting('server_version'),
+        'time', pg_catalog.now(),
+        'database', pg_catalog.current_database(),
+        'server', pg_catalog.current_setting('server_version'),
         'extension', (SELECT e.extversion FROM pg_catalog.pg_extension e WHERE e.extname = 'pg_lookahead'),
-        'findings', coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'section', f.section, 'severity', f.severity,
+        'findings', coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('code', f.code, 'section', f.section, 'severity', f.severity,
             'finding', f.finding, 'advice', f.advice, 'gain_ms', f.gain_ms, 'figures', f.figures)
-            ORDER BY array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding), '[]'))
+            ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding), '[]'))
     FROM pg_lookahead_findings() f;
 END;
 

@@ -20,8 +20,12 @@
  * BUSY is what is measured while others use the device (diskload.c), or what differed between
  * rounds, which is how a busy host, a limit on bursts, or a cache shows.
  *
- * Nothing is left behind by an error or a cancel: files are closed by the server (blockfiles.c),
- * and requests in flight are waited for.
+ * MEMORY.  Some file systems open a file for direct reads, and serve them from memory.  Then the
+ * device has read less than was asked for, which is an error: what was measured would make plans
+ * as if the storage were as fast as memory.
+ *
+ * Nothing is left behind by an error, a cancel, or the end of the process: files are closed by the
+ * server (blockfiles.c), after requests in flight have been waited for.
  *
  * A standby cannot write the table.  The function below may be called there on its own.
  *
@@ -37,6 +41,7 @@
 #include "commands/tablespace.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "tcop/utility.h"
@@ -59,10 +64,13 @@
 
 #define COLUMNS				9
 
+#define LOCK_KIND			3	/* SQL's advisory locks have 1 and 2 */
+
+/* of what is read, what the device has read at least */
+#define DEVICE_SHARE		0.5
+
 /* When is the storage busy? */
-#define MAX_SPREAD			0.5 /* of the rate within a pattern */
-#define MAX_CHANGE			1.3 /* of the time of a read, between begin and
-								 * end */
+#define MAX_SPREAD			0.5 /* of the rates of a depth: la_curve_spread() */
 #define OTHERS_SHARE		0.2 /* of what is read here */
 #define OTHERS_BYTES		(1024 * 1024)	/* ... and at least */
 
@@ -77,6 +85,9 @@ typedef struct Calibration
 	/* what makes it busy */
 	int			unsteady;		/* depths */
 	double		others_bytes;	/* in patterns where they were many */
+	/* where the device counts */
+	double		read_bytes;		/* as was asked for */
+	double		device_bytes;	/* as the device has read and written */
 } Calibration;
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
@@ -106,7 +117,11 @@ measure(Calibration *c, const LaReadPattern *pattern, LaReadResult *result)
 	la_reader_measure(c->reader, pattern, result);
 	after = la_disk_bytes(c->files->device);
 	if (before >= 0 && after >= 0)
+	{
 		others = (double) (after - before - result->bytes);
+		c->read_bytes += result->bytes;
+		c->device_bytes += after - before;
+	}
 	busy = others > OTHERS_BYTES && others > OTHERS_SHARE * result->bytes;
 	if (busy)
 		c->others_bytes += others;
@@ -234,7 +249,8 @@ measure_all(Calibration *c)
 	la_reader_use(c->reader, c->files);
 	measure_random(c);
 	la_curve_knee(c->iops, LA_STORAGE_DEPTHS, &knee);
-	place = (int) ceil(log2(knee.depth));
+	/* the view pg_lookahead_storage looks for the same depth */
+	place = la_curve_place(knee.depth);
 	c->extra_block_us = measure_neighbours(c, 0);
 	if (place > 0)
 		c->extra_block_us = measure_neighbours(c, place);
@@ -274,14 +290,17 @@ warn_if_busy(const Calibration *c, Oid tablespace)
 
 /* ---- SQL functions ---------------------------------------------------------------- */
 
-/* Nobody else may measure it until the end of the transaction. */
+/*
+ * Nobody else may measure it until the end of the transaction.  Of the locks that one session
+ * keeps from others, a standby gives only advisory ones.  The last number tells it from SQL's.
+ */
 static void
 lock_tablespace(Oid tablespace)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, TableSpaceRelationId, tablespace, 0);
-	if (LockAcquire(&tag, ShareUpdateExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+	SET_LOCKTAG_ADVISORY(tag, InvalidOid, TableSpaceRelationId, tablespace, LOCK_KIND);
+	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("tablespace \"%s\" is being measured by another session",
@@ -319,6 +338,29 @@ existing(Oid tablespace)
 	return tablespace;
 }
 
+/* MEMORY: fail if most of it was read from there. */
+static void
+check_device(const Calibration *c, Oid tablespace)
+{
+	if (c->device_bytes >= c->read_bytes * DEVICE_SHARE)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("reads of tablespace \"%s\" do not go to its device",
+					get_tablespace_name(tablespace)),
+			 errdetail("Of %.0f MB that were read directly, the device has read %.0f MB.",
+					   c->read_bytes / (1024 * 1024), c->device_bytes / (1024 * 1024)),
+			 errhint("Its file system opens files for direct reads, and serves them from "
+					 "memory all the same, so the storage cannot be measured.")));
+}
+
+/* After an error, and when the process ends, which runs no PG_FINALLY(). */
+static void
+destroy_reader(int code, Datum reader)
+{
+	la_reader_destroy((LaReader *) DatumGetPointer(reader));
+}
+
 /* Measure a tablespace, and put a row for each pattern into the result. */
 static void
 measure_tablespace(Calibration *c, Oid tablespace)
@@ -327,16 +369,14 @@ measure_tablespace(Calibration *c, Oid tablespace)
 
 	c->files = files;
 	c->reader = la_reader_create();
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(destroy_reader, PointerGetDatum(c->reader));
 	{
 		la_block_files_open(tablespace, files);
 		measure_all(c);
+		check_device(c, tablespace);
 	}
-	PG_FINALLY();
-	{
-		la_reader_destroy(c->reader);
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(destroy_reader, PointerGetDatum(c->reader));
+	la_reader_destroy(c->reader);
 	la_block_files_close(files);
 }
 
@@ -346,6 +386,7 @@ pg_lookahead_measure_storage(PG_FUNCTION_ARGS)
 	Oid			tablespace = existing(PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0));
 	Calibration c = {.rows = (ReturnSetInfo *) fcinfo->resultinfo};
 
+	lock_tablespace(tablespace);
 	InitMaterializedSRF(fcinfo, 0);
 	measure_tablespace(&c, tablespace);
 	set_storage(&c, tablespace);

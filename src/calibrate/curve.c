@@ -31,6 +31,9 @@
 
 #define KNEE_SHARE		0.9
 
+/* The knee is found by halving, so one at a measured depth may come out a little above it. */
+#define DEPTH_TOLERANCE	1e-6	/* in octaves */
+
 /* the parameter c is tried from 1/4 to 1024, in steps of a sixteenth of an octave */
 #define FIRST_STEP		(-32)
 #define LAST_STEP		160
@@ -157,6 +160,15 @@ la_curve_knee(const double *rates, int n, LaKnee *knee)
 	knee->depth = exp2(above);
 	knee->rate = exp(fit.log_limit + log_share(&fit, above));
 	knee->best_rate = exp(fit.log_limit + best);
+}
+
+/* The first depth that was measured at or behind a knee: as a power of two. */
+int
+la_curve_place(double knee)
+{
+	double		place = ceil(log2(knee) - DEPTH_TOLERANCE);
+
+	return place > 0.0 ? (int) place : 0;
 }
 
 /* ---- lines and spreads ----------------------------------------------------------- */

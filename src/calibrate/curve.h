@@ -34,6 +34,7 @@ typedef struct LaKnee
 } LaKnee;
 
 extern void la_curve_knee(const double *rates, int n, LaKnee *knee);
+extern int	la_curve_place(double knee);
 extern double la_curve_slope(const double *x, const double *y, int n);
 extern double la_curve_spread(const double *rates, int n);
 

@@ -18,11 +18,14 @@
  * been made, as the device may have a cache.  The permutation is a Feistel network over the next
  * power of four, whose results that are too large are permuted again.
  *
- * MEMORY.  Nobody looks at what is read, so requests in flight may share memory.
+ * MEMORY.  Each request in flight has its own, though nobody looks at what is read: reads into the
+ * same pages may hinder each other.  What is not used is address space only.
  *
  * INTERRUPTS are served at least ten times a second, with requests in flight.  The kernel writes
- * into our memory until these have ended: la_reader_destroy(), which must be called after an
- * error, too, waits for them.  When the process ends, the kernel does that by itself.
+ * into the memory until these have ended: la_reader_destroy() waits for them, and only then is
+ * the memory given back.  It must be called after an error, and before the process is taken down,
+ * too, while what palloc() has given is still there.  The memory for reads is not from palloc(),
+ * so that reads can in no case end in what others use by then.
  *
  * src/calibrate/directread.c
  */
@@ -36,6 +39,7 @@
 
 #ifdef HAVE_ASYNCHRONOUS_READS
 #include <linux/aio_abi.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,10 +57,8 @@
 
 #define WAIT_NS			100000000	/* for the end of a request */
 
-#define MEMORY			(2 * 1024 * 1024)
 #define LARGEST_REQUEST	(LA_MAX_REQUEST_BLOCKS * BLCKSZ)
-
-StaticAssertDecl(LARGEST_REQUEST <= MEMORY, "a request has no room");
+#define MEMORY			((size_t) LA_MAX_DEPTH * LARGEST_REQUEST)
 
 #ifdef HAVE_ASYNCHRONOUS_READS
 
@@ -103,19 +105,39 @@ now_us(void)
 
 /* ---- the kernel ------------------------------------------------------------------ */
 
-/* Prepare as many requests as there may be, or say why that cannot be done. */
+/* Pages of our own, which nothing else is ever placed in. */
+static void
+map_memory(LaReader *reader)
+{
+	char	   *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+							  -1, 0);
+
+	if (memory == MAP_FAILED)
+	{
+		la_reader_destroy(reader);
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory"),
+				 errdetail("Reads of storage need %zu MB.", MEMORY / (1024 * 1024))));
+	}
+	reader->memory = memory;
+}
+
+/*
+ * Prepare as many requests as there may be, or say why that cannot be done.  Nothing is left behind
+ * by an error here.
+ */
 LaReader *
 la_reader_create(void)
 {
 	LaReader   *reader = palloc0(sizeof(LaReader));
-	char	   *memory = palloc(MEMORY + LA_DIRECT_ALIGNMENT);
 
-	reader->memory = (char *) TYPEALIGN(LA_DIRECT_ALIGNMENT, memory);
 	for (int i = 0; i < LA_MAX_DEPTH; i++)
 		reader->free[reader->nfree++] = i;
 	if (syscall(SYS_io_setup, LA_MAX_DEPTH, &reader->context) == 0)
 	{
 		reader->has_context = true;
+		map_memory(reader);
 		return reader;
 	}
 	if (errno == EAGAIN)
@@ -131,7 +153,7 @@ la_reader_create(void)
 	return NULL;				/* keep compilers quiet */
 }
 
-/* Wait for what is in flight, and give everything back.  Once at most. */
+/* Wait for what is in flight, and give everything back.  May be called again. */
 void
 la_reader_destroy(LaReader *reader)
 {
@@ -139,6 +161,11 @@ la_reader_destroy(LaReader *reader)
 	{
 		reader->has_context = false;
 		syscall(SYS_io_destroy, reader->context);
+	}
+	if (reader->memory != NULL)
+	{
+		munmap(reader->memory, MEMORY);
+		reader->memory = NULL;
 	}
 }
 
@@ -281,7 +308,7 @@ prepare(LaReader *reader, const Run *run, int place)
 	slot->request.aio_data = (uint64) place;
 	slot->request.aio_lio_opcode = IOCB_CMD_PREAD;
 	slot->request.aio_fildes = (uint32) file->fd;
-	slot->request.aio_buf = (uint64) (uintptr_t) (reader->memory + place * bytes % MEMORY);
+	slot->request.aio_buf = (uint64) (uintptr_t) (reader->memory + place * bytes);
 	slot->request.aio_nbytes = (uint64) bytes;
 	slot->request.aio_offset = position * bytes;
 }

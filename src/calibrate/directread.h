@@ -26,8 +26,6 @@ typedef struct LaReadResult
 	double		average_us;		/* of a request, from its start to its end */
 	double		median_us;
 	double		p99_us;
-	double		spread;			/* of the rate within the time:
-								 * la_curve_spread() */
 	int64		bytes;			/* read in all */
 } LaReadResult;
 

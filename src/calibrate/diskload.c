@@ -3,8 +3,10 @@
  *	  What a block device has read and written so far, for whomever.
  *
  * Linux counts it.  What has been added during a measurement, and was not read by it, is the load
- * of others.  There are no counters of file systems without a device of their own (overlays,
- * btrfs, network file systems), and none of what others do to the same hardware behind it.
+ * of others; if less has been added than was read, the file system has served reads from memory.
+ * There are no counters of file systems without a device of their own (overlays, btrfs, network
+ * file systems), and none of what others do to the same hardware behind it.  Some drivers count
+ * nothing, and counting can be switched off (queue/iostats).
  *
  * src/calibrate/diskload.c
  */
@@ -20,6 +22,35 @@
 
 #define SECTOR 512				/* of these counters, whatever the device's
 								 * are */
+
+#ifdef __linux__
+
+/* Has counting been switched off?  A partition has no switch of its own. */
+static bool
+is_switched_off(dev_t device)
+{
+	static const char *const switches[] = {"queue/iostats", "../queue/iostats"};
+	int			value = 1;
+
+	for (int i = 0; i < (int) lengthof(switches); i++)
+	{
+		char		path[MAXPGPATH];
+		FILE	   *file;
+
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major(device), minor(device),
+				 switches[i]);
+		file = AllocateFile(path, "r");
+		if (file == NULL)
+			continue;
+		if (fscanf(file, "%d", &value) != 1)
+			value = 1;
+		FreeFile(file);
+		break;
+	}
+	return value == 0;
+}
+
+#endif							/* __linux__ */
 
 /* Bytes, or -1 if that is not known. */
 int64
@@ -41,6 +72,10 @@ la_disk_bytes(dev_t device)
 	if (fscanf(file, "%*u %*u %llu %*u %*u %*u %llu", &read_sectors, &written_sectors) == 2)
 		bytes = (int64) (read_sectors + written_sectors) * SECTOR;
 	FreeFile(file);
+
+	/* what has never been read from is not counted */
+	if (bytes == 0 || is_switched_off(device))
+		bytes = -1;
 #endif
 	return bytes;
 }

@@ -37,9 +37,10 @@
  *				table's indexes found that reads are served by the operating system's cache
  *				(window/history.c)?  pg_lookahead.force, which is for tests, takes nothing to be
  *				in memory.
- *	TABLESPACE	A tablespace with a random_page_cost or seq_page_cost of its own has been priced by
- *				the administrator, and stock's costs stay.  effective_io_concurrency of a
- *				tablespace limits the depth there, as when scans are executed (window/config.c).
+ *	TABLESPACE	A tablespace with a random_page_cost or seq_page_cost of its own, of whatever
+ *				value, has been priced by the administrator, and stock's costs stay.
+ *				effective_io_concurrency of a tablespace limits the depth there, as when scans are
+ *				executed (window/config.c).
  *	REACH		An index scan reaches max_distance, after miss_threshold waits, if
  *				enable_index_scan is on.  Repeated scans of a nested loop are as one, if
  *				enable_nestloop is on; whether the loop will be one that looks ahead is not known
@@ -69,16 +70,22 @@
 
 #include "access/genam.h"
 #include "access/heapam.h"
+#include "access/reloptions.h"
 #include "access/table.h"
 #include "catalog/pg_class_d.h"
+#include "catalog/pg_tablespace_d.h"
+#include "commands/tablespace.h"
+#include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "storage/bufmgr.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "base/guc.h"
@@ -105,19 +112,78 @@ static bool adjusted = false;
 
 /* ---- prices -------------------------------------------------------------------- */
 
+/* Of which tablespace it was looked up last whether it has prices of its own. */
+static struct
+{
+	bool		valid;
+	Oid			tablespace;
+	bool		priced;
+}			last_tablespace;
+
+static void
+forget_tablespace(Datum arg, int cacheid, uint32 hashvalue)
+{
+	last_tablespace.valid = false;
+}
+
+/*
+ * Is one of the two costs set, whatever its value?  get_tablespace_page_costs() does not tell the
+ * session's from equal ones.
+ */
+static bool
+look_up_own_prices(Oid tablespace)
+{
+	HeapTuple	tuple = SearchSysCache1(TABLESPACEOID, ObjectIdGetDatum(tablespace));
+	Datum		options;
+	bool		is_null;
+	bool		priced = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	options = SysCacheGetAttr(TABLESPACEOID, tuple, Anum_pg_tablespace_spcoptions, &is_null);
+	if (!is_null)
+	{
+		TableSpaceOpts *o = (TableSpaceOpts *) tablespace_reloptions(options, false);
+
+		/* what is not set is negative */
+		priced = o != NULL && (o->random_page_cost >= 0 || o->seq_page_cost >= 0);
+	}
+	ReleaseSysCache(tuple);
+	return priced;
+}
+
+static bool
+has_own_prices(Oid tablespace)
+{
+	static bool listening = false;
+	bool		priced;
+
+	if (!OidIsValid(tablespace))
+		tablespace = MyDatabaseTableSpace;
+	if (last_tablespace.valid && last_tablespace.tablespace == tablespace)
+		return last_tablespace.priced;
+	if (!listening)
+	{
+		CacheRegisterSyscacheCallback(TABLESPACEOID, forget_tablespace, (Datum) 0);
+		listening = true;
+	}
+	/* the look-up may fail, or call forget_tablespace() */
+	last_tablespace.tablespace = InvalidOid;
+	last_tablespace.valid = true;
+	priced = look_up_own_prices(tablespace);
+	last_tablespace.priced = priced;
+	last_tablespace.tablespace = tablespace;
+	return priced;
+}
+
 /* TABLESPACE, UNKNOWN.  False: stock's costs. */
 static bool
 find_prices(Oid tablespace, LaPrices *prices)
 {
 	LaStorage	storage;
-	double		random_price,
-				sequential_price;
 
-	if (!la_storage_get(tablespace, &storage))
-		return false;
-	get_tablespace_page_costs(tablespace, &random_price, &sequential_price);
-	return random_price == random_page_cost && sequential_price == seq_page_cost &&
-		la_prices_make(prices, storage.random_us, storage.sequential_us, sequential_price);
+	return la_storage_get(tablespace, &storage) && !has_own_prices(tablespace) &&
+		la_prices_make(prices, storage.random_us, storage.sequential_us, seq_page_cost);
 }
 
 /* RESIDENT, where it cannot be found out. */
@@ -134,7 +200,10 @@ remembered_share(const RelOptInfo *rel)
 	return 0.0;
 }
 
-/* The prices of a table's blocks, or of an index's. */
+/*
+ * The prices of a table's blocks, or of an index's.  The planner's number of blocks may be more
+ * than there are: of a small table that has never been vacuumed it supposes 10.
+ */
 static LaPriced
 price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 {
@@ -143,6 +212,7 @@ price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 
 	if (!find_prices(rel->rd_rel->reltablespace, &priced.prices))
 		return priced;
+	blocks = Min(blocks, RelationGetNumberOfBlocks(rel));
 	share = la_force ? 0.0 : la_residency(rel, blocks);
 	if (share == LA_RESIDENCY_UNKNOWN)
 		share = remembered_share(table);

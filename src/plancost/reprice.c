@@ -28,6 +28,13 @@
  * NESTED.  Estimates may call functions that plan statements of their own.  The planner's hook
  * takes all of this back for them (la_reprice_suspend).
  *
+ * SETTINGS.  random_page_cost is written behind the back of the server's settings, as often as
+ * prices change.  Before that it is set to what it is at a level of its own, as by a function's SET
+ * clause.  So whatever ends the level, also an error, puts the true value back, and a function with
+ * a SET clause of its own, which saves and restores what it finds here, does no harm.  What is
+ * not what was written last has been set by a function that an estimate has called: it is left
+ * alone, and is the price from then on.
+ *
  * OTHER ACCESS METHODS.  What the server does not come with has its own idea of what its pages
  * cost: it sees stock's prices, and nothing is added.  The table's blocks are priced as for others.
  *
@@ -44,6 +51,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "utils/guc.h"
 
 #include "plancost/reprice.h"
 
@@ -59,10 +67,32 @@ typedef struct Reads
 } Reads;
 
 static LaReprice *active = NULL;	/* while index paths are made */
-static double stock_price;		/* then: random_page_cost as the session has
-								 * it */
+
+/* then: */
+static double stock_price;		/* random_page_cost as the session has it */
+static double written_price;	/* what was written there last */
 
 /* ---- prices in force ------------------------------------------------------------ */
+
+/* SETTINGS */
+static bool
+is_as_written(void)
+{
+	return random_page_cost == written_price;
+}
+
+static void
+notice_change(void)
+{
+	if (!is_as_written())
+		stock_price = random_page_cost;
+}
+
+static void
+put_price(double price)
+{
+	random_page_cost = written_price = price;
+}
 
 /* At this depth, if they are adjusted. */
 static double
@@ -211,10 +241,12 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 	double		more = 0.0,
 				first = 0.0;
 
-	random_page_cost = known ? price_of(&index->pages, r->reach.distance) : stock_price;
+	notice_change();
+	put_price(known ? price_of(&index->pages, r->reach.distance) : stock_price);
 	(index != NULL ? index->estimate : estimate_of(path->indexinfo))
 		(root, path, loop_count, startup, total, selectivity, correlation, pages);
-	random_page_cost = table_price(r);
+	notice_change();
+	put_price(table_price(r));
 	if (!known)
 		return;
 
@@ -242,12 +274,23 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 
 /* ---- entry points ------------------------------------------------------------------ */
 
+/* SETTINGS: open a level of random_page_cost's.  Returns it. */
+static int
+open_level(void)
+{
+	int			level = NewGUCNestLevel();
+	char		value[64];
+
+	snprintf(value, sizeof(value), "%.17g", random_page_cost);
+	(void) set_config_option("random_page_cost", value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
 static void
 begin(LaReprice *r)
 {
-	stock_price = random_page_cost;
 	active = r;
-	random_page_cost = table_price(r);
 	for (int i = 0; i < r->nindexes; i++)
 		r->indexes[i].index->amcostestimate = estimate;
 }
@@ -257,7 +300,6 @@ end(LaReprice *r)
 {
 	for (int i = 0; i < r->nindexes; i++)
 		r->indexes[i].index->amcostestimate = r->indexes[i].estimate;
-	random_page_cost = stock_price;
 	active = NULL;
 }
 
@@ -265,7 +307,12 @@ end(LaReprice *r)
 void
 la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
 {
+	int			level;
+
+	stock_price = random_page_cost;
+	level = open_level();
 	begin(prices);
+	put_price(table_price(prices));
 	PG_TRY();
 	{
 		create_index_paths(root, rel);
@@ -273,8 +320,12 @@ la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
 	PG_FINALLY();
 	{
 		end(prices);
+		if (is_as_written())
+			random_page_cost = stock_price;
 	}
 	PG_END_TRY();
+	/* after an error, the end of the (sub)transaction does it */
+	AtEOXact_GUC(true, level);
 }
 
 bool
@@ -283,20 +334,38 @@ la_reprice_is_active(void)
 	return active != NULL;
 }
 
-/* NESTED: another statement is planned.  Returns what to resume with, which may be NULL. */
+/*
+ * NESTED: another statement is planned.  Returns what to resume with, which may be NULL.  A
+ * function with a SET clause of its own may be running: then its price stays.
+ */
 LaReprice *
 la_reprice_suspend(void)
 {
 	LaReprice  *r = active;
 
-	if (r != NULL)
-		end(r);
+	if (r == NULL)
+		return NULL;
+	end(r);
+	r->stock_price = stock_price;
+	r->written_price = written_price;
+	r->is_as_written = is_as_written();
+	if (r->is_as_written)
+		random_page_cost = stock_price;
 	return r;
 }
 
+/* Also after an error, so it cannot fail. */
 void
 la_reprice_resume(LaReprice *suspended)
 {
-	if (suspended != NULL)
-		begin(suspended);
+	if (suspended == NULL)
+		return;
+	begin(suspended);
+	stock_price = suspended->stock_price;
+	written_price = suspended->written_price;
+	if (!suspended->is_as_written)
+		return;
+	/* it may have been set meanwhile */
+	stock_price = random_page_cost;
+	random_page_cost = written_price;
 }

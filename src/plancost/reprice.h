@@ -34,6 +34,11 @@ typedef struct LaReprice
 	bool		over_outer_rows;	/* repeated scans are as one */
 	LaPricedIndex *indexes;
 	int			nindexes;
+
+	/* while another statement is planned: reprice.c's */
+	double		stock_price;
+	double		written_price;
+	bool		is_as_written;
 } LaReprice;
 
 extern void la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices);

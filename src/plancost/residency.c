@@ -13,7 +13,9 @@
  * is kept for a tenth of a second, as some statements have the same relations many times.
  *
  * Under direct I/O only shared buffers count.  Where the system has no mincore(), or it fails, the
- * share is not known.
+ * share is not known.  Nor is it on ZFS, which has a cache of its own that mincore() does not see.
+ *
+ * Blocks that are not in a file yet, as it is shorter than was said, count neither way.
  *
  * src/plancost/residency.c
  */
@@ -22,6 +24,7 @@
 #include <fcntl.h>
 #ifdef __linux__
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #endif
 
@@ -45,6 +48,7 @@ typedef struct Sample
 {
 	BlockNumber block;
 	bool		resident;
+	bool		missing;		/* behind the end of its file */
 } Sample;
 
 static struct
@@ -58,6 +62,17 @@ static struct
 
 #ifdef __linux__
 
+#define ZFS_MAGIC		0x2fc12fc1	/* no header of the system's has it */
+
+/* Is what the file system has in memory what mincore() sees? */
+static bool
+has_page_cache(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && (uint32) fs.f_type != ZFS_MAGIC;
+}
+
 /*
  * Look up blocks of one file of the relation, of which nothing is known yet.  False: it cannot be
  * told.
@@ -68,15 +83,17 @@ look_into_file(Relation rel, BlockNumber segment, Sample *samples, int n)
 	char	   *path = la_relation_path(rel);
 	char	   *name = segment == 0 ? path : psprintf("%s.%u", path, segment);
 	long		page = sysconf(_SC_PAGESIZE);
-	bool		known = true;
+	bool		known;
 	int			fd;
 	off_t		size;
-	char	   *start;
+	char	   *start = NULL;
 
 	if (page <= 0 || (fd = OpenTransientFile(name, O_RDONLY | PG_BINARY)) < 0)
 		return false;
 	size = lseek(fd, 0, SEEK_END);
-	start = size > 0 ? mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	known = size >= 0 && has_page_cache(fd);
+	if (known && size > 0)
+		start = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	CloseTransientFile(fd);
 	if (start == MAP_FAILED)
 		return false;
@@ -87,12 +104,14 @@ look_into_file(Relation rel, BlockNumber segment, Sample *samples, int n)
 
 		/* one page of the system's stands for the block */
 		at -= at % page;
-		if (samples[i].resident || at >= size)
+		samples[i].missing = !samples[i].resident && at >= size;
+		if (samples[i].resident || samples[i].missing)
 			continue;
 		known = mincore(start + at, 1, &there) == 0;
 		samples[i].resident = (there & 1) != 0;
 	}
-	munmap(start, size);
+	if (start != NULL)
+		munmap(start, size);
 	return known;
 }
 
@@ -122,12 +141,15 @@ look(Relation rel, BlockNumber segment, BlockNumber blocks, int wanted, int *res
 		samples[i].block = segment * RELSEG_SIZE +
 			(all ? (BlockNumber) i : (BlockNumber) ((place - (int) place) * blocks));
 		samples[i].resident = la_issue_is_cached(rel, samples[i].block, &recent);
+		samples[i].missing = false;
 	}
 	if (!la_direct_io() && !look_into_file(rel, segment, samples, n))
 		return false;
 	for (int i = 0; i < n; i++)
+	{
 		*resident += samples[i].resident;
-	*looked += n;
+		*looked += !samples[i].missing;
+	}
 	return true;
 }
 

@@ -23,7 +23,7 @@
  * crash leaves the old one or the new one.  A file that is damaged, of another version or a copy
  * is removed, with a line in the log.  A copy is of another disk: a base backup has one, and it
  * is restored on other storage, or on another machine.  It is known by its inode, which the file
- * contains.
+ * contains; a copy of the whole volume, block by block, has the same one and is not recognised.
  *
  * NOT CALIBRATED.  What a wait has taken so far (history.c) is then the time of a read at depth 1.
  * Nothing is known of other depths: that four reads in flight take as long as one, and that more
@@ -359,6 +359,17 @@ table_of_session(void)
 	return &own;
 }
 
+/*
+ * Without shared memory, the file may say something else by now: others have measured, or forgotten
+ * everything.  The lock is held.
+ */
+static void
+reload(Table *table)
+{
+	init_table(table);
+	load_table(table);
+}
+
 /* 0 is the database's.  What is shared by all databases lies beside pg_default. */
 static Oid
 resolve(Oid tablespace)
@@ -416,9 +427,8 @@ la_storage_set(Oid tablespace, const LaStorage *storage)
 		elog(ERROR, "invalid times of reads in tablespace %u", key);
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	/* without shared memory, the file may say more by now */
 	if (shared == NULL)
-		load_table(table);
+		reload(table);
 	write_entry(entry_of(table, key), key, values);
 	save_table(table);
 	LWLockRelease(AddinShmemInitLock);
@@ -433,7 +443,7 @@ la_storage_forget(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	if (shared == NULL)
-		load_table(table);
+		reload(table);
 	for (int i = 0; i < TABLESPACES; i++)
 	{
 		Oid			tablespace = pg_atomic_read_u32(&table->entries[i].tablespace);

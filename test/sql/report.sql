@@ -164,6 +164,12 @@ begin
     execute format('create view %s.pg_lookahead_recommendations (tablespace_name, setting, look_ahead, current, recommended, command, reason) as values
         (''fast''::name, ''pg_lookahead.max_distance'', null::bool, current_setting(''pg_lookahead.max_distance''), ''32'', ''ALTER SYSTEM SET pg_lookahead.max_distance = 32'', ''Why.''),
         (''fast'', ''effective_io_concurrency'', null, ''32'', ''32'', ''unneeded'', ''''),
+        (''fast'', ''random_page_cost'', false, ''4'', ''4.0'', ''unneeded'', ''''),
+        (''fast'', ''random_page_cost'', true, ''4'', ''1.2'', ''unneeded'', ''''),
+        (''in between'', ''random_page_cost'', false, ''3'', ''20.0'', ''unneeded'', ''''),
+        (''in between'', ''random_page_cost'', true, ''3'', ''1.2'', ''unneeded'', ''''),
+        (''above'', ''random_page_cost'', false, ''40'', ''20.0'', ''needed'', ''''),
+        (''above'', ''random_page_cost'', true, ''40'', ''1.2'', ''needed'', ''''),
         (''slow disk'', ''random_page_cost'', true, null, ''2.5'', ''ALTER TABLESPACE "slow disk" SET (random_page_cost = 2.5)'', ''Why.'')', ns);
 end $$;
 select * from found where code in ('disk.limit', 'settings.max_distance', 'disk.recommended') order by code, finding;

@@ -1,7 +1,7 @@
 # 024_calibrate.pl - pg_lookahead_calibrate(): files, cancels, restarts, and what can go wrong.
 #
 #	1. A tablespace without files: a temporary file, whose name nobody sees.
-#	2. Canceled, timed out, terminated, failed: no file, descriptor or asynchronous read is left.
+#	2. Canceled, timed out, terminated, failed, shut down: no file, descriptor or asynchronous read is left.
 #	3. Files of relations: they are only read; a table that is truncated meanwhile is an error.
 #	4. Two sessions; a busy disk.
 #	5. What was measured is known after a restart, and after a crash.  A file that is damaged, of
@@ -92,7 +92,7 @@ sub nothing_left
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is(left_behind($pid) // '', '', "$name: nothing open");
 	is(join(' ', files()), '', "$name: no file");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype = 'object'"),
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype IN ('object', 'advisory')"),
 		0, "$name: not locked");
 	return;
 }
@@ -140,6 +140,9 @@ start_reading($session, $pid, $calibrate);
 unlike(left_behind($pid) // '', qr/lookahead/, 'it is read in place of a temporary file');
 my ($ret2, $out2, $err2) = $node->psql('postgres', $calibrate);
 like($err2, qr/ERROR:  tablespace "fast" is being measured by another session/, 'not by two sessions at a time');
+my $fast = $node->safe_psql('postgres', "SELECT oid FROM pg_tablespace WHERE spcname = 'fast'");
+($ret2, $out2, $err2) = $node->psql('postgres', "SELECT * FROM pg_lookahead_measure_storage($fast)");
+like($err2, qr/ERROR:  tablespace "fast" is being measured by another session/, '... however they measure');
 is(ask($session, 'SELECT 1'), "t\n1", 'a tablespace with files');
 is($node->safe_psql('postgres', $sum), $before, '... which are unchanged');
 
@@ -147,6 +150,11 @@ start_reading($session, $pid, $calibrate);
 $node->safe_psql('postgres', 'DROP TABLE big');
 like(ask($session, 'SELECT 1'), qr/^ERROR:  file ".*" has become shorter while it was read$/m, 'a table that is dropped meanwhile');
 nothing_left('dropped');
+
+start_reading($session, $pid, $calibrate);
+$node->restart;
+is(join(' ', files()), '', 'a fast shutdown: no file');
+unlike(slurp_file($node->logfile), qr/was terminated by signal|database system was not properly shut down/, '... nor does anything crash');
 
 # ---- a busy disk --------------------------------------------------------------------------------
 
@@ -274,6 +282,14 @@ $known = ask($session, $in_use);
 like($known, qr/^t\|/, '... and known to the session');
 is($node->safe_psql('postgres', $in_use), $known, '... and to new ones');
 is(ask($session, "DISCARD ALL; $in_use"), $known, '... and for good');
+# what another session has forgotten does not come back with what this one measures, or forgets
+$node->safe_psql('postgres', "CREATE TABLESPACE fast LOCATION '" . PostgreSQL::Test::Utils::tempdir . "'");
+$node->safe_psql('postgres', 'SELECT pg_lookahead_calibration_reset()');
+is(ask($session, "SET client_min_messages = error; SELECT count(*) >= 15 FROM pg_lookahead_calibrate('fast')"), 't', 'forgotten by another session, and another one measured');
+is($node->safe_psql('postgres', 'SELECT spcname, (pg_lookahead_storage_in_use(oid)).calibrated FROM pg_tablespace ORDER BY spcname'),
+	"fast|t\npg_default|f\npg_global|f", '... so only that is known');
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT count(*) FROM pg_lookahead_calibrate()');
+$known = $node->safe_psql('postgres', $in_use);
 $session->quit;
 $node->restart;
 is($node->safe_psql('postgres', $in_use), $known, '... after a restart');

@@ -123,7 +123,10 @@ $node->safe_psql(
 	CREATE TABLE priced (id int, a int, w text) TABLESPACE own;
 	INSERT INTO priced SELECT id, a, w FROM t WHERE id <= 20000;
 	CREATE INDEX priced_a ON priced (a) TABLESPACE own;
-	VACUUM ANALYZE t, small, o, part, priced;));
+	VACUUM ANALYZE t, small, o, part, priced;
+	CREATE TABLE fresh (id int PRIMARY KEY, w text) WITH (autovacuum_enabled = off);
+	INSERT INTO fresh VALUES (1, 'one'), (2, 'two');
+	CREATE TABLE empty (id int PRIMARY KEY, w text) WITH (autovacuum_enabled = off);));
 my $own_tablespace = $node->safe_psql('postgres', "SELECT oid FROM pg_tablespace WHERE spcname = 'own'");
 
 my %query = (
@@ -250,10 +253,16 @@ for my $settings (
 # the administrator has priced this tablespace
 $node->safe_psql('postgres', 'ALTER TABLESPACE own SET (random_page_cost = 3)');
 stays($serial, $query{priced}, "a tablespace's random_page_cost");
+$node->safe_psql('postgres', 'ALTER TABLESPACE own SET (random_page_cost = 4)');
+stays($serial, $query{priced}, "... that is the session's, too");
 $node->safe_psql('postgres', 'ALTER TABLESPACE own RESET (random_page_cost); ALTER TABLESPACE own SET (seq_page_cost = 0.5)');
 stays($serial, $query{priced}, "... and seq_page_cost");
 $node->safe_psql('postgres', 'ALTER TABLESPACE own RESET (seq_page_cost)');
 has_changed($serial, $query{priced}, 'not any more');
+my $both = plan_of("$forced $serial", $query{priced}) . "\n" . plan_of("$off $serial", $query{priced});
+is($node->safe_psql('postgres', "$forced $serial EXPLAIN $query{priced};
+		ALTER TABLESPACE own SET (random_page_cost = 4); EXPLAIN $query{priced}"), $both, 'a session notices');
+$node->safe_psql('postgres', 'ALTER TABLESPACE own RESET (random_page_cost)');
 has_changed($serial, $query{one}, 'others are as before');
 
 # ---- what it must not do ---------------------------------------------------------------
@@ -270,8 +279,33 @@ $node->safe_psql(
 			RETURN line;
 		END LOOP;
 	END $$;
+	CREATE FUNCTION fail_with_own_price() RETURNS void LANGUAGE plpgsql STABLE SET random_page_cost = 5 AS $$
+	BEGIN
+		RAISE 'it fails with its own price %', current_setting('random_page_cost');
+	END $$;
+	CREATE FUNCTION plan_with_own_price() RETURNS text LANGUAGE plpgsql STABLE SET random_page_cost = 5 AS $$
+	BEGIN
+		RETURN 'at ' || current_setting('random_page_cost') || ' it is ' || plan_now();
+	END $$;
 	CREATE FUNCTION probe(x int, y int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$
 	BEGIN
+		IF current_setting('random_page_cost') <> '4' THEN
+			CASE current_setting('probe.what', true)
+				WHEN 'fail with own price' THEN
+					PERFORM fail_with_own_price();
+				WHEN 'catch' THEN
+					BEGIN
+						PERFORM fail_with_own_price();
+					EXCEPTION WHEN raise_exception THEN
+						RAISE NOTICE '%', SQLERRM;
+					END;
+				WHEN 'plan with own price' THEN
+					RAISE NOTICE '%', plan_with_own_price();
+				WHEN 'set' THEN
+					PERFORM set_config('random_page_cost', '6', false);
+				ELSE NULL;
+			END CASE;
+		END IF;
 		IF current_setting('probe.what', true) = 'fail' AND current_setting('random_page_cost') <> '4' THEN
 			RAISE 'it fails';
 		ELSIF current_setting('probe.what', true) = 'plan' THEN
@@ -295,6 +329,27 @@ $node->psql(
 	stdout => \$out, stderr => \$err, on_error_stop => 0);
 like($err, qr/it fails/, 'an estimate fails while prices are others');
 is($out, "4\n" . plan_of($forced, $query{one}), 'after that, nothing has changed');
+
+# functions with a SET clause, which saves what it finds
+my $own_price = (split /\n/, plan_of("$forced SET random_page_cost = 5", $query{one}))[0];
+my $probed_plan = plan_of($forced, $probed);
+for my $case (
+	[ 'fail with own price', qr/it fails with its own price 5/, 4 ],
+	[ 'catch', qr/it fails with its own price 5/, 4 ],
+	[ 'plan with own price', qr/at 5 it is \Q$own_price\E\n/, 4 ],
+	[ 'set', qr/^$/, 6 ])
+{
+	my ($what, $message, $then) = @$case;
+
+	my $silent = "\n\\o /dev/null\nEXPLAIN $probed\n\\o\n";
+
+	$node->psql(
+		'postgres', "$forced SET probe.what = '$what'; BEGIN; SAVEPOINT s; $silent ROLLBACK TO s; SHOW random_page_cost; COMMIT;
+			$silent SHOW random_page_cost; RESET probe.what; RESET random_page_cost; EXPLAIN $probed",
+		stdout => \$out, stderr => \$err, on_error_stop => 0);
+	like($err, $message, "$what: so it does");
+	is($out, "4\n$then\n$probed_plan", '... and random_page_cost is what it is to be');
+}
 
 for my $name (sort keys %query)
 {
@@ -330,6 +385,14 @@ sub is_stock_in_memory
 }
 
 is_stock_in_memory('in memory, costs are stock\'s');
+
+# the planner supposes 10 blocks of a table that has never been vacuumed
+for my $table (qw(fresh empty))
+{
+	is($node->safe_psql('postgres', "SELECT count(*) FROM $table WHERE id > 0; $on EXPLAIN SELECT * FROM $table WHERE id = 1"),
+		($table eq 'fresh' ? 2 : 0) . "\n" . plan_of($off, "SELECT * FROM $table WHERE id = 1"),
+		"... of a table that is smaller than the planner supposes: $table");
+}
 
 SKIP:
 {

@@ -51,7 +51,9 @@ sub follow
 like(findings('server.not_preloaded'),
 	qr/^problem\|The server does not preload pg_lookahead: .* \(this one does not\)\.\|ALTER SYSTEM SET shared_preload_libraries = pg_lookahead; and restart the server\.$/,
 	'not preloaded');
-like(findings('server.not_preloaded', user => 'reader'), qr/^problem\|.*shared_preload_libraries = pg_lookahead;/, '... an ordinary user is told, too');
+like(findings('server.not_preloaded', user => 'reader'), qr/^problem\|.*\|Add pg_lookahead to shared_preload_libraries, keeping what is there, and restart the server\.$/,
+	'... an ordinary user, who does not see what is there, gets no command');
+unlike($_, qr/SET shared_preload_libraries/, '... nor for anything else') for findings('settings.pg_stat_statements', user => 'reader');
 is($node->safe_psql('postgres', q{LOAD 'pg_lookahead'; SELECT finding LIKE '%(this one does).' FROM pg_lookahead_findings() WHERE code = 'server.not_preloaded'}),
 	't', '... and a session that has loaded it');
 is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_lookahead_report() WHERE section IN ('statements', 'indexes', 'builds'))),
@@ -104,14 +106,22 @@ check_setting('track_io_timing', 'settings.track_io_timing', 'SELECT 1', 'change
 
 SKIP:
 {
-	skip 'there is no pg_stat_statements', 4 unless $with_statements;
+	skip 'there is no pg_stat_statements', 7 unless $with_statements;
 
 	my $found = findings('settings.pg_stat_statements');
 	like($found, qr/shared_preload_libraries = pg_prewarm, auto_explain, pg_lookahead, pg_stat_statements; restart the server; CREATE EXTENSION/, 'pg_stat_statements is missed');
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
 	like(findings('settings.pg_stat_statements'), qr/cannot be read: pg_stat_statements must be loaded/, '... it is not loaded');
+	like(findings('settings.pg_stat_statements', user => 'reader'),
+		qr/\|Add pg_stat_statements to shared_preload_libraries, keeping what is there, and restart the server\.$/,
+		'... an ordinary user gets no command');
 	follow((split /\|/, findings('settings.pg_stat_statements'))[2]);
 	is(findings('settings.pg_stat_statements'), '', '... what is advised helps');
+	$node->safe_psql('postgres', 'REVOKE SELECT ON pg_stat_statements FROM PUBLIC');
+	$found = findings('settings.pg_stat_statements', user => 'reader');
+	like($found, qr/cannot be read: .*\|GRANT SELECT ON public\.pg_stat_statements TO reader;$/, 'somebody may not read it');
+	follow((split /\|/, $found)[2]);
+	is(findings('settings.pg_stat_statements', user => 'reader'), '', '... what is advised helps');
 
 	$node->safe_psql('postgres', q(
 		CREATE TABLE large AS SELECT i AS id, repeat('x', 300) AS w FROM generate_series(1, 60000) i;

@@ -76,6 +76,18 @@ test_knee(void)
 	check("one rate", knee.depth == 1.0);
 }
 
+/* The first depth that was measured at or behind the knee. */
+static void
+test_place(void)
+{
+	check("a knee at the least depth", la_curve_place(1.0) == 0);
+	check("... or below it", la_curve_place(0.5) == 0);
+	check("at a depth that was measured", la_curve_place(8.0) == 3);
+	check("... or so near that only the search for it differs", la_curve_place(8.0 * (1 + 1e-9)) == 3);
+	check("behind it", la_curve_place(8.001) == 4);
+	check("before the greatest one", la_curve_place(200) == 8);
+}
+
 /* Does noise move the knee by more than that? */
 static bool
 is_robust(double noise, double share, bool pause)
@@ -143,6 +155,7 @@ int
 main(void)
 {
 	test_knee();
+	test_place();
 	test_noise();
 	test_lines();
 	test_times();
