@@ -165,15 +165,15 @@ static const IntSetting int_settings[] = {
  * the same, since the configuration file may have them.
  */
 static void
-define_table_size(const char *name, const char *description, int *variable, int boot_value)
+define_table_size(const char *name, const char *description, int *variable, int *unused,
+				  int boot_value)
 {
-	static int	unused;
 	bool		preloading = process_shared_preload_libraries_in_progress;
 
 	DefineCustomIntVariable(name, description,
 							"Those that were used least give way to others.  "
 							"A value of 0 disables these statistics.",
-							preloading ? variable : &unused, boot_value, 0, 1000000,
+							preloading ? variable : unused, boot_value, 0, 1000000,
 							preloading ? PGC_POSTMASTER : PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 }
@@ -181,12 +181,16 @@ define_table_size(const char *name, const char *description, int *variable, int 
 static void
 define_statistics(void)
 {
+	/* one for each: the server expects a variable to be zero, or the default */
+	static int	unused_statements;
+	static int	unused_indexes;
+
 	define_table_size("pg_lookahead.max_statements",
 					  "Sets the maximum number of statements tracked by pg_lookahead.",
-					  &la_max_statements, 5000);
+					  &la_max_statements, &unused_statements, 5000);
 	define_table_size("pg_lookahead.max_indexes",
 					  "Sets the maximum number of indexes tracked by pg_lookahead.",
-					  &la_max_indexes, 2000);
+					  &la_max_indexes, &unused_indexes, 2000);
 	DefineCustomBoolVariable("pg_lookahead.save_statistics",
 							 "Saves statistics of statements and indexes across server "
 							 "shutdowns.",

@@ -211,7 +211,7 @@ $node->safe_psql('postgres', $scan);
 is($node->safe_psql('postgres', 'select (select count(*) from pg_stat_lookahead_statements), (select count(*) from pg_stat_lookahead_indexes), statements_max, indexes_max from pg_stat_lookahead_info'),
 	'0|0|0|0', 'with sizes of 0 nothing is kept');
 
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\npg_lookahead.max_statements = 40\npg_lookahead.max_indexes = 15");
 $node->restart;
 for my $view ('pg_stat_lookahead_statements', 'pg_stat_lookahead_indexes', 'pg_stat_lookahead_info')
 {
