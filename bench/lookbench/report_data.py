@@ -203,7 +203,7 @@ class Report:
     def finding(self) -> str:
         """The one sentence."""
         means = [
-            f"{ratio_text(mean)} times as fast on {storage_text(storage)} (geometric mean of {count} cells)"
+            f"{mean:.2f} times as fast on {storage_text(storage)} (geometric mean of {count} cells)"
             for storage, (mean, count) in self.means().items()
         ]
         parts = []
