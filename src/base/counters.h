@@ -61,6 +61,8 @@ typedef enum LaCounter
 	LA_NUM_COUNTERS
 } LaCounter;
 
+#define LA_NS_IN_MS 1000000.0
+
 struct LaStatementStats;
 
 typedef struct LaCounters

@@ -41,7 +41,6 @@
 #include "base/statfile.h"
 #include "base/stattable.h"
 
-#define NS_IN_MS 1000000.0
 #define LEADER_SLOTS 256
 
 typedef struct LaStatementStats
@@ -212,17 +211,14 @@ la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 	LaStatSums	sums = {.executions = 1};
 	LaStatKey	key = {0};
 
-	for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-	{
-		if (statement != NULL)
-			statement->sums.c[i] += counters->c[i];
-		sums.c[i] = counters->c[i];
-	}
+	for (int i = 0; statement != NULL && i < LA_NUM_SHARED_COUNTERS; i++)
+		statement->sums.c[i] += counters->c[i];
 	if (counters->c[LA_SCANS_ACTIVATED] == 0 || !OidIsValid(heaprelid))
 		return;
 	key.dbid = MyDatabaseId;
 	key.heaprelid = heaprelid;
 	key.indexrelid = indexrelid;
+	memcpy(sums.c, counters->c, sizeof(sums.c));
 	la_stattable_add(LA_STAT_INDEXES, &key, &sums);
 }
 
@@ -278,16 +274,16 @@ la_statements_log(const char *query)
 	bool		enough = has_ended && la_log_min_saved >= 0 && !IsParallelWorker() &&
 		c[LA_SCANS_ACTIVATED] > 0 &&
 		(la_log_min_saved == 0 ||
-		 (double) c[LA_SAVED_NS] >= la_log_min_saved * NS_IN_MS);
+		 (double) c[LA_SAVED_NS] >= la_log_min_saved * LA_NS_IN_MS);
 
 	has_ended = false;
 	if (!enough)
 		return;
 	ereport(LOG,
 			(errmsg("look-ahead saved %.3f ms (error bound %.3f ms), waited %.3f ms",
-					(double) c[LA_SAVED_NS] / NS_IN_MS,
-					(double) c[LA_SAVED_ERROR_NS] / NS_IN_MS,
-					(double) c[LA_WAIT_NS] / NS_IN_MS),
+					(double) c[LA_SAVED_NS] / LA_NS_IN_MS,
+					(double) c[LA_SAVED_ERROR_NS] / LA_NS_IN_MS,
+					(double) c[LA_WAIT_NS] / LA_NS_IN_MS),
 			 errdetail("Blocks: " INT64_FORMAT " foreseen, " INT64_FORMAT " issued, "
 					   INT64_FORMAT " on time, " INT64_FORMAT " late, " INT64_FORMAT
 					   " wasted, " INT64_FORMAT " cached.  Index pages issued: "

@@ -35,7 +35,6 @@
 #define FILE_NAME	PGSTAT_STAT_PERMANENT_DIRECTORY "/pg_lookahead.stat"
 #define FILE_FORMAT 0x4c410001	/* to be raised when LaStatEntry changes its
 								 * meaning */
-#define MOST_REASONS	64
 
 typedef struct FileHeader
 {
@@ -87,11 +86,11 @@ put_all(StatFile *f)
 		.server = LA_BUILT_VERSION_NUM / 100,
 		.entry_size = sizeof(LaStatEntry)
 	};
-	const char *names[MOST_REASONS];
+	const char *names[LA_MAX_REASONS];
 	LaStatEntry *entries[LA_NUM_STAT_TABLES];
 	bool		ok;
 
-	header.nreasons = la_stattable_reason_names(PG_UINT64_MAX, names, MOST_REASONS);
+	header.nreasons = la_stattable_reason_names(PG_UINT64_MAX, names, LA_MAX_REASONS);
 	for (int t = 0; t < LA_NUM_STAT_TABLES; t++)
 		header.nentries[t] = la_stattable_copy((LaStatTable) t, false, &entries[t]);
 
@@ -131,6 +130,7 @@ static void
 save(int code, Datum arg)
 {
 	StatFile	f;
+	bool		written;
 
 	if (code != 0 || !la_save_statistics || !is_shut_down() ||
 		!(la_stattable_exists(LA_STAT_STATEMENTS) || la_stattable_exists(LA_STAT_INDEXES)))
@@ -142,20 +142,18 @@ save(int code, Datum arg)
 		complain("write");
 		return;
 	}
-	if (!put_all(&f))
+	written = put_all(&f);
+	if (!written)
+		complain("write");
+	if (FreeFile(f.file) != 0 && written)
 	{
 		complain("write");
-		FreeFile(f.file);
-		unlink(FILE_NAME ".tmp");
-		return;
+		written = false;
 	}
-	if (FreeFile(f.file) != 0)
-	{
-		complain("write");
+	if (written)
+		(void) durable_rename(FILE_NAME ".tmp", FILE_NAME, LOG);
+	else
 		unlink(FILE_NAME ".tmp");
-		return;
-	}
-	(void) durable_rename(FILE_NAME ".tmp", FILE_NAME, LOG);
 }
 
 /* ---- reading ------------------------------------------------------------------- */
@@ -192,13 +190,13 @@ static bool
 get_all(StatFile *f)
 {
 	FileHeader	header;
-	char	   *names[MOST_REASONS];
+	char	   *names[LA_MAX_REASONS];
 	LaStatEntry *entries[LA_NUM_STAT_TABLES];
 	pg_crc32c	crc;
 
 	if (!get(f, &header, sizeof(header)) || header.format != FILE_FORMAT ||
 		header.server != LA_BUILT_VERSION_NUM / 100 || header.entry_size != sizeof(LaStatEntry) ||
-		header.nreasons > MOST_REASONS)
+		header.nreasons > LA_MAX_REASONS)
 		return false;
 	for (uint32 i = 0; i < header.nreasons; i++)
 	{

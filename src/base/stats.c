@@ -356,7 +356,7 @@ pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 		/* version 0.1.0 of the extension ends here */
 		for (int i = LA_WAIT_NS; i <= LA_SAVED_ERROR_NS; i++)
 			values[n++] = Float8GetDatum((double) (int64)
-										 pg_atomic_read_u64(&shared->counters[k][i]) / 1e6);
+										 pg_atomic_read_u64(&shared->counters[k][i]) / LA_NS_IN_MS);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -36,7 +36,6 @@
 #include "base/shmem.h"
 #include "base/stattable.h"
 
-#define MAX_REASONS		64
 #define REASON_SIZE		128
 #define USAGE_FIRST		1.0
 #define USAGE_DECAY		0.99
@@ -48,7 +47,7 @@
 typedef struct SharedReasons
 {
 	pg_atomic_uint32 n;
-	char		names[MAX_REASONS][REASON_SIZE];
+	char		names[LA_MAX_REASONS][REASON_SIZE];
 } SharedReasons;
 
 typedef struct SharedInfo
@@ -299,7 +298,7 @@ la_stattable_reason(const char *reason)
 	{
 		LWLockAcquire(lock, LW_EXCLUSIVE);
 		i = find_reason(reason);
-		if (i < 0 && pg_atomic_read_u32(&reasons->n) < MAX_REASONS)
+		if (i < 0 && pg_atomic_read_u32(&reasons->n) < LA_MAX_REASONS)
 		{
 			i = (int) pg_atomic_read_u32(&reasons->n);
 			snprintf(reasons->names[i], REASON_SIZE, "%s", reason);

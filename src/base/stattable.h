@@ -18,6 +18,8 @@ typedef enum LaStatTable
 	LA_STAT_INDEXES
 } LaStatTable;
 
+#define LA_MAX_REASONS 64		/* a bit for each, see LaStatSums */
+
 #define LA_NUM_STAT_TABLES (LA_STAT_INDEXES + 1)
 
 /* Of a statement, or of an index.  Compared as bytes, so it has to be zeroed first. */

@@ -21,9 +21,6 @@
 #include "base/stats.h"
 #include "base/stattable.h"
 
-#define NS_IN_MS 1000000.0
-#define MOST_REASONS 64
-
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead_statements(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_stat_get_lookahead_indexes(PG_FUNCTION_ARGS);
@@ -38,7 +35,7 @@ PG_FUNCTION_INFO_V1(pg_stat_lookahead_statements_reset);
 static Datum
 milliseconds(int64 ns)
 {
-	return Float8GetDatum((double) ns / NS_IN_MS);
+	return Float8GetDatum((double) ns / LA_NS_IN_MS);
 }
 
 /* The counters that statements and indexes have in common, in the order of the views. */
@@ -69,9 +66,9 @@ put_times(Datum *values, int n, const LaStatSums *sums)
 static Datum
 names_of_reasons(uint64 reasons)
 {
-	const char *names[MOST_REASONS];
-	Datum		elements[MOST_REASONS];
-	int			n = la_stattable_reason_names(reasons, names, MOST_REASONS);
+	const char *names[LA_MAX_REASONS];
+	Datum		elements[LA_MAX_REASONS];
+	int			n = la_stattable_reason_names(reasons, names, LA_MAX_REASONS);
 
 	for (int i = 0; i < n; i++)
 		elements[i] = CStringGetTextDatum(names[i]);
