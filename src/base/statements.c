@@ -169,9 +169,13 @@ la_statements_begin(QueryDesc *queryDesc)
 {
 	EState	   *estate = queryDesc->estate;
 	int64		queryid = (int64) queryDesc->plannedstmt->queryId;
+	bool		is_identified;
 	LaStatementStats *s;
 
-	if ((queryid == 0 || !la_stattable_exists(LA_STAT_STATEMENTS)) && la_log_min_saved < 0)
+	/* without track_activities, the server does not tell workers the identifier */
+	is_identified = (queryid != 0 || IsParallelWorker()) &&
+		la_stattable_exists(LA_STAT_STATEMENTS);
+	if (!is_identified && la_log_min_saved < 0)
 		return;
 	s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaStatementStats));
 	s->estate = estate;
