@@ -102,8 +102,9 @@ def short(number: int) -> str:
 def heat_maps(place: Place, workload: str) -> tuple[HeatMap | None, HeatMap | None]:
     """Against stock, and against the best bitmap scan."""
     entries = [entry for cell, entry in place.entries.items() if cell.workload == workload]
+    stocks = [entry for entry in entries if entry.stock is not None or entry.failures]
     bitmaps = [entry for entry in entries if entry.bitmap is not None]
-    return _map(place, entries, lambda e: e.ratio), _map(place, bitmaps, lambda e: e.bitmap_ratio)
+    return _map(place, stocks, lambda e: e.ratio), _map(place, bitmaps, lambda e: e.bitmap_ratio)
 
 
 def _map(place: Place, entries: list[Entry], value: Value) -> HeatMap | None:
