@@ -85,7 +85,8 @@ static uint64 window_begin;
 static uint64 entry;			/* when the last record began */
 static uint64 leave;			/* when it ended; 0: not known */
 static XLogRecPtr last_end;		/* where the last record ends */
-static XLogRecPtr switched_at;	/* records decoded by then: before advice was turned on or off */
+static XLogRecPtr switched_at;	/* records decoded by then: before advice was
+								 * turned on or off */
 static Oid	known_tablespace;	/* whose storage has been asked for */
 static Recent recent[RECENT];
 static int	next_recent;
@@ -200,7 +201,7 @@ learn(XLogReaderState *record, uint64 reads, bool slow, bool advised, double us,
 		window.slow_reads += reads;
 		window.wait_us += us;
 	}
-	if (window.reads < la_replay_policy_window_reads(&policy))
+	if (!la_replay_policy_window_full(&policy, &window))
 		return;
 	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;
 	if (la_replay_settings_depth_is_ours() && la_replay_policy_window(&policy, &window))
@@ -219,7 +220,8 @@ count_wait(LaReplayCause cause, uint64 ns)
 	la_replay_add(&la_replay_shared->waits[cause], 1);
 	la_replay_add(&la_replay_shared->wait_ns[cause], ns);
 	if (cause != LA_REPLAY_READS)
-		window_begin += ns;		/* that was no time in which reads could be waited for */
+		window_begin += ns;		/* that was no time in which reads could be
+								 * waited for */
 }
 
 /*

@@ -10,8 +10,8 @@
  * CLIMB.  The depth begins at the server's default, or at the knee of the calibrated storage
  * where that is deeper.  While replay waits for reads for more than a small share of its time,
  * it is doubled.  A step was in vain if a read is waited for about as long as before: the
- * storage is at its limit then, and after two of them the depth goes back to the best one.  The
- * next try comes later each time.  What counts is the wait of a read, since the rate of replay
+ * storage is at its limit then, and after two of them the depth goes back to the best one; after
+ * the first, if a read is waited for much longer.  The next try comes later each time.  What counts is the wait of a read, since the rate of replay
  * changes with what is in the WAL.
  *
  * DESCEND.  When nothing has been late for long, half of the depth is tried, as pages that are
@@ -41,6 +41,9 @@
 /* a step was not in vain if a read is waited for this share less */
 #define GAIN_SHARE		0.10
 #define STEPS_IN_VAIN	2
+
+/* one that makes it so much more is the last */
+#define LOSS_SHARE		0.25
 
 /* windows */
 #define FIRST_PAUSE		16
@@ -113,11 +116,18 @@ la_replay_policy_suggest(LaReplayPolicy *p, int depth)
 	return set_depth(p, depth);
 }
 
-/* So many reads make a window: enough of them were started at its depth. */
-uint64_t
-la_replay_policy_window_reads(const LaReplayPolicy *p)
+/*
+ * Is the window long enough?  Enough reads were started at its depth then; or they have been waited
+ * for so much longer than before the step that it need not go on.
+ */
+bool
+la_replay_policy_window_full(const LaReplayPolicy *p, const LaReplayWindow *w)
 {
-	return max_int(WINDOW_READS, 2 * p->depth);
+	int			reads = max_int(WINDOW_READS, 2 * p->depth);
+
+	if (w->reads >= (uint64_t) reads)
+		return true;
+	return p->climbing && w->wait_us > reads * p->best_wait_us * (1.0 + LOSS_SHARE);
 }
 
 /* Replay waits in spite of a step upwards, or before the first one. */
@@ -131,7 +141,7 @@ climb(LaReplayPolicy *p, double wait_us)
 		p->in_vain = 0;
 	}
 	else
-		p->in_vain++;
+		p->in_vain += wait_us > p->best_wait_us * (1.0 + LOSS_SHARE) ? STEPS_IN_VAIN : 1;
 	p->climbing = true;
 
 	if (p->in_vain >= STEPS_IN_VAIN || p->depth >= LA_REPLAY_MAX_DEPTH)

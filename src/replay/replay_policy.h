@@ -23,8 +23,8 @@ typedef struct LaReplayWindow
 {
 	double		elapsed_us;
 	double		wait_us;		/* of that, in records that waited for a read */
-	uint64_t		reads;
-	uint64_t		slow_reads;		/* of that, in those records */
+	uint64_t	reads;
+	uint64_t	slow_reads;		/* of that, in those records */
 } LaReplayWindow;
 
 typedef struct LaReplayPolicy
@@ -32,20 +32,24 @@ typedef struct LaReplayPolicy
 	bool		advise;			/* is the server to read ahead at all? */
 	int			depth;			/* reads in flight, at most */
 
-	int			base;			/* the server's default, below which the depth never is */
-	int			best;			/* the depth that further ones are compared with */
+	int			base;			/* the server's default, below which the depth
+								 * never is */
+	int			best;			/* the depth that further ones are compared
+								 * with */
 	double		best_wait_us;	/* a read's wait at that depth */
 	int			in_vain;		/* steps beyond it that brought nothing */
 	bool		climbing;
 	bool		descending;		/* the last change was a try to do with less */
-	bool		unsettled;		/* reads of the window were started at another depth */
-	int			pause;			/* windows to let pass before the next step upwards */
+	bool		unsettled;		/* reads of the window were started at another
+								 * depth */
+	int			pause;			/* windows to let pass before the next step
+								 * upwards */
 	int			next_pause;
 	int			calm;			/* windows without waits in succession */
 	int			patience;		/* so many before a try with less */
 
-	uint64_t		fast_reads;		/* in succession, while the server reads ahead */
-	uint64_t		trial_after;	/* so many of them before a trial without */
+	uint64_t	fast_reads;		/* in succession, while the server reads ahead */
+	uint64_t	trial_after;	/* so many of them before a trial without */
 	int			alarm;			/* without: how slow the last reads were */
 } LaReplayPolicy;
 
@@ -64,7 +68,7 @@ typedef enum LaReplayCause
 extern void la_replay_policy_init(LaReplayPolicy *p, int base);
 extern bool la_replay_policy_suggest(LaReplayPolicy *p, int depth);
 extern bool la_replay_policy_read(LaReplayPolicy *p, bool slow);
-extern uint64_t la_replay_policy_window_reads(const LaReplayPolicy *p);
+extern bool la_replay_policy_window_full(const LaReplayPolicy *p, const LaReplayWindow *w);
 extern bool la_replay_policy_window(LaReplayPolicy *p, const LaReplayWindow *w);
 
 extern int	la_replay_knee(const double *random_us, int ndepths);

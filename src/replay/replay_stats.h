@@ -64,7 +64,8 @@ typedef struct LaReplayShared
 	pg_atomic_uint64 c[LA_REPLAY_COUNTERS];
 	pg_atomic_uint64 waits[LA_REPLAY_CAUSES];
 	pg_atomic_uint64 wait_ns[LA_REPLAY_CAUSES];
-	pg_atomic_uint64 idle_since;	/* monotonic ns: nothing to replay; 0: not so */
+	pg_atomic_uint64 idle_since;	/* monotonic ns: nothing to replay; 0: not
+									 * so */
 
 	pg_atomic_uint64 tick;		/* monotonic ns of the following figures */
 	pg_atomic_uint64 at_tick[LA_REPLAY_AVERAGES];
