@@ -1427,3 +1427,191 @@ COMMENT ON FUNCTION pg_lookahead_findings_statements()
     IS 'findings about statements that wait; behind pg_lookahead_report()';
 COMMENT ON FUNCTION pg_lookahead_findings_reads()
     IS 'findings about reads, the disk, indexes and index builds; behind pg_lookahead_report()';
+
+-- Recovery: how it goes on, and what it waits for.
+CREATE FUNCTION pg_stat_get_lookahead_replay(
+    OUT state text,
+    OUT started timestamp with time zone,
+    OUT ended timestamp with time zone,
+    OUT waiting_for text,
+    OUT replay_lsn pg_lsn,
+    OUT bytes_behind bigint,
+    OUT catch_up_time double precision,
+    OUT wal_bytes bigint,
+    OUT records bigint,
+    OUT blocks bigint,
+    OUT wal_rate_1 double precision,
+    OUT wal_rate_5 double precision,
+    OUT wal_rate_15 double precision,
+    OUT record_rate_1 double precision,
+    OUT record_rate_5 double precision,
+    OUT record_rate_15 double precision,
+    OUT block_rate_1 double precision,
+    OUT block_rate_5 double precision,
+    OUT block_rate_15 double precision,
+    OUT busy_time double precision,
+    OUT wal_wait_time double precision,
+    OUT read_wait_time double precision,
+    OUT conflict_wait_time double precision,
+    OUT pause_time double precision,
+    OUT wal_waits bigint,
+    OUT read_waits bigint,
+    OUT conflict_waits bigint,
+    OUT pauses bigint,
+    OUT depth integer,
+    OUT depth_by text,
+    OUT blocks_read bigint,
+    OUT blocks_advised bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_replay'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_lookahead_replay AS
+    SELECT s.* FROM pg_stat_get_lookahead_replay() s;
+
+GRANT SELECT ON pg_stat_lookahead_replay TO PUBLIC;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_replay()
+    IS 'figures of recovery since the server started; behind pg_stat_lookahead_replay';
+COMMENT ON VIEW pg_stat_lookahead_replay
+    IS 'recovery, of a standby or after a crash: how fast it is, what it waits for, how far it reads ahead';
+COMMENT ON COLUMN pg_stat_lookahead_replay.state
+    IS 'crash recovery, archive recovery, standby, or ended; null: the server has not recovered since it started';
+COMMENT ON COLUMN pg_stat_lookahead_replay.started
+    IS 'when redo began';
+COMMENT ON COLUMN pg_stat_lookahead_replay.ended
+    IS 'when redo ended';
+COMMENT ON COLUMN pg_stat_lookahead_replay.waiting_for
+    IS 'at this moment: wal, reads, conflict or pause; processor: for none of them';
+COMMENT ON COLUMN pg_stat_lookahead_replay.replay_lsn
+    IS 'end of the last record that was replayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.bytes_behind
+    IS 'bytes of WAL from there to the end of what the sending server has, as far as is known; null without a WAL receiver';
+COMMENT ON COLUMN pg_stat_lookahead_replay.catch_up_time
+    IS 'milliseconds until replay has caught up, estimated; null: it does not catch up, or that is not known';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_bytes
+    IS 'bytes of WAL replayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.records
+    IS 'records replayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks
+    IS 'blocks that these have changed or looked at';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_1
+    IS 'bytes of WAL per second, an average over 1 minute';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_5
+    IS 'bytes of WAL per second, an average over 5 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_15
+    IS 'bytes of WAL per second, an average over 15 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_1
+    IS 'records per second, an average over 1 minute';
+COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_5
+    IS 'records per second, an average over 5 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_15
+    IS 'records per second, an average over 15 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_1
+    IS 'blocks per second, an average over 1 minute';
+COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_5
+    IS 'blocks per second, an average over 5 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_15
+    IS 'blocks per second, an average over 15 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.busy_time
+    IS 'milliseconds in which replay did not wait for any of the following';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_wait_time
+    IS 'milliseconds in which there was no WAL to replay';
+COMMENT ON COLUMN pg_stat_lookahead_replay.read_wait_time
+    IS 'milliseconds of records that waited for reads';
+COMMENT ON COLUMN pg_stat_lookahead_replay.conflict_wait_time
+    IS 'milliseconds of records that waited for sessions';
+COMMENT ON COLUMN pg_stat_lookahead_replay.pause_time
+    IS 'milliseconds in which replay was paused or delayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_waits
+    IS 'times that replay waited for WAL';
+COMMENT ON COLUMN pg_stat_lookahead_replay.read_waits
+    IS 'records that waited for reads';
+COMMENT ON COLUMN pg_stat_lookahead_replay.conflict_waits
+    IS 'records that waited for sessions';
+COMMENT ON COLUMN pg_stat_lookahead_replay.pauses
+    IS 'times that replay was paused or delayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.depth
+    IS 'reads that the server keeps in flight ahead of replay, at most; 0: it does not read ahead';
+COMMENT ON COLUMN pg_stat_lookahead_replay.depth_by
+    IS 'what the depth was chosen by: default, setting, calibration, learning, or memory, where reads come from';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_read
+    IS 'blocks that replay has read into shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_advised
+    IS 'blocks whose reads were started early';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_on_time
+    IS '... that were then read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_late
+    IS '... that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_wasted
+    IS '... that were not read after all';
+
+-- What a standby waits for.
+CREATE FUNCTION pg_lookahead_findings_replay(
+    OUT code text,
+    OUT section text,
+    OUT severity text,
+    OUT finding text,
+    OUT advice text,
+    OUT gain_ms double precision,
+    OUT figures jsonb)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    ns text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_lookahead');
+    r record;
+BEGIN
+    IF NOT pg_is_in_recovery() THEN
+        RETURN;
+    END IF;
+    EXECUTE format('SELECT s.* FROM %s.pg_stat_lookahead_replay s', ns) INTO r;
+    IF r.bytes_behind < 16 * 1024 * 1024 OR r.bytes_behind IS NULL THEN
+        RETURN;
+    END IF;
+    IF r.read_wait_time >= 0.25 * (r.busy_time + r.read_wait_time) THEN
+        RETURN QUERY SELECT 'replay.reads', 'replay', 'change',
+            format('Replay is %s behind and waits for reads, with up to %s in flight.', pg_size_pretty(r.bytes_behind), r.depth),
+            CASE r.depth_by WHEN 'setting' THEN 'ALTER SYSTEM RESET maintenance_io_concurrency; ALTER SYSTEM RESET recovery_prefetch; SELECT pg_reload_conf(); then pg_lookahead chooses how many.'
+                 ELSE 'The disk is at its limit, or full-page images end what can be read ahead: a faster disk, more shared_buffers.' END,
+            r.read_wait_time, to_jsonb(r);
+    ELSIF r.conflict_wait_time >= 0.25 * (r.busy_time + r.conflict_wait_time) THEN
+        RETURN QUERY SELECT 'replay.conflict', 'replay', 'change',
+            format('Replay is %s behind and waits for sessions of this server.', pg_size_pretty(r.bytes_behind)),
+            'A shorter max_standby_streaming_delay, shorter statements here, or hot_standby_feedback = on.',
+            r.conflict_wait_time, to_jsonb(r);
+    ELSE
+        RETURN QUERY SELECT 'replay.behind', 'replay', 'note',
+            format('Replay is %s behind.', pg_size_pretty(r.bytes_behind)),
+            format('See what it waits for: SELECT * FROM %s.pg_stat_lookahead_replay;', ns),
+            NULL::float8, to_jsonb(r);
+    END IF;
+EXCEPTION WHEN insufficient_privilege OR object_not_in_prerequisite_state THEN
+    NULL;                       -- pg_lookahead_findings_server() tells
+END
+$$;
+
+COMMENT ON FUNCTION pg_lookahead_findings_replay()
+    IS 'findings about replay on a standby; behind pg_lookahead_report()';
+
+CREATE OR REPLACE FUNCTION pg_lookahead_findings(
+    OUT code text,
+    OUT section text,
+    OUT severity text,
+    OUT finding text,
+    OUT advice text,
+    OUT gain_ms double precision,
+    OUT figures jsonb)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT * FROM pg_lookahead_findings_server()
+    UNION ALL SELECT * FROM pg_lookahead_findings_statements()
+    UNION ALL SELECT * FROM pg_lookahead_findings_reads()
+    UNION ALL SELECT * FROM pg_lookahead_findings_replay();
+END;

@@ -5,7 +5,8 @@
  * This is the table of contents: base/ defines the settings and statistics of all rooms,
  * and each feature room installs its hooks, unless the running minor release differs in
  * what the room relies on from the one that the library was built for (base/minor.c).
- * plancost/ calls functions of the planner that are the same in all of them.
+ * plancost/ calls functions of the planner, and replay/ those of recovery, that are the same in
+ * all of them.
  * src/README.md describes the rooms.
  *
  * src/pg_lookahead.c
@@ -22,6 +23,7 @@
 #include "indexbuild/build_hooks.h"
 #include "nestloop/nestloop.h"
 #include "plancost/plancost.h"
+#include "replay/replay.h"
 #include "scan/scan.h"
 #include "window/history.h"
 #include "window/storage.h"
@@ -67,4 +69,5 @@ _PG_init(void)
 			rooms[i].init();
 	}
 	la_plancost_init();
+	la_replay_init();
 }

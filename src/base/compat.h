@@ -52,11 +52,17 @@
 
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
 #if PG_VERSION_NUM >= 160000
+#define LaRelFileLocator		RelFileLocator
+#define la_tablespace			spcOid
+#define la_block_locator(block)	((block)->rlocator)
 #define la_rel_locator(rel)		((rel)->rd_locator)
 #define la_rel_file_number(rel)	((rel)->rd_locator.relNumber)
 #define la_init_buffer_tag(tag, rel, block) \
 	InitBufferTag(&(tag), &(rel)->rd_locator, MAIN_FORKNUM, block)
 #else
+#define LaRelFileLocator		RelFileNode
+#define la_tablespace			spcNode
+#define la_block_locator(block)	((block)->rnode)
 #define la_rel_locator(rel)		((rel)->rd_node)
 #define la_rel_file_number(rel)	((rel)->rd_node.relNode)
 #define la_init_buffer_tag(tag, rel, block) \
@@ -623,6 +629,25 @@ la_is_locked_by_me(Oid table)
 #define la_guc_alloc(size)	guc_malloc(LOG, size)
 #else
 #define la_guc_alloc(size)	malloc(size)
+#endif
+
+/* What is known of a setting, or NULL.  16 finds one by its name (commit 3057465acfbe). */
+#include "utils/guc_tables.h"
+#if PG_VERSION_NUM >= 160000
+#define la_find_setting(name)	find_option(name, false, true, ERROR)
+#else
+static inline struct config_generic *
+la_find_setting(const char *name)
+{
+	struct config_generic **settings = get_guc_variables();
+
+	for (int i = 0; i < GetNumConfigOptions(); i++)
+	{
+		if (strcmp(settings[i]->name, name) == 0)
+			return settings[i];
+	}
+	return NULL;
+}
 #endif
 
 /* 18 removed lc_collate_is_c() (commit 06421b084364).  See locale.h. */

@@ -42,6 +42,7 @@ bool		la_enable_index_build;
 bool		la_enable_btree_insert;
 bool		la_enable_write;
 bool		la_enable_foreign_key;
+bool		la_enable_replay;
 bool		la_adjust_costs;
 bool		la_force;
 bool		la_explain;
@@ -120,6 +121,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_foreign_key", &la_enable_foreign_key, true, PGC_USERSET, 0,
 		"Enables look-ahead over the rows whose foreign keys are checked, or acted on.",
 	"Pages that the queries of the next rows will need are read before their turn."},
+	{"pg_lookahead.enable_replay", &la_enable_replay, true, PGC_SIGHUP, 0,
+		"Enables recovery to choose by itself how far it reads ahead.",
+	"Settings of the server that have been set are left alone."},
 	{"pg_lookahead.adjust_costs", &la_adjust_costs, false, PGC_USERSET, 0,
 		"Enables plans by what reads cost on this storage with look-ahead.",
 	"Has an effect on tables whose tablespaces have been calibrated."},

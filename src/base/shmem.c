@@ -23,7 +23,7 @@
 #include "base/compat.h"
 #include "base/shmem.h"
 
-#define MAX_AREAS 8
+#define MAX_AREAS 16
 #define MAX_TABLES 2
 #define TRANCHE "pg_lookahead"
 

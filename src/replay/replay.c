@@ -1,0 +1,494 @@
+/*
+ * replay.c
+ *	  Recovery: how far the server reads ahead, and what it waits for.
+ *
+ * The server reads ahead of replay by itself: it decodes records before their turn and advises
+ * the kernel of their blocks.  What it leaves is how far that should go, which is a setting
+ * whose default suits no storage in particular, and whether it is worth its system calls.  This
+ * decides on both while WAL is replayed, from what the records have waited for, and keeps
+ * figures of it.
+ *
+ * WHERE IT STANDS.  The server calls functions of its resource managers through a table: one
+ * when redo begins, one for each record, one when redo ends.  The library puts its own in front
+ * of the first and the last of one resource manager while it is preloaded; all processes inherit
+ * these, and only the one that recovers ever calls them.  When redo begins, that process
+ * exchanges the functions for records in its own table, and when redo ends, it puts them back.
+ *
+ *		redo begins --> begin_redo(): figures, settings, the table
+ *		each record --> redo_record() --> the server's own rm_redo
+ *		redo ends   --> end_redo(): the table and settings as they were; a line in the log
+ *
+ * A RECORD is passed on as it came.  Nothing is allocated, no lock is taken and no error raised;
+ * one that rm_redo raises passes through, as nothing has to be undone.  A record that is damaged
+ * does not come so far.
+ *
+ * TIME.  The clock is read before each record, and after those of which something is to be
+ * known: that have read blocks, that may wait for a session on a standby, or with which the WAL
+ * decoded so far ends.  So a wait between two records is one for WAL, or a pause, and which of
+ * these it was says the time at which the WAL has arrived.
+ *
+ * A BLOCK counts as advised if the server was reading ahead when it decoded the record, and did
+ * not find it in shared buffers, nor will it be overwritten as a whole, nor was it among the
+ * last few. The record that reads it says whether it came on time.
+ *
+ * src/replay/replay.c
+ */
+#include "postgres.h"
+
+#include "access/heapam_xlog.h"
+#include "access/nbtxlog.h"
+#include "access/rmgr.h"
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogreader.h"
+#include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
+#include "catalog/pg_tablespace_d.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+
+#include "base/compat.h"
+#include "base/guc.h"
+#include "replay/replay.h"
+#include "replay/replay_policy.h"
+#include "replay/replay_settings.h"
+#include "replay/replay_stats.h"
+#include "window/storage.h"
+
+#define NS_IN_US		1000
+#define TICK_NS			(UINT64CONST(250) * 1000 * 1000)
+
+/* a shorter time between two records is no wait */
+#define WAIT_NS			(UINT64CONST(1000) * 1000)
+
+/* without the time at which the last record ended, nothing shorter is taken for a pause */
+#define PAUSE_NS		(UINT64CONST(100) * 1000 * 1000)
+
+/* as many blocks as the server remembers so as not to advise them again */
+#define RECENT			4
+
+typedef struct Recent
+{
+	LaRelFileLocator locator;
+	BlockNumber block;
+} Recent;
+
+static void (*prev_startup) (void) = NULL;
+static void (*prev_cleanup) (void) = NULL;
+static void (*stock_redo[RM_MAX_ID + 1]) (XLogReaderState *record);
+
+static bool counting = false;	/* figures are kept, and settings may be ours */
+static LaReplayPolicy policy;
+static LaReplayDepthBy depth_by;
+static LaReplayWindow window;
+static uint64 window_begin;
+static uint64 entry;			/* when the last record began */
+static uint64 leave;			/* when it ended; 0: not known */
+static XLogRecPtr last_end;		/* where the last record ends */
+static XLogRecPtr switched_at;	/* records decoded by then: before advice was
+								 * turned on or off */
+static Oid	known_tablespace;	/* whose storage has been asked for */
+static Recent recent[RECENT];
+static int	next_recent;
+
+/* ---- who decides ------------------------------------------------------------------ */
+
+/* Tell sessions of the depth. */
+static void
+show_depth(void)
+{
+	LaReplayDepthBy by = depth_by;
+
+	if (!la_replay_settings_depth_is_ours())
+		by = LA_REPLAY_BY_SETTING;
+	if (!policy.advise && la_replay_settings_advice_is_ours())
+		by = LA_REPLAY_BY_MEMORY;
+	pg_atomic_write_u32(&la_replay_shared->depth,
+						la_replay_settings_advises() ? (uint32) maintenance_io_concurrency : 0);
+	pg_atomic_write_u32(&la_replay_shared->depth_by, by);
+}
+
+/* Have the server do what the policy says. */
+static void
+follow_policy(XLogReaderState *record)
+{
+	bool		advised = la_replay_settings_advises();
+
+	(void) la_replay_settings_apply(policy.depth, policy.advise);
+	if (advised != la_replay_settings_advises() && record != NULL &&
+		record->decode_queue_tail != NULL)
+		switched_at = record->decode_queue_tail->lsn;
+	show_depth();
+}
+
+/* The depth that the tablespace's storage needs, if it has been calibrated. */
+static void
+ask_storage(Oid tablespace)
+{
+	LaStorage	storage;
+
+	if (tablespace == known_tablespace)
+		return;
+	known_tablespace = tablespace;
+	if (la_storage_get(tablespace, &storage) &&
+		la_replay_policy_suggest(&policy, la_replay_knee(storage.random_us, LA_STORAGE_DEPTHS)))
+		depth_by = LA_REPLAY_BY_CALIBRATION;
+}
+
+static void
+begin_policy(void)
+{
+	la_replay_policy_init(&policy, la_replay_settings_base());
+	depth_by = LA_REPLAY_BY_DEFAULT;
+	known_tablespace = InvalidOid;
+	ask_storage(DEFAULTTABLESPACE_OID);
+}
+
+static void
+begin_window(uint64 now)
+{
+	memset(&window, 0, sizeof(window));
+	window_begin = now;
+}
+
+/* Notice what a reload of the configuration has changed. */
+static void
+notice_settings(XLogReaderState *record, uint64 now)
+{
+	bool		wanted = la_enable && la_enable_replay;
+
+	if (wanted != counting)
+	{
+		counting = wanted;
+		if (!wanted)
+		{
+			la_replay_settings_put_back();
+			return;
+		}
+		begin_policy();
+		begin_window(now);
+		leave = 0;
+		last_end = InvalidXLogRecPtr;
+	}
+	else if (policy.base != Max(la_replay_settings_base(), 1))
+		begin_policy();
+	if (counting)
+		follow_policy(record);
+}
+
+/* A record has read blocks while the server was, or was not, to read ahead. */
+static void
+learn(XLogReaderState *record, uint64 reads, bool slow, bool advised, double us, uint64 now)
+{
+	bool		changed = false;
+
+	if (advised == policy.advise && la_replay_settings_advice_is_ours())
+	{
+		for (uint64 i = 0; i < reads; i++)
+			changed |= la_replay_policy_read(&policy, slow);
+	}
+	if (changed)
+	{
+		begin_window(now);
+		follow_policy(record);
+		return;
+	}
+	if (!advised)
+		return;
+	window.reads += reads;
+	if (slow)
+	{
+		window.slow_reads += reads;
+		window.wait_us += us;
+	}
+	if (!la_replay_policy_window_full(&policy, &window))
+		return;
+	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;
+	if (la_replay_settings_depth_is_ours() && la_replay_policy_window(&policy, &window))
+	{
+		depth_by = LA_REPLAY_BY_LEARNING;
+		follow_policy(record);
+	}
+	begin_window(now);
+}
+
+/* ---- a record --------------------------------------------------------------------- */
+
+static void
+count_wait(LaReplayCause cause, uint64 ns)
+{
+	la_replay_add(&la_replay_shared->waits[cause], 1);
+	la_replay_add(&la_replay_shared->wait_ns[cause], ns);
+	if (cause != LA_REPLAY_READS)
+		window_begin += ns;		/* that was no time in which reads could be
+								 * waited for */
+}
+
+/*
+ * There was a long time between two records.  If WAL has arrived in it, what comes before that is a
+ * wait for WAL, and the rest a pause or a delay that was asked for.
+ */
+static void
+count_gap(uint64 ns, bool had_wal)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz arrived;
+	bool		streaming;
+	uint64		after;
+
+	GetXLogReceiptTime(&arrived, &streaming);
+	if (had_wal)
+	{
+		count_wait(LA_REPLAY_PAUSE, ns);
+		return;
+	}
+	after = arrived < now ? (uint64) (now - arrived) * NS_IN_US : 0;
+	if (!streaming || after < WAIT_NS)
+		count_wait(LA_REPLAY_WAL, ns);
+	else if (after >= ns)
+		count_wait(LA_REPLAY_PAUSE, ns);
+	else
+	{
+		if (ns - after >= WAIT_NS)
+			count_wait(LA_REPLAY_WAL, ns - after);
+		count_wait(LA_REPLAY_PAUSE, after);
+	}
+}
+
+/* Before the record.  Whether the wait before it was one says the clock. */
+static void
+before_record(XLogReaderState *record)
+{
+	uint64		now = la_replay_now();
+
+	if (leave != 0)
+	{
+		if (now - leave >= WAIT_NS)
+			count_gap(now - leave, false);
+		pg_atomic_write_u64(&la_replay_shared->idle_since, 0);
+	}
+	else if (entry != 0 && now - entry >= PAUSE_NS)
+		count_gap(now - entry, true);
+	entry = now;
+	leave = 0;
+	if (now - pg_atomic_read_u64(&la_replay_shared->tick) < TICK_NS)
+		return;
+	la_replay_stats_tick(now);
+	if (ArchiveRecoveryRequested)
+		pg_atomic_write_u32(&la_replay_shared->state,
+							StandbyMode ? LA_REPLAY_STANDBY : LA_REPLAY_ARCHIVE);
+	notice_settings(record, now);
+}
+
+/* Was the block among the last few?  From now on it is. */
+static bool
+is_recent(const DecodedBkpBlock *block)
+{
+	for (int i = 0; i < RECENT; i++)
+	{
+		if (recent[i].block == block->blkno &&
+			memcmp(&recent[i].locator, &la_block_locator(block), sizeof(LaRelFileLocator)) == 0)
+			return true;
+	}
+	recent[next_recent].block = block->blkno;
+	recent[next_recent].locator = la_block_locator(block);
+	next_recent = (next_recent + 1) % RECENT;
+	return false;
+}
+
+/* How many blocks of a record had to be read, so far as could be seen when it was decoded. */
+static int
+count_blocks(const DecodedXLogRecord *record, int *blocks, Oid *tablespace)
+{
+	int			to_read = 0;
+
+	for (int i = 0; i <= record->max_block_id; i++)
+	{
+		const DecodedBkpBlock *block = &record->blocks[i];
+
+		if (!block->in_use)
+			continue;
+		(*blocks)++;
+		if (block->forknum != MAIN_FORKNUM || block->has_image ||
+			(block->flags & BKPBLOCK_WILL_INIT) != 0 || is_recent(block) ||
+			BufferIsValid(block->prefetch_buffer))
+			continue;
+		*tablespace = la_block_locator(block).la_tablespace;
+		to_read++;
+	}
+	return to_read;
+}
+
+/* Records of which it is known that they wait for no session. */
+static bool
+never_conflicts(XLogReaderState *record)
+{
+	uint8		info = XLogRecGetInfo(record) & ~XLR_INFO_MASK;
+
+	switch (XLogRecGetRmid(record))
+	{
+		case RM_HEAP_ID:
+		case RM_XACT_ID:
+		case RM_CLOG_ID:
+			return true;
+		case RM_BTREE_ID:
+			return info <= XLOG_BTREE_INSERT_META;
+		default:
+			return false;
+	}
+}
+
+/* Was the server reading ahead when it decoded the record? */
+static bool
+was_advised(XLogReaderState *record)
+{
+	bool		advises = la_replay_settings_advises();
+
+	return record->ReadRecPtr > switched_at ? advises : !advises;
+}
+
+static void
+count_reads(XLogReaderState *record, uint64 reads, int to_read, Oid tablespace, uint64 now)
+{
+	LaReplayShared *s = la_replay_shared;
+	uint64		ns = now - entry;
+	double		us = (double) ns / NS_IN_US;
+	LaReplayCause cause = la_replay_redo_cause(us, reads, la_min_read_time * 1000.0,
+											   InHotStandby && !never_conflicts(record));
+	bool		slow = cause == LA_REPLAY_READS;
+	bool		advised = was_advised(record);
+	uint64		came = Min(reads, (uint64) to_read);
+
+	if (cause != LA_REPLAY_PROCESSOR)
+		count_wait(cause, ns);
+	if (advised)
+	{
+		la_replay_add(&s->c[LA_REPLAY_ADVISED], to_read);
+		la_replay_add(&s->c[slow ? LA_REPLAY_LATE : LA_REPLAY_ON_TIME], came);
+		la_replay_add(&s->c[LA_REPLAY_WASTED], to_read - came);
+	}
+	if (reads == 0)
+		return;
+	la_replay_add(&s->c[LA_REPLAY_BLOCKS_READ], reads);
+	if (slow && OidIsValid(tablespace) && tablespace != known_tablespace)
+	{
+		int			depth = policy.depth;
+
+		ask_storage(tablespace);
+		if (policy.depth != depth)
+			follow_policy(record);
+	}
+	learn(record, reads, slow, advised, us, now);
+}
+
+/* After the record. */
+static void
+after_record(XLogReaderState *record, uint64 reads)
+{
+	LaReplayShared *s = la_replay_shared;
+	bool		last = record->record->next == NULL;
+	bool		may_wait = !never_conflicts(record);
+	Oid			tablespace = InvalidOid;
+	int			blocks = 0;
+	int			to_read = count_blocks(record->record, &blocks, &tablespace);
+	uint64		now;
+
+	la_replay_add(&s->c[LA_REPLAY_RECORDS], 1);
+	la_replay_add(&s->c[LA_REPLAY_BLOCKS], blocks);
+	la_replay_add(&s->c[LA_REPLAY_WAL_BYTES], record->EndRecPtr -
+				  (XLogRecPtrIsInvalid(last_end) ? record->ReadRecPtr : last_end));
+	last_end = record->EndRecPtr;
+	if (reads == 0 && to_read == 0 && !last && !may_wait)
+		return;
+	now = la_replay_now();
+	if (reads > 0 || to_read > 0 || may_wait)
+		count_reads(record, reads, to_read, tablespace, now);
+	leave = now;
+	if (last)
+		pg_atomic_write_u64(&s->idle_since, now);
+}
+
+static void
+redo_record(XLogReaderState *record)
+{
+	RmgrId		rmid = XLogRecGetRmid(record);
+	int64		before;
+
+	if (!counting)
+	{
+		if (la_enable && la_enable_replay)
+			notice_settings(record, la_replay_now());
+		if (!counting)
+		{
+			stock_redo[rmid] (record);
+			return;
+		}
+	}
+	before_record(record);
+	before = pgBufferUsage.shared_blks_read;
+	stock_redo[rmid] (record);
+	if (counting)
+		after_record(record, (uint64) (pgBufferUsage.shared_blks_read - before));
+}
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+static void
+begin_redo(void)
+{
+	uint64		now = la_replay_now();
+
+	if (prev_startup)
+		prev_startup();
+	if (la_replay_shared == NULL)
+		return;
+	la_replay_stats_begin(!ArchiveRecoveryRequested ? LA_REPLAY_CRASH :
+						  StandbyMode ? LA_REPLAY_STANDBY : LA_REPLAY_ARCHIVE, now);
+	la_replay_settings_begin();
+	counting = false;
+	entry = leave = 0;
+	last_end = switched_at = InvalidXLogRecPtr;
+	memset(recent, 0, sizeof(recent));
+	notice_settings(NULL, now);
+	for (int rmid = 0; rmid <= RM_MAX_ID; rmid++)
+	{
+		stock_redo[rmid] = RmgrTable[rmid].rm_redo;
+		if (RmgrIdExists(rmid) && stock_redo[rmid] != NULL)
+			RmgrTable[rmid].rm_redo = redo_record;
+	}
+}
+
+static void
+end_redo(void)
+{
+	if (la_replay_shared != NULL)
+	{
+		for (int rmid = 0; rmid <= RM_MAX_ID; rmid++)
+		{
+			if (RmgrTable[rmid].rm_redo == redo_record)
+				RmgrTable[rmid].rm_redo = stock_redo[rmid];
+		}
+		if (counting)
+			la_replay_settings_put_back();
+		la_replay_stats_end();
+		if (counting)
+			la_replay_stats_log();
+		counting = false;
+	}
+	if (prev_cleanup)
+		prev_cleanup();
+}
+
+void
+la_replay_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	la_replay_stats_init();
+	if (la_enable && la_enable_replay)
+		la_replay_settings_raise_decode_buffer();
+	prev_startup = RmgrTable[RM_XLOG_ID].rm_startup;
+	RmgrTable[RM_XLOG_ID].rm_startup = begin_redo;
+	prev_cleanup = RmgrTable[RM_XLOG_ID].rm_cleanup;
+	RmgrTable[RM_XLOG_ID].rm_cleanup = end_redo;
+}
