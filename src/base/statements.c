@@ -172,7 +172,10 @@ la_statements_begin(QueryDesc *queryDesc)
 	bool		is_identified;
 	LaStatementStats *s;
 
-	/* without track_activities, the server does not tell workers the identifier */
+	/*
+	 * without track_activities, the server does not tell workers the
+	 * identifier
+	 */
 	is_identified = (queryid != 0 || IsParallelWorker()) &&
 		la_stattable_exists(LA_STAT_STATEMENTS);
 	if (!is_identified && la_log_min_saved < 0)

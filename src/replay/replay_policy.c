@@ -11,8 +11,8 @@
  * where that is deeper.  While replay waits for reads for more than a small share of its time,
  * it is doubled.  A step was in vain if a read is waited for about as long as before: the
  * storage is at its limit then, and after two of them the depth goes back to the best one; after
- * the first, if a read is waited for much longer.  The next try comes later each time.  What counts is the wait of a read, since the rate of replay
- * changes with what is in the WAL.
+ * the first, if a read is waited for much longer.  The next try comes later each time.  What
+ * counts is the wait of a read, since the rate of replay changes with what is in the WAL.
  *
  * DESCEND.  When nothing has been late for long, half of the depth is tried, as pages that are
  * read too early may be gone before their turn, and others use the disk, too.  If that brings
