@@ -48,7 +48,7 @@ def source_state() -> dict[str, Any]:
     }
 
 
-def _disk_of(path: Path) -> dict[str, str]:
+def disk_of(path: Path) -> dict[str, str]:
     """File system and block device below a path."""
     best, found = "", {"filesystem": "unknown", "device": "unknown"}
     for line in Path("/proc/self/mounts").read_text().splitlines():
@@ -77,7 +77,7 @@ def describe(path: Path) -> dict[str, Any]:
         "memory_gb": round(memory_megabytes() / 1024, 1),
         "kernel": platform.release(),
         "system": system,
-        "disk": _disk_of(path),
+        "disk": disk_of(path),
     }
 
 

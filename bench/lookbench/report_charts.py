@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Sequence
 
+from .replayed.cells import SOURCES as REPLAYED
 from .report_data import COLD, STATES, TPCH, Entry, Place, Report, geometric_mean, ratio_text
 from .report_heat import background, query_of, short
 from .summary import Figure
@@ -163,7 +164,7 @@ def _rates(place: Place, variant: str) -> list[tuple[Entry, Figure]]:
     ordered = {"sequential", "correlated"}
     return [
         (e, e.figures[variant]) for c, e in place.entries.items()
-        if c.state == COLD and c.data not in ordered and c.workload != TPCH and not e.failures
+        if c.state == COLD and c.data not in ordered and c.workload not in (TPCH, *REPLAYED) and not e.failures
         and variant in e.figures and e.figures[variant].blocks_per_second
     ]
 

@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import Any, Iterable, Sequence
 
 from .records import Sample, read_samples, samples_file
-from .summary import Figure, figure
+from .replayed.cells import APPLY, REPLAY
+from .replayed.cells import SOURCES as REPLAYED
+from .summary import Figure, figure, rival
 from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell
 
 LOCAL = "local"
@@ -32,6 +34,8 @@ STATES = (COLD, OS_CACHED, CACHED)
 SCATTERED = ("random", "cyclic")  # data of which the finding speaks
 RED = 0.97
 TPCH = "tpch"
+# with what look-ahead is compared besides stock, where it is not the best bitmap scan
+RIVAL_TEXTS = {REPLAY: "best settings", APPLY: "cached"}
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,8 @@ class Entry:
 
     @property
     def bitmap(self) -> tuple[str, Figure] | None:
-        """The best of the bitmap variants."""
-        found = [(name, f) for name, f in self.figures.items() if name.startswith("bitmap")]
-        return min(found, key=lambda pair: pair[1].median) if found else None
+        """The best of the bitmap variants, or what the cell has instead."""
+        return rival(self.figures)
 
     def _against(self, other: Figure | None) -> float | None:
         if self.failures or not other or not self.ahead or not other.median or not self.ahead.median:
@@ -105,7 +108,7 @@ class Entry:
     @property
     def command(self) -> str:
         """What measures it again."""
-        words = ["bench/run", "--major", self.place.major]
+        words = ["bench/replay" if self.cell.workload in REPLAYED else "bench/run", "--major", self.place.major]
         if self.place.storage != LOCAL:
             words += ["--storage", self.place.storage]
         if any(self.place.runs.get(run, {}).get("options", {}).get("quick") for run in self.runs):
@@ -135,7 +138,7 @@ class Entry:
             within = ", within its noise" if self.is_noise else ""
             lines.append(f"stock / look-ahead {ratio_text(self.ratio)}{within} ({self.noise_text()})")
         if self.bitmap_ratio is not None:
-            lines.append(f"best bitmap / look-ahead {ratio_text(self.bitmap_ratio)}")
+            lines.append(f"{RIVAL_TEXTS.get(self.cell.workload, 'best bitmap')} / look-ahead {ratio_text(self.bitmap_ratio)}")
         return "\n".join([*lines, self.command])
 
 

@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable
 
+from .replayed.cells import SIZES
 from .report_data import STATES, TPCH, Entry, Place
 from .workloads import WORKLOADS
 
@@ -100,7 +101,7 @@ def short(number: int) -> str:
 
 
 def heat_maps(place: Place, workload: str) -> tuple[HeatMap | None, HeatMap | None]:
-    """Against stock, and against the best bitmap scan."""
+    """Against stock, and against the best bitmap scan or what the workload has instead."""
     entries = [entry for cell, entry in place.entries.items() if cell.workload == workload]
     stocks = [entry for entry in entries if entry.stock is not None or entry.failures]
     bitmaps = [entry for entry in entries if entry.bitmap is not None]
@@ -127,7 +128,7 @@ def _map(place: Place, entries: list[Entry], value: Value) -> HeatMap | None:
 
 
 def _size_is(workload: str) -> str:
-    return next((kind.size_is for kind in WORKLOADS if kind.name == workload), "rows")
+    return next((kind.size_is for kind in WORKLOADS if kind.name == workload), SIZES.get(workload, "rows"))
 
 
 def _queries(place: Place, entries: list[Entry], value: Value) -> HeatMap:

@@ -13,13 +13,14 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from markdown_it import MarkdownIt
 
+from .replayed.cells import SOURCES as REPLAYED
 from .report_charts import Panel, svg
-from .report_data import RED, Entry, Place, Report, geometric_mean, ratio_text
+from .report_data import RED, RIVAL_TEXTS, Entry, Place, Report, geometric_mean, ratio_text
 from .report_heat import DARK, LIGHT, HeatMap, background, heat_maps, text_colour
 from .workloads import WORKLOADS
 
 STYLE = Path(__file__).with_name("report.css")
-SOURCES = {kind.name: kind.source for kind in WORKLOADS}
+SOURCES = {kind.name: kind.source for kind in WORKLOADS} | dict(REPLAYED)
 SAMPLES = (0.5, 0.7, 0.9, 1.0, 1.5, 2.0, 4.0, 8.0)  # of the legend
 Section = tuple[str, str, str, str]  # anchor, short name, heading, HTML
 
@@ -189,7 +190,7 @@ def _problems(report: Report) -> str:
 def _workload(report: Report, workload: str) -> str:
     rows = []
     for place in report.places:
-        maps = zip(heat_maps(place, workload), (("stock", "stock"), ("bitmap", "best bitmap scan")))
+        maps = zip(heat_maps(place, workload), (("stock", "stock"), ("bitmap", RIVAL_TEXTS.get(workload, "best bitmap scan"))))
         tables = "".join(_heat_map(found, kind, name) for found, (kind, name) in maps if found)
         if tables:
             rows.append(f'<div class="row">{tables}</div>')

@@ -16,7 +16,7 @@ from matplotlib import pyplot  # noqa: E402
 from matplotlib.patches import Rectangle  # noqa: E402
 
 from .report_charts import Panel  # noqa: E402
-from .report_data import RED, Report, ratio_text  # noqa: E402
+from .report_data import RED, RIVAL_TEXTS, Report, ratio_text  # noqa: E402
 from .report_heat import HeatMap, background, heat_maps, text_colour  # noqa: E402
 
 COLOURS = {
@@ -81,7 +81,7 @@ def write_heat_maps(report: Report, out: Path) -> None:
             gridspec_kw={"height_ratios": heights, "width_ratios": widths},
         )
         for pair, line in zip(rows, axes):
-            for found, axis, against in zip(pair, line, ("stock", "best bitmap")):
+            for found, axis, against in zip(pair, line, ("stock", RIVAL_TEXTS.get(workload, "best bitmap"))):
                 axis.set_axis_off()
                 if found:
                     _heat_map(axis, found, against)
