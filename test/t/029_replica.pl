@@ -323,12 +323,13 @@ sub everything_caught_up
 	die 'what has not caught up cannot be compared';
 }
 
-# A replica that falls behind for long would fill the disk.
+# A replica that falls behind for long would fill the disk.  Returns how long the load has waited.
 sub let_catch_up
 {
-	my $limit = 300_000_000;
+	my $limit = 150_000_000;
+	my $since = time;
 
-	return if behind() < $limit;
+	return 0 if behind() < $limit;
 	say_what('the load waits');
 	hold_load(1);
 	for (1 .. 100)
@@ -338,7 +339,7 @@ sub let_catch_up
 	}
 	hold_load(0);
 	say_what('the load goes on');
-	return;
+	return time - $since;
 }
 
 # ---- 1. load -------------------------------------------------------------------
@@ -383,7 +384,7 @@ while (time < $end)
 	}
 	one_of(@events)->();
 	finish_prepared($primary, time - 20);
-	let_catch_up();
+	$end += let_catch_up();
 	$happened++;
 }
 note("$happened events");
