@@ -67,6 +67,15 @@ my $conf = q(
 my @wanted = qw(amcheck pg_visibility);
 
 my $primary = new_server('primary', preload => $preload, streaming => 'logical', init => ['--data-checksums'], conf => $conf);
+my $major = int($primary->safe_psql('postgres', 'SHOW server_version_num') / 10000);
+
+# Stock 18 fails an assertion of logical decoding when a transaction has only subtransactions, is spilled
+# to disk for want of memory, and found to be aborted before its end is decoded.
+if ($major == 18 && $primary->safe_psql('postgres', 'SHOW debug_assertions') eq 'on')
+{
+	$primary->append_conf('postgresql.conf', 'logical_decoding_work_mem = 64MB');
+	$primary->reload;
+}
 my %available = map { $_ => 1 } split /\n/, $primary->safe_psql('postgres', 'SELECT name FROM pg_available_extensions');
 $primary->safe_psql('postgres', "CREATE EXTENSION $_") for grep { $available{$_} } @wanted;
 create_published($primary);
@@ -77,7 +86,6 @@ my $subscriber = new_server('subscriber', preload => $preload, streaming => 'log
 $subscriber->safe_psql('postgres', "CREATE EXTENSION $_") for grep { $available{$_} } @wanted;
 create_subscribed($subscriber);
 
-my $major = int($primary->safe_psql('postgres', 'SHOW server_version_num') / 10000);
 my $parallel = $major >= 16 ? 'parallel' : 'on';
 my @standbys = ($standby, $cascade);
 my @all = ($primary, @standbys, $subscriber);
@@ -319,27 +327,35 @@ sub everything_caught_up
 	$all &= ok(caught_up($standby, 'cascade'), "$name: so has its standby");
 	$all &= ok(caught_up($primary, $_), "$name: so has subscription $_") for @subscriptions;
 	return if $all;
-	say_activity($_) for @all;
+	say_activity($_), check_logs($_) for @all;
 	die 'what has not caught up cannot be compared';
 }
 
-# A replica that falls behind for long would fill the disk.  Returns how long the load has waited.
+# A replica that falls behind for long would fill the disk: have the load wait then, while events go
+# on.  Returns how long it has waited, when it goes on.
+my $held;
+
 sub let_catch_up
 {
 	my $limit = 150_000_000;
-	my $since = time;
+	my $behind = behind();
 
-	return 0 if behind() < $limit;
-	say_what('the load waits');
-	hold_load(1);
-	for (1 .. 100)
+	if (!defined $held && $behind > $limit)
 	{
-		last if behind() < $limit / 2;
-		usleep(500_000);
+		say_what('the load waits');
+		hold_load(1);
+		$held = time;
 	}
-	hold_load(0);
-	say_what('the load goes on');
-	return time - $since;
+	elsif (defined $held && $behind < $limit / 2)
+	{
+		my $waited = time - $held;
+
+		say_what('the load goes on');
+		hold_load(0);
+		$held = undef;
+		return $waited;
+	}
+	return 0;
 }
 
 # ---- 1. load -------------------------------------------------------------------
@@ -389,6 +405,7 @@ while (time < $end)
 }
 note("$happened events");
 check_load();
+hold_load(0);
 
 # ---- 1. equal ------------------------------------------------------------------
 

@@ -348,7 +348,7 @@ sub check_logs
 {
 	my ($node) = @_;
 	my %seen;
-	my @lines = grep { /(?:WARNING|ERROR|FATAL|PANIC):  |TRAP: |leak|was not closed/ } split /\n/, slurp_file($node->logfile);
+	my @lines = grep { /(?:WARNING|ERROR|FATAL|PANIC):  |TRAP: |leak|was not closed|terminated by signal (?!9\b)/ } split /\n/, slurp_file($node->logfile);
 	my @bad;
 
 	for my $line (@lines)
