@@ -416,8 +416,8 @@ hold_load(0);
 # One more event would be too much: what is compared shall stand still.
 for my $node ($primary, $subscriber)
 {
-	$node->safe_psql('postgres', 'ALTER SYSTEM SET autovacuum = off');
-	$node->safe_psql('postgres', 'SELECT pg_reload_conf()');
+	insist($node, 'ALTER SYSTEM SET autovacuum = off');
+	insist($node, 'SELECT pg_reload_conf()');
 }
 insist($subscriber, "ALTER SUBSCRIPTION $_ ENABLE") for @subscriptions;
 finish_prepared($primary, time + 1);

@@ -266,6 +266,8 @@ my %groups = (
 		twophase_abort => [ 1, $transfer . two_phase($many, 'ROLLBACK') . '\sleep 200 ms' ],
 		pages => [ 1, "$transfer UPDATE toasty SET doc = repeat(md5(:x::text), 200) WHERE id BETWEEN :i AND :i + 60; \\sleep 200 ms" ],
 	},
+	# After ROLLBACK TO, a transaction changes no catalog again: logical decoding of stock fails an
+	# assertion when VACUUM has freed the place of a row meanwhile.
 	ddl => {
 		tables => [ 4, qq($transfer
 			DROP TABLE IF EXISTS own_new;
@@ -274,7 +276,7 @@ my %groups = (
 			CREATE INDEX ON own_new USING spgist (v); CREATE INDEX ON own_new USING gist (int8range(id, NULL));
 			ALTER TABLE own_new ADD PRIMARY KEY (id);
 			UPDATE own_new SET k = k + 1 WHERE id % 3 = 0;
-			BEGIN; SAVEPOINT a; ALTER TABLE own_new ALTER k TYPE numeric; ROLLBACK TO a; ALTER TABLE own_new ADD x int DEFAULT 5; COMMIT;
+			BEGIN; SAVEPOINT a; ALTER TABLE own_new ALTER k TYPE numeric; ROLLBACK TO a; COMMIT; ALTER TABLE own_new ADD x int DEFAULT 5;
 			VACUUM own_new;) ],
 		concurrently => [ 2, q(
 			DO $$ DECLARE i regclass; BEGIN
