@@ -382,11 +382,12 @@ sub check_files
 	my %before = map { $_ => 1 } @$before;
 	my @stray;
 
-	push @stray, grep { !$before{$_} && !/^(?:global\/\d+(?:_\w+)?|global\/pg_internal\.init|backup_label\.old|tablespace_map\.old|current_logfiles|(?:standby|recovery)\.signal|postmaster\.opts|backup_manifest)$/ } top_files($node);
+	push @stray, grep { !$before{$_} && !/^(?:global\/\d+(?:_\w+)?|global\/pg_internal\.init(?:\.\d+)?|backup_label\.old|tablespace_map\.old|current_logfiles|(?:standby|recovery)\.signal|postmaster\.opts|backup_manifest)$/ } top_files($node);
 	push @stray, grep { !/\/(?:[0-9A-F]{24}|[0-9A-F]{8}\.history|[0-9A-F]{24}\.[0-9A-F]{8}\.backup|[0-9A-F]{24}\.partial|archive_status|summaries)$/ } glob "$dir/pg_wal/*";
-	push @stray, grep { !/\/(?:\d+(?:_(?:fsm|vm|init))?(?:\.\d+)?|PG_VERSION|pg_filenode\.map|pg_internal\.init)$/ } glob "$dir/base/*/*";
+	push @stray, grep { !/\/(?:\d+(?:_(?:fsm|vm|init))?(?:\.\d+)?|PG_VERSION|pg_filenode\.map|pg_internal\.init(?:\.\d+)?)$/ } glob "$dir/base/*/*";
 	push @stray, grep { !/\/\d+$/ || !-d } glob "$dir/base/*";
 	push @stray, map { glob "$dir/$_" } ('pg_dynshmem/*', 'pg_logical/mappings/*.tmp', 'pg_logical/snapshots/*.tmp');
+	# (pg_internal.init with a number is of a session that a crash has ended; stock never removes it)
 	# mappings stay until the next checkpoint, in stock; an empty directory for files stays for ever
 	@stray = map { s/^\Q$dir\E\///r } grep { !/\/base\/pgsql_tmp$/ || glob "$_/*" } @stray;
 	is(join(' ', sort @stray), '', $node->name . ': no file is left over');
