@@ -195,7 +195,7 @@ older_server()
 # The scripts of test/t that a quick run leaves out, since each takes as long as all the
 # others together, or nearly so.  What they try is also tried, with fewer cases, by
 # test/sql (all kinds of scans, joins, builds and inserts) and the differential test.
-LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor'
+LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|029_replica'
 
 # tap_scripts [--quick]
 tap_scripts()
@@ -210,14 +210,15 @@ tap_scripts()
 }
 
 # own_tap NAME [--quick]: a busy machine needs more time for a query, or for crash recovery,
-# than the tools' 180 and 60 seconds, and for all scripts together more than for another job
+# than the tools' 180 and 60 seconds, and for all scripts together more than for another job;
+# what LA_REPLICA_SECONDS asks of t/029_replica.pl comes on top
 own_tap()
 {
 	local name=$1 pgxs missing other older rc=0
 	local -a scripts
 
 	mapfile -t scripts < <(tap_scripts "${@:2}" | sed "s|.*|$WORK/own/test/t/&.pl|")
-	LIMIT[-1]=${LA_TIMEOUT:-3000}
+	LIMIT[-1]=${LA_TIMEOUT:-$((3000 + ${LA_REPLICA_SECONDS:-60}))}
 	job_dir "$name-own-tap" || return 1
 	build_library "$name" company "$DIR/company" || return 1
 	pgxs=$(pgxs_of "$name")
