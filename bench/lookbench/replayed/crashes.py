@@ -7,7 +7,8 @@ So the files are those of the checkpoint, as a replica has them, and the log has
   pgbench/update      transactions of pgbench's simple-update by eight clients, full_page_writes off
   pgbench/update-fpw  full_page_writes on, as many transactions as there are in 30 minutes between two checkpoints of
                       a server of scale 300 with 1,000 transactions/s: four to a page of the table, of which
-                      one has a full-page image.  Redo reads pages that it has written and lost
+                      one has a full-page image.  Pages that redo has written and lost are in the page cache, so that
+                      nothing but the log has to be read
   pgbench/munro       as update: reads per second by maintenance_io_concurrency
   three/insert        rows inserted one by one into a table with three indexes of random integers, whose leaf
                       pages are a tenth full, so that there are many; full_page_writes off
