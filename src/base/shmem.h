@@ -17,6 +17,25 @@ typedef struct LaShmemTable
 	LWLock	   *lock;
 } LaShmemTable;
 
+/* A double as an atomic variable holds it. */
+static inline uint64
+la_bits_of(double value)
+{
+	uint64		bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static inline double
+la_double_of(uint64 bits)
+{
+	double		value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
 extern void la_shmem_init(void);
 extern void la_shmem_register(const char *name, Size size, void (*init) (void *area),
 							  void **area);

@@ -114,7 +114,7 @@ follow_policy(XLogReaderState *record)
 {
 	bool		advised = la_replay_settings_advises();
 
-	(void) la_replay_settings_apply(policy.depth, policy.advise);
+	la_replay_settings_apply(policy.depth, policy.advise);
 	if (advised != la_replay_settings_advises() && record != NULL &&
 		record->decode_queue_tail != NULL)
 		switched_at = record->decode_queue_tail->lsn;
@@ -197,10 +197,7 @@ learn(XLogReaderState *record, uint64 reads, bool slow, bool advised, double us,
 		return;
 	window.reads += reads;
 	if (slow)
-	{
-		window.slow_reads += reads;
 		window.wait_us += us;
-	}
 	if (!la_replay_policy_window_full(&policy, &window))
 		return;
 	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;

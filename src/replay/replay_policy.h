@@ -24,7 +24,6 @@ typedef struct LaReplayWindow
 	double		elapsed_us;
 	double		wait_us;		/* of that, in records that waited for a read */
 	uint64_t	reads;
-	uint64_t	slow_reads;		/* of that, in those records */
 } LaReplayWindow;
 
 typedef struct LaReplayPolicy

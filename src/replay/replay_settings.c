@@ -110,9 +110,9 @@ la_replay_settings_advises(void)
 
 /*
  * Have the server keep so many reads in flight, and read ahead or not, as far as that has not been
- * set.  True: something has changed.
+ * set.
  */
-bool
+void
 la_replay_settings_apply(int depth, bool advise)
 {
 	int			old_depth = maintenance_io_concurrency;
@@ -122,10 +122,8 @@ la_replay_settings_apply(int depth, bool advise)
 		maintenance_io_concurrency = depth_ours = depth;
 	if (la_replay_settings_advice_is_ours())
 		recovery_prefetch = advice_ours = advise ? advice_before : RECOVERY_PREFETCH_OFF;
-	if (maintenance_io_concurrency == old_depth && recovery_prefetch == old_advice)
-		return false;
-	XLogPrefetchReconfigure();
-	return true;
+	if (maintenance_io_concurrency != old_depth || recovery_prefetch != old_advice)
+		XLogPrefetchReconfigure();
 }
 
 /* As if we had not been there.  What a reload has set meanwhile stays. */

@@ -13,7 +13,7 @@ extern int	la_replay_settings_base(void);
 extern bool la_replay_settings_depth_is_ours(void);
 extern bool la_replay_settings_advice_is_ours(void);
 extern bool la_replay_settings_advises(void);
-extern bool la_replay_settings_apply(int depth, bool advise);
+extern void la_replay_settings_apply(int depth, bool advise);
 extern void la_replay_settings_put_back(void);
 
 #endif							/* LA_REPLAY_SETTINGS_H */

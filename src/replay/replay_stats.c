@@ -74,24 +74,6 @@ extern PGDLLEXPORT Datum pg_stat_get_lookahead_replay(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_replay);
 
-static double
-double_of(uint64 bits)
-{
-	double		value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
-static uint64
-bits_of(double value)
-{
-	uint64		bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
 static void
 init_shared(void *area)
 {
@@ -175,7 +157,7 @@ rate_after(LaReplayShared *s, int average, int span, uint64 sum, double seconds)
 	uint64		before = pg_atomic_read_u64(&s->at_tick[average]);
 	double		amount = sum > before ? (double) (sum - before) : 0;
 
-	return la_replay_rate(double_of(pg_atomic_read_u64(&s->rates[average][span])), span,
+	return la_replay_rate(la_double_of(pg_atomic_read_u64(&s->rates[average][span])), span,
 						  amount, seconds);
 }
 
@@ -195,7 +177,7 @@ la_replay_stats_tick(uint64 now)
 			pg_atomic_write_u64(&s->at_tick[i], sums[i]);
 		for (int span = 0; span < LA_REPLAY_SPANS; span++)
 			pg_atomic_write_u64(&s->rates[i][span],
-								bits_of(rate_after(s, i, span, sums[i], seconds)));
+								la_bits_of(rate_after(s, i, span, sums[i], seconds)));
 		pg_atomic_write_u64(&s->at_tick[i], sums[i]);
 	}
 	pg_atomic_write_u64(&s->tick, now);

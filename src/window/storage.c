@@ -103,24 +103,6 @@ static bool own_is_loaded = false;
 
 /* ---- entries ------------------------------------------------------------------- */
 
-static uint64
-bits_of(double value)
-{
-	uint64		bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static double
-double_of(uint64 bits)
-{
-	double		value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
 /*
  * The entry of a tablespace, or the one that it is to have; if that would be the 65th, another
  * one's.
@@ -151,7 +133,7 @@ write_entry(Entry *e, Oid tablespace, const double *values)
 	pg_write_barrier();
 	pg_atomic_write_u32(&e->tablespace, tablespace);
 	for (int i = 0; i < VALUES; i++)
-		pg_atomic_write_u64(&e->values[i], bits_of(values[i]));
+		pg_atomic_write_u64(&e->values[i], la_bits_of(values[i]));
 	pg_write_barrier();
 	pg_atomic_write_u32(&e->changes, changes + 2);
 }
@@ -168,7 +150,7 @@ read_entry(Entry *e, Oid tablespace, double *values)
 		pg_read_barrier();
 		owner = pg_atomic_read_u32(&e->tablespace);
 		for (int i = 0; i < VALUES; i++)
-			values[i] = double_of(pg_atomic_read_u64(&e->values[i]));
+			values[i] = la_double_of(pg_atomic_read_u64(&e->values[i]));
 		pg_read_barrier();
 		if (changes % 2 == 0 && pg_atomic_read_u32(&e->changes) == changes)
 			return owner == tablespace && values[0] > 0;

@@ -52,7 +52,6 @@ run(LaReplayPolicy *p, const Storage *s, int windows)
 		{
 			w.reads++;
 			w.wait_us += wait;
-			w.slow_reads += wait > 0;
 		}
 		w.elapsed_us = w.wait_us + w.reads * s->cpu_us;
 		if (i >= windows / 2)
