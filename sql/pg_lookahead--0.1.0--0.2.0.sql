@@ -1364,70 +1364,6 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
--- All findings.  pg_lookahead_report() and pg_lookahead_report_json() show them.
-CREATE FUNCTION pg_lookahead_findings(
-    OUT code text,
-    OUT section text,
-    OUT severity text,
-    OUT finding text,
-    OUT advice text,
-    OUT gain_ms double precision,
-    OUT figures jsonb)
-RETURNS SETOF record
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT * FROM pg_lookahead_findings_server()
-    UNION ALL SELECT * FROM pg_lookahead_findings_statements()
-    UNION ALL SELECT * FROM pg_lookahead_findings_reads();
-END;
-
-CREATE FUNCTION pg_lookahead_report(
-    OUT section text,
-    OUT severity text,
-    OUT finding text,
-    OUT advice text,
-    OUT gain text)
-RETURNS SETOF record
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT f.section, f.severity, f.finding, f.advice, 'up to ' || pg_catalog.to_char(f.gain_ms, 'FM999,999,999,990') || ' ms'
-    FROM pg_lookahead_findings() f
-    ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding;
-END;
-
-CREATE FUNCTION pg_lookahead_report_json()
-RETURNS jsonb
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT pg_catalog.jsonb_build_object(
-        'version', 1,
-        'time', pg_catalog.now(),
-        'database', pg_catalog.current_database(),
-        'server', pg_catalog.current_setting('server_version'),
-        'extension', (SELECT e.extversion FROM pg_catalog.pg_extension e WHERE e.extname = 'pg_lookahead'),
-        'findings', coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('code', f.code, 'section', f.section, 'severity', f.severity,
-            'finding', f.finding, 'advice', f.advice, 'gain_ms', f.gain_ms, 'figures', f.figures)
-            ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding), '[]'))
-    FROM pg_lookahead_findings() f;
-END;
-
-COMMENT ON FUNCTION pg_lookahead_report()
-    IS 'what to change so that statements wait less: findings, advice, and the waiting that it could save at most';
-COMMENT ON FUNCTION pg_lookahead_report_json()
-    IS 'the findings of pg_lookahead_report() for programs, with codes and figures';
-COMMENT ON FUNCTION pg_lookahead_reasons()
-    IS 'reasons why a statement or an index build must not look ahead: what they mean, and what can be done';
-COMMENT ON FUNCTION pg_lookahead_library()
-    IS 'for which release of the server the library was built, which one runs, and what is off because they differ';
-COMMENT ON FUNCTION pg_lookahead_findings()
-    IS 'all findings, with codes and figures; behind pg_lookahead_report()';
-COMMENT ON FUNCTION pg_lookahead_findings_server()
-    IS 'findings about how the library is loaded, and about settings; behind pg_lookahead_report()';
-COMMENT ON FUNCTION pg_lookahead_findings_statements()
-    IS 'findings about statements that wait; behind pg_lookahead_report()';
-COMMENT ON FUNCTION pg_lookahead_findings_reads()
-    IS 'findings about reads, the disk, indexes and index builds; behind pg_lookahead_report()';
-
 -- Recovery: how it goes on, and what it waits for.
 CREATE FUNCTION pg_stat_get_lookahead_replay(
     OUT state text,
@@ -1599,7 +1535,8 @@ $$;
 COMMENT ON FUNCTION pg_lookahead_findings_replay()
     IS 'findings about replay on a standby; behind pg_lookahead_report()';
 
-CREATE OR REPLACE FUNCTION pg_lookahead_findings(
+-- All findings.  pg_lookahead_report() and pg_lookahead_report_json() show them.
+CREATE FUNCTION pg_lookahead_findings(
     OUT code text,
     OUT section text,
     OUT severity text,
@@ -1615,3 +1552,50 @@ BEGIN ATOMIC
     UNION ALL SELECT * FROM pg_lookahead_findings_reads()
     UNION ALL SELECT * FROM pg_lookahead_findings_replay();
 END;
+
+CREATE FUNCTION pg_lookahead_report(
+    OUT section text,
+    OUT severity text,
+    OUT finding text,
+    OUT advice text,
+    OUT gain text)
+RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT f.section, f.severity, f.finding, f.advice, 'up to ' || pg_catalog.to_char(f.gain_ms, 'FM999,999,999,990') || ' ms'
+    FROM pg_lookahead_findings() f
+    ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding;
+END;
+
+CREATE FUNCTION pg_lookahead_report_json()
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT pg_catalog.jsonb_build_object(
+        'version', 1,
+        'time', pg_catalog.now(),
+        'database', pg_catalog.current_database(),
+        'server', pg_catalog.current_setting('server_version'),
+        'extension', (SELECT e.extversion FROM pg_catalog.pg_extension e WHERE e.extname = 'pg_lookahead'),
+        'findings', coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('code', f.code, 'section', f.section, 'severity', f.severity,
+            'finding', f.finding, 'advice', f.advice, 'gain_ms', f.gain_ms, 'figures', f.figures)
+            ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding), '[]'))
+    FROM pg_lookahead_findings() f;
+END;
+
+COMMENT ON FUNCTION pg_lookahead_report()
+    IS 'what to change so that statements wait less: findings, advice, and the waiting that it could save at most';
+COMMENT ON FUNCTION pg_lookahead_report_json()
+    IS 'the findings of pg_lookahead_report() for programs, with codes and figures';
+COMMENT ON FUNCTION pg_lookahead_reasons()
+    IS 'reasons why a statement or an index build must not look ahead: what they mean, and what can be done';
+COMMENT ON FUNCTION pg_lookahead_library()
+    IS 'for which release of the server the library was built, which one runs, and what is off because they differ';
+COMMENT ON FUNCTION pg_lookahead_findings()
+    IS 'all findings, with codes and figures; behind pg_lookahead_report()';
+COMMENT ON FUNCTION pg_lookahead_findings_server()
+    IS 'findings about how the library is loaded, and about settings; behind pg_lookahead_report()';
+COMMENT ON FUNCTION pg_lookahead_findings_statements()
+    IS 'findings about statements that wait; behind pg_lookahead_report()';
+COMMENT ON FUNCTION pg_lookahead_findings_reads()
+    IS 'findings about reads, the disk, indexes and index builds; behind pg_lookahead_report()';
