@@ -216,25 +216,12 @@ sub thrown_away
 	return;
 }
 
-# Change bytes of the file in place.
-sub overwrite
-{
-	my ($at, $bytes) = @_;
-
-	open my $f, '+<', $file or die $!;
-	binmode $f;
-	seek $f, $at, 0;
-	print $f $bytes;
-	close $f;
-	return;
-}
-
-thrown_away('damaged', 'it is damaged', sub { overwrite(100, "\xa5\xa5") });
-thrown_away('damaged at its beginning', 'it is damaged', sub { overwrite(0, "\xa5\xa5") });
+thrown_away('damaged', 'it is damaged', sub { overwrite($file, 100, "\xa5\xa5") });
+thrown_away('damaged at its beginning', 'it is damaged', sub { overwrite($file, 0, "\xa5\xa5") });
 thrown_away('too short', 'it is damaged', sub { truncate $file, 1000 });
 thrown_away('empty', 'it is damaged', sub { truncate $file, 0 });
-thrown_away('too long', 'it is damaged', sub { overwrite(-s $file, 'x') });
-thrown_away('another version', 'it is of another version', sub { overwrite(4, pack 'L', 99) });
+thrown_away('too long', 'it is damaged', sub { overwrite($file, -s $file, 'x') });
+thrown_away('another version', 'it is of another version', sub { overwrite($file, 4, pack 'L', 99) });
 thrown_away('a copy', 'it is a copy', sub { copy($file, "$file.new"); move("$file.new", $file) });
 
 $node->restart;
@@ -294,7 +281,7 @@ $session->quit;
 $node->restart;
 is($node->safe_psql('postgres', $in_use), $known, '... after a restart');
 $file = $node->data_dir . '/pg_stat/pg_lookahead_storage.stat';
-overwrite(100, "\xa5\xa5");
+overwrite($file, 100, "\xa5\xa5");
 is($node->safe_psql('postgres', 'SELECT calibrated FROM pg_lookahead_storage_in_use()'), 'f', '... but not if the file is damaged');
 like(slurp_file($node->logfile), qr/LOG:  removing file "pg_stat\/pg_lookahead_storage.stat": it is damaged/, '... which is in the log');
 check_log($node);

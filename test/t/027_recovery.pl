@@ -128,20 +128,8 @@ $node->stop('immediate');
 
 my ($file, $offset) = split / /, $middle;
 my %damages = (
-	corrupt => sub {
-		open my $f, '+<', "$_[0]/pg_wal/$file" or die $!;
-		binmode $f;
-		seek $f, $offset + 4096, 0;
-		print $f "\xa5" x 64;
-		close $f;
-	},
-	torn => sub {
-		open my $f, '+<', "$_[0]/pg_wal/$file" or die $!;
-		binmode $f;
-		seek $f, $offset + 8192, 0;
-		print $f "\0" x 65536;
-		close $f;
-	},
+	corrupt => sub { overwrite("$_[0]/pg_wal/$file", $offset + 4096, "\xa5" x 64) },
+	torn => sub { overwrite("$_[0]/pg_wal/$file", $offset + 8192, "\0" x 65536) },
 	missing => sub { unlink "$_[0]/pg_wal/$last" or die $!; });
 for my $damage (sort keys %damages)
 {

@@ -21,7 +21,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
   check_indexes activated backend_fds memory open_session ask is_timeout reset_timeout pid_of start_waiting nothing_pinned
-  path_of damage create_walk walk create_fail check_cancel start_pgbench check_pgbench);
+  path_of overwrite damage create_walk walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -286,18 +286,26 @@ sub path_of
 	return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
 }
 
+# Put bytes into a file in place of those there.
+sub overwrite
+{
+	my ($path, $offset, $bytes) = @_;
+
+	open my $file, '+<', $path or die "$path: $!";
+	binmode $file;
+	seek $file, $offset, 0 or die "$path: $!";
+	print $file $bytes;
+	close $file or die "$path: $!";
+	return;
+}
+
 # Change bytes in the middle of a block.
 sub damage
 {
 	my ($path, $block) = @_;
 	my $block_size = 8192;
 
-	open my $file, '+<', $path or die "$path: $!";
-	binmode $file;
-	seek $file, $block * $block_size + $block_size / 2 - 64, 0 or die "$path: $!";
-	print $file "\xa5" x 128;
-	close $file or die "$path: $!";
-	return;
+	return overwrite($path, $block * $block_size + $block_size / 2 - 64, "\xa5" x 128);
 }
 
 # walk(query, most): how many rows a cursor returns, and which error then comes.
