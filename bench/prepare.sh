@@ -6,6 +6,7 @@
 #   need_python [NAME...]    PYTHON: an interpreter with what bench/requirements.txt names,
 #                            and bench/requirements-NAME.txt
 #   install_into NAME        pg_lookahead compiled and installed for that server
+#   own_directory DIR        made, and the server's user's
 
 VENV=$CACHE/venv
 
@@ -68,4 +69,16 @@ install_into()
 	need_command "${compiler%% *}" build-essential
 	say "building pg_lookahead for PostgreSQL $1"
 	compile_extension "$1" && install_extension "$1" || die "pg_lookahead could not be built"
+}
+
+# own_directory DIR: for data, where LA_BENCH_DATA may have placed it
+own_directory()
+{
+	mkdir -p "$1"
+	if am_root; then
+		chown "$SERVER_USER:" "$1"
+	fi
+	chmod 700 "$1"
+	as_server test -w "$1" ||
+		die "user $SERVER_USER cannot reach $1; set LA_BENCH_DATA to a directory open to all"
 }

@@ -43,6 +43,15 @@ class Sample:
     checksum: str
     reads: int | None  # blocks of table and index that were not in shared_buffers
 
+    @staticmethod
+    def of(
+        run: str, cell: Cell, variant: str, rep: int, ms: float, executions: int, rows: int | None, checksum: str, reads: int | None
+    ) -> Sample:
+        """The sample of a cell; times are kept to a tenth of a microsecond."""
+        return Sample(
+            run, cell.workload, cell.data, cell.shape, cell.size, cell.state, variant, rep, round(ms, 4), executions, rows, checksum, reads
+        )
+
     @property
     def cell(self) -> Cell:
         return Cell(self.workload, self.data, self.shape, self.size, self.state)

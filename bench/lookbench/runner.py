@@ -16,11 +16,10 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -31,7 +30,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .claims import NAMES, patterns_of
-from .machine import ROOT, ceiling, describe, memory_megabytes, source_state
+from .command import ceiling_text, first_line, run_command, run_facts
+from .machine import ROOT, ceiling, memory_megabytes
 from .measure import Bench, Result
 from .records import Records, Sample
 from .server import BASE_SETTINGS, Server, ServerError
@@ -287,19 +287,12 @@ class Runner:
         self.server.stop()
         self.speed.own()
         reads = ceiling(heap, DEPTHS)
-        self.facts = {
-            "started": self.run,
-            "server": self.server.version,
-            "machine": describe(self.options.data.resolve()),
-            "source": source_state(),
-            "storage": self.options.storage,
-            "checksums": self.server.has_checksums(),
-            "options": {k: getattr(self.options, k) for k in ("quick", "reps", "rows", "limit_rows", "seconds", "paid_rows", "full")},
-            "ceiling_reads_per_second": reads,
-            "settings": self.settings,
-        }
-        rates = ", ".join(f"{v:,} at depth {k}" for k, v in reads.items())
-        self.console.print(f"the disk's random 8 kB reads per second: {rates or 'unknown, fio is missing'}")
+        self.facts = run_facts(
+            self.run, self.server.version, self.options.data, self.options,
+            ("quick", "reps", "rows", "limit_rows", "seconds", "paid_rows", "full"), reads,
+            checksums=self.server.has_checksums(), settings=self.settings,
+        )
+        self.console.print(ceiling_text(reads))
         self.records.write_run(self.run, self.facts)
 
     # ---- measuring --------------------------------------------------------
@@ -363,9 +356,8 @@ class Runner:
 
     def _record(self, cell: Cell, rep: int, variant: Variant, result: Result) -> None:
         self.records.add(
-            Sample(
-                self.run, cell.workload, cell.data, cell.shape, cell.size, cell.state, variant.name, rep,
-                round(result.ms, 4), result.executions, result.rows, result.checksum, result.reads,
+            Sample.of(
+                self.run, cell, variant.name, rep, result.ms, result.executions, result.rows, result.checksum, result.reads
             )
         )
         if result.categories:
@@ -410,7 +402,7 @@ class Runner:
         return seen
 
     def _failed(self, cell: Cell, rep: int, variant: Variant, error: Exception) -> None:
-        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        text = first_line(error)
         self.problems += 1
         self.console.print(f"[red]failed:[/red] {cell.key} {variant.name}, repetition {rep}: {text}", highlight=False)
         self.records.add_failure(self.run, cell, variant.name, rep, text)
@@ -425,11 +417,11 @@ class Runner:
 def main() -> int:
     options = parse(sys.argv[1:])
     console = Console(highlight=False, soft_wrap=True)
-    runner: Runner | None = None
-    # whoever ends us, the server is stopped, so that a simulated volume can be unmounted
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+
+    def work(ends: ExitStack) -> int:
         runner = Runner(options, console)
+        ends.callback(runner.server.stop)
+        ends.callback(runner.bench.release)
         steps = runner.steps()
         if options.list:
             for step in steps:
@@ -451,16 +443,8 @@ def main() -> int:
                 console.print(f"volume: {name} {value}")
         console.print(f"results: {runner.records.directory}")
         return 1 if runner.problems else 0
-    except KeyboardInterrupt:
-        console.print("interrupted; the same command goes on where this one stopped")
-        return 130
-    except (ServerError, ValueError, OSError, psycopg.Error, subprocess.SubprocessError) as error:
-        console.print(f"error: {str(error).strip()}")
-        return 1
-    finally:
-        if runner is not None:
-            runner.bench.release()
-            runner.server.stop()
+
+    return run_command(console, work)
 
 
 if __name__ == "__main__":

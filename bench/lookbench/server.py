@@ -85,15 +85,15 @@ class Server:
         """Of the server's programs: its user, and a session of their own."""
         return {"env": clean_environment(), "cwd": "/", "start_new_session": True} | _user_arguments(self.user)
 
-    def _run(self, command: Sequence[str]) -> str:
-        """Run one of the server's programs."""
+    def _run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+        """Run one of the server's programs, in a clean environment or in this one; what it prints."""
         done: subprocess.CompletedProcess[str] = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            **self._surroundings(),
+            **self._surroundings() | ({} if environment is None else {"env": environment}),
         )
         if done.returncode != 0:
             last = (done.stdout.strip().splitlines() or ["no message"])[-1]
@@ -146,6 +146,15 @@ class Server:
         if self.running_with == dict(settings):
             return
         self.stop()
+        log = self._launch(settings)
+        if not self._comes_up():
+            lines = [line for line in log.read_text().splitlines() if "FATAL" in line]
+            self.stop("immediate")
+            raise ServerError(f"the server does not start: {lines[-1] if lines else f'see {log}'}")
+        self.running_with = dict(settings)
+
+    def _launch(self, settings: Mapping[str, str]) -> Path:
+        """Start the postmaster, and do not wait for it; its log, to which it appends."""
         self._write_variant(dict(settings) | {"unix_socket_directories": str(self.sockets)})
         log = self.data / "server.log"
         with log.open("a") as output:
@@ -153,11 +162,7 @@ class Server:
                 [str(self.bindir / "postgres"), "-D", str(self.data)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **self._surroundings(),
             )
-        if not self._comes_up():
-            lines = [line for line in log.read_text().splitlines() if "FATAL" in line]
-            self.stop("immediate")
-            raise ServerError(f"the server does not start: {lines[-1] if lines else f'see {log}'}")
-        self.running_with = dict(settings)
+        return log
 
     def _comes_up(self) -> bool:
         """Wait for a server just started, with less delay than pg_ctl, which looks ten times in a second."""

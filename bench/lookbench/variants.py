@@ -16,7 +16,7 @@ one is checked by the runner for each cell.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Mapping, Sequence
+from typing import Container, Mapping, Sequence
 
 from .server import Server
 
@@ -109,6 +109,15 @@ def forced_variant(name: str, planner: Mapping[str, str]) -> Variant:
     return Variant(name, "", dict(planner) | {ENABLE: "on"}, _preload(True))
 
 
+def split_variant(text: str, known: Container[str] = ()) -> tuple[str, dict[str, str]]:
+    """Name and settings of "NAME:SETTING=VALUE,...", whose name must be a new one."""
+    name, _, settings = text.partition(":")
+    pairs = dict(setting.split("=", 1) for setting in settings.split(",") if "=" in setting)
+    if not name or not pairs or name in known:
+        raise ValueError(f"not NAME:SETTING=VALUE,...: {text}")
+    return name, pairs
+
+
 def make_variants(
     names: Sequence[str], extra: Sequence[str], server: Server, library: bool, uring: bool
 ) -> list[Variant]:
@@ -134,10 +143,7 @@ def make_variants(
             raise ValueError(f"there is no variant {name} (known: {', '.join(known)})")
         chosen |= {variant.name: variant for variant in known[name]}
     for text in extra:
-        name, _, settings = text.partition(":")
-        pairs = dict(setting.split("=", 1) for setting in settings.split(",") if "=" in setting)
-        if not name or not pairs or name in known:
-            raise ValueError(f"not NAME:SETTING=VALUE,...: {text}")
+        name, pairs = split_variant(text, known)
         preload = {"shared_preload_libraries": pairs.pop("library")} if "library" in pairs else _preload(True)
         session = {f"{LIBRARY}.{key}": value for key, value in pairs.items()}
         chosen[name] = Variant(name, INDEX_SCAN, _ONLY_INDEX | {ENABLE: "on"} | session, preload)

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from typing import Mapping, Sequence
 
 from ..storages import LOCAL
+from ..variants import split_variant
 from ..workloads.base import COLD, Cell
 
 REPLAY = "replay"
@@ -240,9 +241,6 @@ def extra_variant(text: str) -> Variant:
     A setting is the library's if the server's have no such name: those of the server are written with
     a leading dot, such as ".maintenance_io_concurrency=100".  "library" is the file of another build.
     """
-    name, _, settings = text.partition(":")
-    pairs = dict(setting.split("=", 1) for setting in settings.split(",") if "=" in setting)
-    if not name or not pairs:
-        raise ValueError(f"not NAME:SETTING=VALUE,...: {text}")
+    name, pairs = split_variant(text)
     preload = {PRELOAD: pairs.pop("library", LIBRARY)}
     return Variant(name, preload | {key[1:] if key.startswith(".") else f"{LIBRARY}.{key}": value for key, value in pairs.items()})

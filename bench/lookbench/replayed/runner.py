@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -28,7 +28,8 @@ import psycopg
 from rich.console import Console
 
 from ..claims import NAMES, patterns_of
-from ..machine import ROOT, ceiling, describe, source_state
+from ..command import ceiling_text, first_line, run_command, run_facts
+from ..machine import ROOT, ceiling
 from ..records import Records, Sample
 from ..server import ServerError
 from ..storages import LOCAL, STORAGES, Speed
@@ -157,7 +158,7 @@ class Runner:
 
     def prepare(self, steps: Sequence[Step]) -> None:
         options = self.options
-        for path in (options.data, options.keep, options.sockets / "subscriber", options.sockets / "publisher"):
+        for path in (options.sockets / "subscriber", options.sockets / "publisher"):
             own(path, options.user)
         free = shutil.disk_usage(options.keep).free
         held = sum(f.stat().st_size for f in options.keep.rglob("*") if f.is_file())
@@ -188,18 +189,10 @@ class Runner:
         reads = ceiling(file, QUICK_DEPTHS if self.options.quick else DEPTHS, 1 if self.options.quick else 2)
         self.speed.full()
         file.unlink()
-        self.facts = {
-            "started": self.run,
-            "server": self.version,
-            "machine": describe(self.options.data.resolve()),
-            "source": source_state(),
-            "storage": self.options.storage,
-            "options": {k: getattr(self.options, k) for k in ("quick", "reps", "seconds", "rate")},
-            "ceiling_reads_per_second": reads,
-            "settings": self.settings,
-        }
-        rates = ", ".join(f"{v:,} at depth {k}" for k, v in reads.items())
-        self.console.print(f"the disk's random 8 kB reads per second: {rates or 'unknown, fio is missing'}")
+        self.facts = run_facts(
+            self.run, self.version, self.options.data, self.options, ("quick", "reps", "seconds", "rate"), reads, settings=self.settings
+        )
+        self.console.print(ceiling_text(reads))
         self.records.write_run(self.run, self.facts)
 
     def measure(self, steps: Sequence[Step]) -> None:
@@ -212,7 +205,7 @@ class Runner:
                     result = self.sample(step, variant, rep)
                     wrong = self.differs(step, rep, result)
                 except (psycopg.Error, ServerError, OSError, subprocess.SubprocessError) as error:
-                    wrong = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                    wrong = first_line(error)
                 if wrong:
                     self.failed(step, rep, variant, wrong)
                 else:
@@ -237,10 +230,7 @@ class Runner:
     def record(self, step: Step, rep: int, variant: Variant, result: Result) -> None:
         cell = step.what.cell
         self.records.add(
-            Sample(
-                self.run, cell.workload, cell.data, cell.shape, cell.size, cell.state, variant.name, rep,
-                round(result.ms, 4), 1, result.rows, result.checksum, result.reads,
-            )
+            Sample.of(self.run, cell, variant.name, rep, result.ms, 1, result.rows, result.checksum, result.reads)
         )
         self.records.add_categories(self.run, cell, variant.name, rep, result.categories)
         place = f"{cell.workload}/{cell.data}/{cell.shape} {variant.name}"
@@ -291,12 +281,11 @@ def summary_lines(runner: Runner, steps: Sequence[Step]) -> Iterator[str]:
 def main() -> int:
     options = parse(sys.argv[1:])
     console = Console(highlight=False, soft_wrap=True)
-    runner: Runner | None = None
-    # whoever ends us, servers are stopped, so that a simulated volume can be unmounted
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+
+    def work(ends: ExitStack) -> int:
         steps = plan_steps(options)
         runner = Runner(options, console)
+        ends.callback(runner.release)
         if options.list:
             for step in steps:
                 console.print(f"{step.key}  {', '.join(v.name for v in step.variants)}")
@@ -316,15 +305,8 @@ def main() -> int:
             console.print(line)
         console.print(f"results: {runner.records.directory}")
         return 1 if runner.problems else 0
-    except KeyboardInterrupt:
-        console.print("interrupted; the same command goes on where this one stopped")
-        return 130
-    except (ServerError, ValueError, OSError, psycopg.Error, subprocess.SubprocessError) as error:
-        console.print(f"error: {str(error).strip()}")
-        return 1
-    finally:
-        if runner is not None:
-            runner.release()
+
+    return run_command(console, work)
 
 
 if __name__ == "__main__":

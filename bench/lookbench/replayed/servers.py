@@ -82,13 +82,7 @@ class CopiedServer(Server):
 
         Nobody connects meanwhile, and the log is read so seldom that it takes no time from the server.
         """
-        self._write_variant(dict(settings) | {"unix_socket_directories": str(self.sockets)})
-        log = self.data / "server.log"
-        with log.open("w") as output:
-            self._postmaster = subprocess.Popen(
-                [str(self.bindir / "postgres"), "-D", str(self.data)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **self._surroundings(),
-            )
+        log = self._launch(settings)
         start, before = "", None
         for line in self._lines(log):
             if _NEEDLESS.match(line):
@@ -123,14 +117,7 @@ class CopiedServer(Server):
 
     def program(self, name: str, arguments: Sequence[str]) -> str:
         """Run a client of the server as its user; what it prints."""
-        done: subprocess.CompletedProcess[str] = subprocess.run(
-            [str(self.bindir / name), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            **(self._surroundings() | {"env": self.client_environment({})}),
-        )
-        if done.returncode != 0:
-            last = (done.stdout.strip().splitlines() or ["no message"])[-1]
-            raise ServerError(f"{name} failed: {last}")
-        return done.stdout
+        return self._run([str(self.bindir / name), *arguments], self.client_environment({}))
 
 
 def execute(server: Server, *statements: str) -> list[tuple[Any, ...]]:

@@ -1,0 +1,57 @@
+"""What the commands that measure have in common: their ends, and the facts that go into machine.json."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence
+
+import psycopg
+from rich.console import Console
+
+from .machine import describe, source_state
+from .server import ServerError
+
+
+def first_line(error: Exception) -> str:
+    """Of its text, or its kind if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def run_command(console: Console, work: Callable[[ExitStack], int]) -> int:
+    """The exit code; what is to be released, however it ends, work() adds to its argument."""
+    # whoever ends us, servers are stopped, so that a simulated volume can be unmounted
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ExitStack() as ends:
+        try:
+            return work(ends)
+        except KeyboardInterrupt:
+            console.print("interrupted; the same command goes on where this one stopped")
+            return 130
+        except (ServerError, ValueError, OSError, psycopg.Error, subprocess.SubprocessError) as error:
+            console.print(f"error: {str(error).strip()}")
+            return 1
+
+
+def run_facts(
+    run: str, version: str, data: Path, options: argparse.Namespace, names: Sequence[str], reads: Mapping[str, int], **more: Any
+) -> dict[str, Any]:
+    """Machine, server, source, the options of these names, the disk's ceiling, and more."""
+    return {
+        "started": run,
+        "server": version,
+        "machine": describe(data.resolve()),
+        "source": source_state(),
+        "storage": options.storage,
+        "options": {name: getattr(options, name) for name in names},
+        "ceiling_reads_per_second": reads,
+        **more,
+    }
+
+
+def ceiling_text(reads: Mapping[str, int]) -> str:
+    rates = ", ".join(f"{rate:,} at depth {depth}" for depth, rate in reads.items())
+    return f"the disk's random 8 kB reads per second: {rates or 'unknown, fio is missing'}"
