@@ -49,6 +49,8 @@
  *				in index scans, bitmap scans are priced as if they had none either.  A query with a
  *				LIMIT, or of a cursor, may be left early, so its scans reach their depth step by
  *				step.
+ *	WORKERS		Where there may be workers, inner index paths are made for serial joins, and at
+ *				higher prices for those in workers, which share the storage (reprice.c).
  *	OTHERS		Hooks of libraries that were loaded before are called afterwards, and add their
  *				paths to adjusted ones.  One of a library that was loaded later may have added
  *				paths already, or taken some away that would not be right: then all paths of the
@@ -200,6 +202,23 @@ remembered_share(const RelOptInfo *rel)
 	return 0.0;
 }
 
+/* How many processes run the part of a plan that is for workers, if there are as many as may be. */
+static double
+parallel_processes(void)
+{
+	return max_parallel_workers_per_gather + (parallel_leader_participation ? 1 : 0);
+}
+
+/* By what the planner then divides, as it supposes the leader to have other work, too. */
+static double
+parallel_divisor(void)
+{
+	double		leader = 1.0 - 0.3 * max_parallel_workers_per_gather;
+
+	return max_parallel_workers_per_gather +
+		(parallel_leader_participation ? Max(leader, 0.0) : 0.0);
+}
+
 /*
  * The prices of a table's blocks, or of an index's.  The planner's number of blocks may be more
  * than there are: of a small table that has never been vacuumed it supposes 10.
@@ -218,7 +237,10 @@ price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 		share = remembered_share(table);
 	if (share < 1.0)
 	{
+		priced.shared = priced.prices;
+		la_prices_share(&priced.shared, parallel_processes(), parallel_divisor());
 		la_prices_blend(&priced.prices, 1.0 - share, random_page_cost);
+		la_prices_blend(&priced.shared, 1.0 - share, random_page_cost);
 		priced.adjusted = true;
 	}
 	return priced;
@@ -263,6 +285,7 @@ find_reach(PlannerInfo *root, Relation table, LaReprice *r)
 	r->reach.ramps = root->tuple_fraction > 0.0 || root->limit_tuples > 0.0;
 	r->bitmap_distance = Max(la_bitmap_distance(concurrency, raised), 1);
 	r->over_outer_rows = la_enable_nestloop;
+	r->may_share = max_parallel_workers_per_gather > 0;
 }
 
 /* False: stock's costs. */

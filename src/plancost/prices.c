@@ -56,6 +56,25 @@ la_prices_make(LaPrices *prices, const double *random_us, double sequential_us,
 	return true;
 }
 
+/*
+ * So many processes read at the same time, and the planner is going to divide what a block costs by
+ * divisor.  No price falls.
+ */
+void
+la_prices_share(LaPrices *prices, double processes, double divisor)
+{
+	LaPrices	alone = *prices;
+	double		depth = 1.0;
+
+	for (int i = 0; i < LA_PRICE_DEPTHS; i++, depth *= 2.0)
+	{
+		double		shared = divisor * la_prices_at(&alone, processes * depth);
+
+		if (shared > alone.at[i])
+			prices->at[i] = shared;
+	}
+}
+
 /* Only a share of the blocks has these prices; for the rest, the depth does not matter. */
 void
 la_prices_blend(LaPrices *prices, double share, double other)

@@ -28,6 +28,7 @@ typedef struct LaReach
 
 extern bool la_prices_make(LaPrices *prices, const double *random_us, double sequential_us,
 						   double sequential_price);
+extern void la_prices_share(LaPrices *prices, double processes, double divisor);
 extern void la_prices_blend(LaPrices *prices, double share, double other);
 extern double la_prices_at(const LaPrices *prices, double depth);
 extern double la_prices_scan(const LaPrices *prices, const LaReach *reach, double reads);

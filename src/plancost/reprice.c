@@ -25,6 +25,13 @@
  * what is added to an index's cost is never negative, and what is added counts for bitmaps over it,
  * too, which begin with single reads as well.
  *
+ * WORKERS.  The inner side of a nested loop is the same path whether one process runs the loop or
+ * several, each with its share of the outer rows.  The planner divides its cost among these as if
+ * each had the storage alone.  So, where there may be workers, the paths are made once more with
+ * what a block costs one of as many processes as there may be.  Inner paths that were made before
+ * are said not to be parallel-safe: a serial join takes these, and one in workers the others.  Of
+ * the second ones that are not inner paths none costs less, so none stays.
+ *
  * NESTED.  Estimates may call functions that plan statements of their own.  The planner's hook
  * takes all of this back for them (la_reprice_suspend).
  *
@@ -94,18 +101,25 @@ put_price(double price)
 	random_page_cost = written_price = price;
 }
 
+/* WORKERS */
+static const LaPrices *
+prices_of(const LaReprice *r, const LaPriced *priced)
+{
+	return r->in_workers ? &priced->shared : &priced->prices;
+}
+
 /* At this depth, if they are adjusted. */
 static double
-price_of(const LaPriced *priced, double depth)
+price_of(const LaReprice *r, const LaPriced *priced, double depth)
 {
-	return priced->adjusted ? la_prices_at(&priced->prices, depth) : stock_price;
+	return priced->adjusted ? la_prices_at(prices_of(r, priced), depth) : stock_price;
 }
 
 /* A bitmap scan does not reach farther than this, by our account. */
 static double
 table_price(const LaReprice *r)
 {
-	return price_of(&r->table, Min(r->bitmap_distance, r->reach.distance));
+	return price_of(r, &r->table, Min(r->bitmap_distance, r->reach.distance));
 }
 
 /* All scans of a path together, where look-ahead goes on from one to the next. */
@@ -113,8 +127,8 @@ static double
 scans_price(const LaReprice *r, const LaPriced *priced, double reads, double loops)
 {
 	if (r->over_outer_rows || loops <= 1.0)
-		return la_prices_scan(&priced->prices, &r->reach, reads);
-	return la_prices_scan(&priced->prices, &r->reach, reads / loops) * loops;
+		return la_prices_scan(prices_of(r, priced), &r->reach, reads);
+	return la_prices_scan(prices_of(r, priced), &r->reach, reads / loops) * loops;
 }
 
 /* ---- what index paths read ------------------------------------------------------- */
@@ -163,7 +177,7 @@ settle_table(const LaReprice *r, Reads reads, double loops, double *total, doubl
 		/* the first is read at random, the others are in order */
 		ordered_charge = price + (reads.ordered - 1.0) * seq_page_cost;
 		wanted += ordered_share *
-			(la_prices_at(&r->table.prices, 1.0) + (reads.ordered - 1.0) * seq_page_cost);
+			(price_of(r, &r->table, 1.0) + (reads.ordered - 1.0) * seq_page_cost);
 	}
 	difference = wanted - scattered_charge - ordered_share * (ordered_charge - scattered_charge);
 	if (difference > NEGLIGIBLE && isfinite(difference))
@@ -189,7 +203,7 @@ index_waits(const LaReprice *r, const LaPriced *priced, PlannerInfo *root, Index
 	if (loops > 1.0)
 		pages = index_pages_fetched(Max(pages, 1.0) * loops, path->indexinfo->pages,
 									path->indexinfo->pages, root);
-	more = scans_price(r, priced, pages, loops) - pages * price_of(priced, r->reach.distance);
+	more = scans_price(r, priced, pages, loops) - pages * price_of(r, priced, r->reach.distance);
 	return more > NEGLIGIBLE && isfinite(more) ? more / loops : 0.0;
 }
 
@@ -242,7 +256,7 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 				first = 0.0;
 
 	notice_change();
-	put_price(known ? price_of(&index->pages, r->reach.distance) : stock_price);
+	put_price(known ? price_of(r, &index->pages, r->reach.distance) : stock_price);
 	(index != NULL ? index->estimate : estimate_of(path->indexinfo))
 		(root, path, loop_count, startup, total, selectivity, correlation, pages);
 	notice_change();
@@ -254,7 +268,7 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 	{
 		more = index_waits(r, &index->pages, root, path, loops, *pages);
 		*total += more;
-		first = price_of(&index->pages, 1.0) - price_of(&index->pages, r->reach.distance);
+		first = price_of(r, &index->pages, 1.0) - price_of(r, &index->pages, r->reach.distance);
 	}
 
 	/* others have bitmap scans only */
@@ -264,7 +278,7 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 
 		more += settle_table(r, reads, loops, total, correlation);
 		if (reads.scattered > 0.0)
-			first += la_prices_at(&r->table.prices, 1.0) - table_price(r);
+			first += price_of(r, &r->table, 1.0) - table_price(r);
 	}
 
 	/* the first row is not there before the first reads are */
@@ -303,9 +317,8 @@ end(LaReprice *r)
 	active = NULL;
 }
 
-/* Add the paths of the table's indexes to it. */
-void
-la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+static void
+make_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
 {
 	int			level;
 
@@ -326,6 +339,34 @@ la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
 	PG_END_TRY();
 	/* after an error, the end of the (sub)transaction does it */
 	AtEOXact_GUC(true, level);
+}
+
+/* WORKERS: inner paths made so far are for serial joins. */
+static void
+leave_to_serial_joins(RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (path->param_info != NULL &&
+			(IsA(path, IndexPath) || IsA(path, BitmapHeapPath)))
+			path->parallel_safe = false;
+	}
+}
+
+/* Add the paths of the table's indexes to it. */
+void
+la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+{
+	make_paths(root, rel, prices);
+	if (!prices->may_share || !rel->consider_parallel)
+		return;
+	leave_to_serial_joins(rel);
+	prices->in_workers = true;
+	make_paths(root, rel, prices);
 }
 
 bool

@@ -17,6 +17,7 @@ typedef struct LaPriced
 {
 	bool		adjusted;		/* else stock's prices */
 	LaPrices	prices;
+	LaPrices	shared;			/* if there are workers, for each of them */
 } LaPriced;
 
 typedef struct LaPricedIndex
@@ -32,6 +33,8 @@ typedef struct LaReprice
 	LaReach		reach;			/* of index scans */
 	double		bitmap_distance;	/* of bitmap scans */
 	bool		over_outer_rows;	/* repeated scans are as one */
+	bool		may_share;		/* there may be workers */
+	bool		in_workers;		/* paths are made with shared prices */
 	LaPricedIndex *indexes;
 	int			nindexes;
 

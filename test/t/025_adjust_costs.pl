@@ -152,7 +152,8 @@ my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET mi
 calibrate($node, $default_tablespace => [ (200) x 9, 50, 50 ], $own_tablespace => [ (200) x 9, 50, 50 ]);
 for my $name (sort keys %query)
 {
-	for my $settings ('', $parallel, 'SET enable_seqscan = off;', 'SET enable_hashjoin = off; SET enable_mergejoin = off;',
+	# (an inner scan in workers costs more than stock supposes: they share the storage)
+	for my $settings ('', $name eq 'join' ? () : ($parallel), 'SET enable_seqscan = off;', 'SET enable_hashjoin = off; SET enable_mergejoin = off;',
 		'SET effective_cache_size = 100;')
 	{
 		is(plan_of("$forced $settings", $query{$name}) =~ s/$line//r, plan_of("$off $settings", $query{$name}),
@@ -205,6 +206,16 @@ like(plan_of("$forced $serial", $query{join}), qr/Nested Loop/, 'or what it need
 is(cost("$forced $serial SET enable_indexscan = off; SET enable_bitmapscan = off;", $query{thousand}),
 	cost("$off $serial SET enable_indexscan = off; SET enable_bitmapscan = off;", $query{thousand}),
 	'a sequential scan costs what it did');
+
+# Workers share the storage, which is at its limit with one process: an inner scan costs each of them as if
+# its share of the rows took as long as all of them.  A serial join next to it costs what it did.
+my $in_workers = "$parallel $nestloop SET max_parallel_workers_per_gather = 2;";
+like(plan_of("$off $in_workers", $query{join}), qr/Gather.*Nested Loop.*Parallel Seq Scan on o/s, 'a nested loop in workers');
+my $alone = cost("$forced $nestloop", $query{join}) - cost("$forced $nestloop", 'SELECT * FROM o');
+my $shared = cost("$forced $in_workers", $query{join});
+cmp_ok($shared, '>', 0.9 * $alone, 'inner scans in workers cost what the storage takes for all of them')
+  if $shared;
+is(cost("$forced $parallel $nestloop", $query{join}), cost("$forced $nestloop", $query{join}), 'a serial join costs what it did');
 
 # a plan with workers is made and compared as before
 $parallel .= 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1;';

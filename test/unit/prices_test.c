@@ -112,6 +112,19 @@ test_scans(void)
 	check("so does one that is infinite", isinf(la_prices_scan(&p, &to_end, INFINITY)));
 }
 
+static void
+test_shared(void)
+{
+	LaPrices	p = prices_of(volume, 1.0);
+
+	la_prices_share(&p, 3, 2.4);
+	check("three that wait alone do so as before", near(la_prices_at(&p, 1), 20));
+	check("at the limit of the storage, none gains by others", near(la_prices_at(&p, 64), 2.4 * 1.25));
+	p = prices_of(volume, 1.0);
+	la_prices_share(&p, 1, 1);
+	check("one has it alone", near(la_prices_at(&p, 1), 20) && near(la_prices_at(&p, 16), 1.25));
+}
+
 /* What reprice.c relies on, for many prices and scans. */
 static void
 test_bounds(void)
@@ -162,6 +175,7 @@ main(void)
 	test_shape();
 	test_refused();
 	test_scans();
+	test_shared();
 	test_bounds();
 	test_blend();
 	return report();
