@@ -19,7 +19,12 @@
  * Parallel workers.  The server gives them the identifier of the session's top-level statement,
  * which may have called the parallel one.  So a process that runs a parallel statement publishes
  * its key, of which there can be one at a time, in a slot by process number; two processes may
- * share a slot, and then the figures of the first one's workers are lost.
+ * share a slot, and then the figures of the first one's workers are lost.  A worker that has added
+ * figures says so in the slot, since its leader, which counts the execution, may have none itself.
+ *
+ * COPY FROM.  It has no EState that a library can see, so its record is the newest one without.  It
+ * ends when the utility statement returns.  After an error it ends with the memory context in which
+ * the statement was started, whose other callbacks, registered later, are called before.
  *
  * Time saved.  window/saving.c estimates it for each read; sums are kept here.
  *
@@ -45,9 +50,10 @@
 
 typedef struct LaStatementStats
 {
-	const EState *estate;
+	const EState *estate;		/* NULL: COPY FROM */
 	LaStatKey	key;
 	bool		is_worker;
+	bool		is_leader;		/* its key has been published */
 	LaStatSums	sums;
 	MemoryContextCallback callback;
 	struct LaStatementStats *next;
@@ -59,6 +65,7 @@ typedef struct LeaderSlot
 {
 	slock_t		mutex;
 	int			pid;			/* or 0 */
+	bool		has_figures;	/* of workers */
 	LaStatKey	key;
 } LeaderSlot;
 
@@ -83,16 +90,51 @@ slot_of(int pid)
 	return &leaders->slots[murmurhash32((uint32) pid) % LEADER_SLOTS];
 }
 
-/* A process that may start workers runs this statement. */
+static bool
+is_published(const LeaderSlot *slot, int pid, const LaStatKey *key)
+{
+	return slot->pid == pid && memcmp(&slot->key, key, sizeof(LaStatKey)) == 0;
+}
+
+/* A process that may start workers runs this statement; again: it goes on with it. */
 static void
-publish_leader(const LaStatKey *key)
+publish_leader(const LaStatKey *key, bool again)
 {
 	LeaderSlot *slot = slot_of(MyProcPid);
 
 	SpinLockAcquire(&slot->mutex);
+	if (!again || !is_published(slot, MyProcPid, key))
+		slot->has_figures = false;
 	slot->pid = MyProcPid;
 	slot->key = *key;
 	SpinLockRelease(&slot->mutex);
+}
+
+/* This worker has added figures to those of its leader's statement. */
+static void
+tell_leader(const LaStatKey *key)
+{
+	PGPROC	   *leader = MyProc == NULL ? NULL : MyProc->lockGroupLeader;
+	int			pid = leader == NULL ? 0 : leader->pid;
+	LeaderSlot *slot = slot_of(pid);
+
+	SpinLockAcquire(&slot->mutex);
+	if (pid != 0 && is_published(slot, pid, key))
+		slot->has_figures = true;
+	SpinLockRelease(&slot->mutex);
+}
+
+/* Have workers of this statement, which has ended, added figures? */
+static bool
+workers_have_figures(const LaStatKey *key)
+{
+	LeaderSlot *slot = slot_of(MyProcPid);
+	bool		result;
+
+	SpinLockAcquire(&slot->mutex);
+	result = is_published(slot, MyProcPid, key) && slot->has_figures;
+	SpinLockRelease(&slot->mutex);
+	return result;
 }
 
 /* What the leader of this worker runs.  Returns false if that is not known any more. */
@@ -121,6 +163,7 @@ init_leaders(void *area)
 	{
 		SpinLockInit(&l->slots[i].mutex);
 		l->slots[i].pid = 0;
+		l->slots[i].has_figures = false;
 	}
 }
 
@@ -151,36 +194,41 @@ end_statement(void *arg)
 
 	while (*p != NULL && *p != s)
 		p = &(*p)->next;
-	if (*p != NULL)
-		*p = s->next;
+	if (*p == NULL)
+		return;					/* COPY FROM has ended before its memory */
+	*p = s->next;
 
 	has_ended = is_worth_keeping(&s->sums);
-	if (!has_ended)
-		return;
-	ended = s->sums;
+	if (has_ended)
+		ended = s->sums;
 	if (s->key.queryid == 0)
 		return;
-	la_stattable_add(LA_STAT_STATEMENTS, &s->key, &s->sums);
+	if (has_ended || (s->is_leader && workers_have_figures(&s->key)))
+		la_stattable_add(LA_STAT_STATEMENTS, &s->key, &s->sums);
+	if (has_ended && s->is_worker)
+		tell_leader(&s->key);
 }
 
-/* A statement is started, and none of its nodes has been offered to a room yet. */
-void
-la_statements_begin(QueryDesc *queryDesc)
+/* Is anything to be kept, or logged, of a statement with this identifier? */
+static bool
+is_wanted(int64 queryid)
 {
-	EState	   *estate = queryDesc->estate;
-	int64		queryid = (int64) queryDesc->plannedstmt->queryId;
-	bool		is_identified;
-	LaStatementStats *s;
-
 	/*
 	 * without track_activities, the server does not tell workers the
 	 * identifier
 	 */
-	is_identified = (queryid != 0 || IsParallelWorker()) &&
+	bool		is_identified = (queryid != 0 || IsParallelWorker()) &&
 		la_stattable_exists(LA_STAT_STATEMENTS);
-	if (!is_identified && la_log_min_saved < 0)
-		return;
-	s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaStatementStats));
+
+	return is_identified || la_log_min_saved >= 0;
+}
+
+/* It ends with the memory context. */
+static LaStatementStats *
+create_record(MemoryContext context, const EState *estate, int64 queryid)
+{
+	LaStatementStats *s = MemoryContextAllocZero(context, sizeof(LaStatementStats));
+
 	s->estate = estate;
 	s->is_worker = IsParallelWorker();
 	if (!s->is_worker)
@@ -195,9 +243,20 @@ la_statements_begin(QueryDesc *queryDesc)
 		s->key.queryid = 0;
 	s->callback.func = end_statement;
 	s->callback.arg = s;
-	MemoryContextRegisterResetCallback(estate->es_query_cxt, &s->callback);
+	MemoryContextRegisterResetCallback(context, &s->callback);
 	s->next = statements;
 	statements = s;
+	return s;
+}
+
+/* A statement is started, and none of its nodes has been offered to a room yet. */
+void
+la_statements_begin(QueryDesc *queryDesc)
+{
+	int64		queryid = (int64) queryDesc->plannedstmt->queryId;
+
+	if (is_wanted(queryid))
+		create_record(queryDesc->estate->es_query_cxt, queryDesc->estate, queryid);
 }
 
 LaStatementStats *
@@ -210,7 +269,17 @@ la_statements_find(const EState *estate)
 	return s;
 }
 
-/* A node has ended. */
+static bool
+is_open(const LaStatementStats *statement)
+{
+	const LaStatementStats *s = statements;
+
+	while (s != NULL && s != statement)
+		s = s->next;
+	return s != NULL;
+}
+
+/* A node has ended; after an error in COPY FROM, that may be later than the statement. */
 void
 la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 				  const LaCounters *counters)
@@ -218,6 +287,8 @@ la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 	LaStatSums	sums = {.executions = 1};
 	LaStatKey	key = {0};
 
+	if (!is_open(statement))
+		statement = NULL;
 	for (int i = 0; statement != NULL && i < LA_NUM_SHARED_COUNTERS; i++)
 		statement->sums.c[i] += counters->c[i];
 	if (counters->c[LA_SCANS_ACTIVATED] == 0 || !OidIsValid(heaprelid))
@@ -236,19 +307,30 @@ la_statements_add_reason(LaStatementStats *statement, const char *reason)
 		statement->sums.reasons |= la_stattable_reason(reason);
 }
 
+static LaStatementRun
+enter(LaStatementStats *statement)
+{
+	LaStatementRun run = {.statement = statement};
+
+	run.blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+	run.read_seconds = la_block_read_seconds(pgBufferUsage);
+	return run;
+}
+
 /* ExecutorRun() begins.  Returns what to pass to la_statements_leave_run() at its end. */
 LaStatementRun
 la_statements_enter_run(const QueryDesc *queryDesc)
 {
-	LaStatementRun run = {.statement = la_statements_find(queryDesc->estate)};
+	LaStatementRun run = enter(la_statements_find(queryDesc->estate));
 
 	if (run.statement == NULL)
 		return run;
-	run.blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
-	run.read_seconds = la_block_read_seconds(pgBufferUsage);
 	if (queryDesc->plannedstmt->parallelModeNeeded && !run.statement->is_worker &&
 		leaders != NULL)
-		publish_leader(&run.statement->key);
+	{
+		publish_leader(&run.statement->key, run.statement->is_leader);
+		run.statement->is_leader = true;
+	}
 	return run;
 }
 
@@ -264,6 +346,29 @@ la_statements_leave_run(const LaStatementRun *run)
 	sums->blocks_read += pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read -
 		run->blocks_read;
 	sums->read_ns += (int64) ((la_block_read_seconds(pgBufferUsage) - run->read_seconds) * 1e9);
+}
+
+/* A utility statement begins.  Returns what to pass to la_statements_leave_utility() at its end. */
+LaStatementRun
+la_statements_enter_utility(const PlannedStmt *pstmt)
+{
+	int64		queryid = (int64) pstmt->queryId;
+
+	if (!IsA(pstmt->utilityStmt, CopyStmt) || !((CopyStmt *) pstmt->utilityStmt)->is_from ||
+		!is_wanted(queryid))
+		return enter(NULL);
+	return enter(create_record(CurrentMemoryContext, NULL, queryid));
+}
+
+void
+la_statements_leave_utility(const LaStatementRun *run, const char *query)
+{
+	if (run->statement == NULL)
+		return;
+	la_statements_leave_run(run);
+	la_statements_before_end();
+	end_statement(run->statement);
+	la_statements_log(query);
 }
 
 /* The memory of a statement is about to be freed: forget what an earlier one has left. */

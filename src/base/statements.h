@@ -30,6 +30,8 @@ extern void la_statements_add(struct LaStatementStats *statement, Oid heaprelid,
 extern void la_statements_add_reason(struct LaStatementStats *statement, const char *reason);
 extern LaStatementRun la_statements_enter_run(const QueryDesc *queryDesc);
 extern void la_statements_leave_run(const LaStatementRun *run);
+extern LaStatementRun la_statements_enter_utility(const PlannedStmt *pstmt);
+extern void la_statements_leave_utility(const LaStatementRun *run, const char *query);
 extern void la_statements_before_end(void);
 extern void la_statements_log(const char *query);
 

@@ -66,6 +66,7 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 {
 	bool		wanted[MAX_REGISTERED];
 	int			depth = la_statement_depth;
+	LaStatementRun run = la_statements_enter_utility(pstmt);
 
 	for (int i = 0; i < nregistered; i++)
 		wanted[i] = registered[i].before(pstmt->utilityStmt);
@@ -89,6 +90,7 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 		if (wanted[i])
 			registered[i].after();
 	}
+	la_statements_leave_utility(&run, query);
 }
 
 void

@@ -89,11 +89,14 @@ la_copy_begin(void)
 	running = true;
 }
 
-/* It has ended.  Before 17, our function may stay until the end of the transaction. */
-void
-la_copy_end(void)
+static void
+end_ahead(Copy *c)
 {
-	running = false;
+	if (c->ahead != NULL)
+		la_ahead_end(c->ahead, LA_KIND_INDEX_INSERT, c->heaprelid, c->known_by);
+	c->ahead = NULL;
+	c->refused = true;
+	c->expects = false;
 }
 
 static void
@@ -106,8 +109,19 @@ forget(void *arg)
 		p = &(*p)->previous;
 	if (*p != NULL)
 		*p = c->previous;
-	if (c->ahead != NULL)
-		la_ahead_end(c->ahead, LA_KIND_INDEX_INSERT, c->heaprelid, c->known_by);
+	end_ahead(c);
+}
+
+/*
+ * It has ended.  What its tables keep is left to the memory contexts, and before 17 our function
+ * may stay until the end of the transaction.
+ */
+void
+la_copy_end(void)
+{
+	running = false;
+	for (Copy *c = copies; c != NULL; c = c->previous)
+		end_ahead(c);
 }
 
 /* tid: of its first row, if it is the first time to look */

@@ -182,6 +182,19 @@ is($node->safe_psql('postgres', 'select toplevel, executions from pg_stat_lookah
 	'f|1', '... also where a function has started them');
 
 $node->safe_psql('postgres', <<'EOT');
+select pg_stat_lookahead_reset();
+set parallel_leader_participation = off;
+set max_parallel_workers_per_gather = 2;
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set min_parallel_table_scan_size = 0;
+set min_parallel_index_scan_size = 0;
+select count(w) from t where a > 10;
+select count(w) from t where a > 10;
+EOT
+is($node->safe_psql('postgres', $active), '1|2', '... and where their leader has no figures of its own');
+
+$node->safe_psql('postgres', <<'EOT');
 create function stable_one() returns int stable language plpgsql as $$
 begin return (select count(w) from (select w from t where a between 100 and 300 order by a offset 0) s); end $$;
 select pg_stat_lookahead_reset();
@@ -189,6 +202,25 @@ explain select * from t where a < stable_one();
 EOT
 is($node->safe_psql('postgres', $active . ' and toplevel'), '0|', 'what is executed while a statement is planned is not toplevel');
 is($node->safe_psql('postgres', $active), '1|1', '... but counted');
+
+# ---- COPY FROM -----------------------------------------------------------------------------------
+
+my $rows = $node->basedir . '/rows';
+$node->safe_psql('postgres', "create table copied (like t including indexes); copy t to '$rows'; select pg_stat_lookahead_reset()");
+$node->safe_psql('postgres', "copy copied from '$rows'");
+is($node->safe_psql('postgres', "$active and toplevel and queryid <> 0"), '1|1', 'COPY FROM has an entry');
+is(($node->psql('postgres', "copy copied from '$rows' where 1 / (a - 9000) < 2"))[0], 3, 'one that fails');
+is($node->safe_psql('postgres', 'select count(*), sum(executions) from pg_stat_lookahead_statements where toplevel and scans_activated > 0'),
+	'2|2', '... is counted');
+$node->safe_psql('postgres', <<"EOT");
+truncate copied;
+select pg_stat_lookahead_reset();
+create function counted() returns trigger language plpgsql as \$\$ begin perform count(w) from (select w from t where a between 100 and 300 order by a offset 0) s; return null; end \$\$;
+create trigger counted after insert on copied execute function counted();
+copy copied from '$rows';
+EOT
+is($node->safe_psql('postgres', 'select toplevel, executions from pg_stat_lookahead_statements where scans_activated > 0 order by 1'),
+	"f|1\nt|1", 'a query of its trigger has an entry of its own');
 
 # ---- the log -------------------------------------------------------------------------------------
 
