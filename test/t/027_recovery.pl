@@ -249,11 +249,16 @@ with_settings([ 'ALTER SYSTEM SET pg_lookahead.enable_replay = off' ], 'true', '
 $primary->safe_psql('postgres', "SELECT pg_sleep(0.5); $update");
 $primary->wait_for_catchup($standby);
 $records = replay($standby, 'records');
+my $others = replay($standby, 'pauses, wal_waits');
 $primary->safe_psql('postgres', $update);
 $primary->wait_for_catchup($standby);
 is(replay($standby, 'records'), $records, '... nothing is counted');
 same($standby, $primary, '... and everything replayed');
+$primary->safe_psql('postgres', 'SELECT pg_sleep(0.2)');
+is(replay($standby, 'pauses, wal_waits'), $others, '... no wait either');
+my $paused = replay($standby, 'pause_time');
 with_settings([ 'ALTER SYSTEM RESET pg_lookahead.enable_replay' ], "records > $records", 'and on again');
+is(replay($standby, "pause_time - $paused"), 0, '... the time between was no pause');
 
 # ---- 5. promotion, cascade, pg_rewind ----------------------------------------------
 
@@ -268,12 +273,14 @@ $primary->wait_for_catchup($standby);
 $standby->wait_for_catchup($cascade, 'replay', $standby->lsn('replay'));
 same($cascade, $primary, 'a cascaded standby without the library');
 
+# (what the last wait has taken counts when it is over, too)
+$waited = replay($standby, 'wal_wait_time');
 $logged = -s $standby->logfile;
 my $begun = time;
 $standby->promote;
 cmp_ok(time - $begun, '<', 30, 'promotion is not held up');
 like(log_since($standby, $logged), $line, 'a line in the log');
-is(replay($standby, q(state, waiting_for IS NULL, ended IS NOT NULL)), 'ended|t|t', 'recovery has ended');
+is(replay($standby, "state, waiting_for IS NULL, ended IS NOT NULL, wal_wait_time >= $waited"), 'ended|t|t|t', 'recovery has ended');
 same($standby, $primary, 'promoted');
 $standby->safe_psql('postgres', $update);
 $standby->wait_for_catchup($cascade);
@@ -327,10 +334,11 @@ $target->start;
 soon($target, q(state = 'archive recovery' AND waiting_for = 'pause'), 'archive recovery pauses at its target');
 is($target->safe_psql('postgres', $digest), $expected, 'rows as they were then');
 is(replay($target, 'bytes_behind IS NULL, records > 100'), 't|t', 'where the archive ends is not known');
+$target->safe_psql('postgres', 'SELECT pg_sleep(0.3)');
 $target->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 ok($target->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'), 'recovery ends');
 like(slurp_file($target->logfile), $line, 'a line in the log');
-is(replay($target, 'state'), 'ended', 'and the view says so');
+is(replay($target, 'state, pauses, pause_time > 100'), 'ended|1|t', 'and the view says so, and that it had paused');
 is($target->safe_psql('postgres', "SELECT count(*) FROM pg_ls_dir('.') f WHERE f LIKE '%lookahead%'"), 0, 'no file is left');
 check_log($target);
 $_->stop for ($target, $source);
