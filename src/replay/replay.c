@@ -312,7 +312,8 @@ count_gap(XLogReaderState *record, uint64 ns, bool had_wal, uint64 now)
 	gap.us = (double) ns / NS_IN_US;
 	gap.slept = has_slept();
 	gap.had_wal = had_wal;
-	gap.arrived_us = arrival(gap.us, moment);
+	/* (at the end of redo, what was waited for has not come) */
+	gap.arrived_us = record == NULL && !had_wal ? 0 : arrival(gap.us, moment);
 	gap.delayed_us = record != NULL ? delay_before(record, moment) : -1;
 	gap.may_pause = HotStandbyActive();
 	la_replay_split_gap(&gap, &wal_us, &pause_us);
