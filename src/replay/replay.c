@@ -18,14 +18,20 @@
  *		each record --> redo_record() --> the server's own rm_redo
  *		redo ends   --> end_redo(): the table and settings as they were; a line in the log
  *
- * A RECORD is passed on as it came.  Nothing is allocated, no lock is taken and no error raised;
- * one that rm_redo raises passes through, as nothing has to be undone.  A record that is damaged
- * does not come so far.
+ * A RECORD is passed on as it came.  Nothing is allocated and no error raised; one that rm_redo
+ * raises passes through, as nothing has to be undone.  No lock is taken but spinlocks, for some
+ * instructions: a few times per second that of the WAL receiver (replay_stats.c), and before hot
+ * standby, after a long time between two records, that of recovery's state.  A record that is
+ * damaged does not come so far.
  *
  * TIME.  The clock is read before each record, and after those of which something is to be
  * known: that have read blocks, that may wait for a session on a standby, or with which the WAL
  * decoded so far ends.  So a wait between two records is one for WAL, or a pause, and which of
  * these it was says the time at which the WAL has arrived.
+ *
+ * A WAIT is one only if the process has slept, which the kernel counts.  On a machine that has
+ * more to do than it can, the process is often stopped for milliseconds, in records that read
+ * from memory, and between records.
  *
  * A BLOCK counts as advised if the server was reading ahead when it decoded the record, and did
  * not find it in shared buffers, nor will it be overwritten as a whole, nor was it among the
@@ -35,15 +41,22 @@
  */
 #include "postgres.h"
 
+#ifndef WIN32
+#include <sys/resource.h>
+#endif
+
 #include "access/heapam_xlog.h"
 #include "access/nbtxlog.h"
 #include "access/rmgr.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogreader.h"
 #include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
 #include "catalog/pg_tablespace_d.h"
+#include "catalog/storage_xlog.h"
+#include "commands/dbcommands_xlog.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 
@@ -56,13 +69,14 @@
 #include "window/storage.h"
 
 #define NS_IN_US		1000
-#define TICK_NS			(UINT64CONST(250) * 1000 * 1000)
+#define NS_IN_MS		(1000 * 1000)
+#define TICK_NS			((uint64) 250 * NS_IN_MS)
 
-/* a shorter time between two records is no wait */
-#define WAIT_NS			(UINT64CONST(1000) * 1000)
+/* nothing shorter between two records is looked at */
+#define GAP_NS			((uint64) 1 * NS_IN_MS)
 
-/* without the time at which the last record ended, nothing shorter is taken for a pause */
-#define PAUSE_NS		(UINT64CONST(100) * 1000 * 1000)
+/* ... without the time at which the last record ended */
+#define LONG_GAP_NS		((uint64) 100 * NS_IN_MS)
 
 /* as many blocks as the server remembers so as not to advise them again */
 #define RECENT			4
@@ -82,8 +96,11 @@ static LaReplayPolicy policy;
 static LaReplayDepthBy depth_by;
 static LaReplayWindow window;
 static uint64 window_begin;
-static uint64 entry;			/* when the last record began */
+static uint64 off_since;		/* when figures were last not kept */
+static uint64 entry;			/* when the last record began; 0: not known */
 static uint64 leave;			/* when it ended; 0: not known */
+static bool last_decoded;		/* no record was decoded behind it */
+static long sleeps;				/* of the process, when that was last asked */
 static XLogRecPtr last_end;		/* where the last record ends */
 static XLogRecPtr switched_at;	/* records decoded by then: before advice was
 								 * turned on or off */
@@ -162,12 +179,14 @@ notice_settings(XLogReaderState *record, uint64 now)
 		counting = wanted;
 		if (!wanted)
 		{
+			off_since = now;
 			la_replay_settings_put_back();
 			return;
 		}
+		la_replay_stats_resume(off_since, now);
 		begin_policy();
 		begin_window(now);
-		leave = 0;
+		entry = leave = 0;
 		last_end = InvalidXLogRecPtr;
 	}
 	else if (policy.base != Max(la_replay_settings_base(), 1))
@@ -176,80 +195,142 @@ notice_settings(XLogReaderState *record, uint64 now)
 		follow_policy(record);
 }
 
-/* A record has read blocks while the server was, or was not, to read ahead. */
+/* A window of reads, made while the server read ahead, is full. */
 static void
-learn(XLogReaderState *record, uint64 reads, bool slow, bool advised, double us, uint64 now)
+end_window(XLogReaderState *record, uint64 now)
 {
 	bool		changed = false;
 
-	if (advised == policy.advise && la_replay_settings_advice_is_ours())
+	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;
+	if (la_replay_settings_depth_is_ours() && la_replay_policy_window(&policy, &window))
 	{
-		for (uint64 i = 0; i < reads; i++)
-			changed |= la_replay_policy_read(&policy, slow);
+		depth_by = LA_REPLAY_BY_LEARNING;
+		changed = true;
 	}
+	if (la_replay_settings_advice_is_ours())
+		changed |= la_replay_policy_trial(&policy, &window);
 	if (changed)
-	{
-		begin_window(now);
 		follow_policy(record);
+	begin_window(now);
+}
+
+/*
+ * A record has read blocks while the server did, or did not, read ahead, and has waited for them so
+ * long, or not at all.
+ */
+static void
+learn(XLogReaderState *record, uint64 reads, double wait_us, bool advised, uint64 now)
+{
+	if (!policy.advise && la_replay_settings_advice_is_ours())
+	{
+		if (!advised && la_replay_policy_without(&policy, reads, wait_us))
+		{
+			begin_window(now);
+			follow_policy(record);
+		}
 		return;
 	}
 	if (!advised)
 		return;
 	window.reads += reads;
-	if (slow)
-		window.wait_us += us;
-	if (!la_replay_policy_window_full(&policy, &window))
-		return;
-	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;
-	if (la_replay_settings_depth_is_ours() && la_replay_policy_window(&policy, &window))
-	{
-		depth_by = LA_REPLAY_BY_LEARNING;
-		follow_policy(record);
-	}
-	begin_window(now);
+	window.wait_us += wait_us;
+	if (la_replay_policy_window_full(&policy, &window))
+		end_window(record, now);
 }
 
 /* ---- a record --------------------------------------------------------------------- */
 
+/* Has the process slept since this was last asked?  Where the kernel does not count it: perhaps. */
+static bool
+has_slept(void)
+{
+#ifndef WIN32
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_nvcsw > 0)
+	{
+		long		before = sleeps;
+
+		sleeps = usage.ru_nvcsw;
+		return usage.ru_nvcsw != before;
+	}
+#endif
+	return true;
+}
+
 static void
-count_wait(LaReplayCause cause, uint64 ns)
+count_wait(LaReplayCause cause, uint64 ns, uint64 now)
 {
 	la_replay_add(&la_replay_shared->waits[cause], 1);
 	la_replay_add(&la_replay_shared->wait_ns[cause], ns);
+
+	/* that was no time in which reads could be waited for */
 	if (cause != LA_REPLAY_READS)
-		window_begin += ns;		/* that was no time in which reads could be
-								 * waited for */
+		window_begin = Min(window_begin + ns, now);
 }
 
-/*
- * There was a long time between two records.  If WAL has arrived in it, what comes before that is a
- * wait for WAL, and the rest a pause or a delay that was asked for.
- */
-static void
-count_gap(uint64 ns, bool had_wal)
+/* How long ago a delay ended that the record had to wait for, in microseconds; negative: none. */
+static double
+delay_before(XLogReaderState *record, TimestampTz now)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	uint8		info = XLogRecGetInfo(record) & XLOG_XACT_OPMASK;
+	const xl_xact_commit *commit;
+
+	if (recovery_min_apply_delay <= 0 || !ArchiveRecoveryRequested ||
+		XLogRecGetRmid(record) != RM_XACT_ID ||
+		(info != XLOG_XACT_COMMIT && info != XLOG_XACT_COMMIT_PREPARED))
+		return -1;
+	commit = (const xl_xact_commit *) XLogRecGetData(record);
+	return (double) (now - TimestampTzPlusMilliseconds(commit->xact_time,
+													   recovery_min_apply_delay));
+}
+
+/* How long ago WAL came last, in microseconds; negative: not known. */
+static double
+arrival(double gap_us, TimestampTz now)
+{
 	TimestampTz arrived;
 	bool		streaming;
-	uint64		after;
+	double		us;
 
 	GetXLogReceiptTime(&arrived, &streaming);
-	if (had_wal)
-	{
-		count_wait(LA_REPLAY_PAUSE, ns);
-		return;
-	}
-	after = arrived < now ? (uint64) (now - arrived) * NS_IN_US : 0;
-	if (!streaming || after < WAIT_NS)
-		count_wait(LA_REPLAY_WAL, ns);
-	else if (after >= ns)
-		count_wait(LA_REPLAY_PAUSE, ns);
-	else
-	{
-		if (ns - after >= WAIT_NS)
-			count_wait(LA_REPLAY_WAL, ns - after);
-		count_wait(LA_REPLAY_PAUSE, after);
-	}
+	us = (double) (now - arrived);
+
+	/* of a file it is known when it was opened, and not when its end was read */
+	return streaming || us < gap_us ? Max(us, 0) : -1;
+}
+
+/* There was a long time before a record, or before the end of redo (record is NULL). */
+static void
+count_gap(XLogReaderState *record, uint64 ns, bool had_wal, uint64 now)
+{
+	TimestampTz moment = GetCurrentTimestamp();
+	LaReplayGap gap;
+	double		wal_us;
+	double		pause_us;
+
+	gap.us = (double) ns / NS_IN_US;
+	gap.slept = has_slept();
+	gap.had_wal = had_wal;
+	/* (at the end of redo, what was waited for has not come) */
+	gap.arrived_us = record == NULL && !had_wal ? 0 : arrival(gap.us, moment);
+	gap.delayed_us = record != NULL ? delay_before(record, moment) : -1;
+	gap.may_pause = HotStandbyActive();
+	la_replay_split_gap(&gap, &wal_us, &pause_us);
+	if (wal_us > 0)
+		count_wait(LA_REPLAY_WAL, (uint64) (wal_us * NS_IN_US), now);
+	if (pause_us > 0)
+		count_wait(LA_REPLAY_PAUSE, (uint64) (pause_us * NS_IN_US), now);
+}
+
+/* The time since the last record; had_wal: others were there, even if they were not decoded. */
+static void
+count_time_since_last(XLogReaderState *record, bool had_wal, uint64 now)
+{
+	if (leave != 0 && now - leave >= GAP_NS)
+		count_gap(record, now - leave, had_wal || !last_decoded, now);
+	else if (leave == 0 && entry != 0 && now - entry >= LONG_GAP_NS)
+		count_gap(record, now - entry, true, now);
 }
 
 /* Before the record.  Whether the wait before it was one says the clock. */
@@ -258,14 +339,9 @@ before_record(XLogReaderState *record)
 {
 	uint64		now = la_replay_now();
 
+	count_time_since_last(record, false, now);
 	if (leave != 0)
-	{
-		if (now - leave >= WAIT_NS)
-			count_gap(now - leave, false);
 		pg_atomic_write_u64(&la_replay_shared->idle_since, 0);
-	}
-	else if (entry != 0 && now - entry >= PAUSE_NS)
-		count_gap(now - entry, true);
 	entry = now;
 	leave = 0;
 	if (now - pg_atomic_read_u64(&la_replay_shared->tick) < TICK_NS)
@@ -316,6 +392,23 @@ count_blocks(const DecodedXLogRecord *record, int *blocks, Oid *tablespace)
 	return to_read;
 }
 
+/* Records so frequent and simple that their time is of interest only if they read. */
+static bool
+is_simple(XLogReaderState *record)
+{
+	switch (XLogRecGetRmid(record))
+	{
+		case RM_HEAP_ID:
+		case RM_XACT_ID:
+		case RM_CLOG_ID:
+			return true;
+		case RM_BTREE_ID:
+			return (XLogRecGetInfo(record) & ~XLR_INFO_MASK) <= XLOG_BTREE_INSERT_META;
+		default:
+			return false;
+	}
+}
+
 /* Records of which it is known that they wait for no session. */
 static bool
 never_conflicts(XLogReaderState *record)
@@ -324,14 +417,22 @@ never_conflicts(XLogReaderState *record)
 
 	switch (XLogRecGetRmid(record))
 	{
-		case RM_HEAP_ID:
-		case RM_XACT_ID:
-		case RM_CLOG_ID:
+		case RM_XLOG_ID:
+		case RM_GIN_ID:
+		case RM_BRIN_ID:
+		case RM_SEQ_ID:
+		case RM_MULTIXACT_ID:
+		case RM_LOGICALMSG_ID:
 			return true;
-		case RM_BTREE_ID:
-			return info <= XLOG_BTREE_INSERT_META;
+		case RM_HEAP2_ID:
+			return (info & XLOG_HEAP_OPMASK) == XLOG_HEAP2_MULTI_INSERT ||
+				(info & XLOG_HEAP_OPMASK) == XLOG_HEAP2_LOCK_UPDATED;
+		case RM_DBASE_ID:
+			return info != XLOG_DBASE_DROP;
+		case RM_SMGR_ID:
+			return info == XLOG_SMGR_CREATE;
 		default:
-			return false;
+			return is_simple(record);
 	}
 }
 
@@ -350,14 +451,21 @@ count_reads(XLogReaderState *record, uint64 reads, int to_read, Oid tablespace, 
 	LaReplayShared *s = la_replay_shared;
 	uint64		ns = now - entry;
 	double		us = (double) ns / NS_IN_US;
+	bool		may_conflict = InHotStandby && !never_conflicts(record);
 	LaReplayCause cause = la_replay_redo_cause(us, reads, la_min_read_time * 1000.0,
-											   InHotStandby && !never_conflicts(record));
-	bool		slow = cause == LA_REPLAY_READS;
+											   policy.read_us, may_conflict);
+	bool		slow;
 	bool		advised = was_advised(record);
 	uint64		came = Min(reads, (uint64) to_read);
 
+	/* (with a limit of 0 every read is a wait) */
+	if (cause != LA_REPLAY_PROCESSOR && (reads == 0 || la_min_read_time > 0) && !has_slept())
+		cause = LA_REPLAY_PROCESSOR;
 	if (cause != LA_REPLAY_PROCESSOR)
-		count_wait(cause, ns);
+		count_wait(cause, ns, now);
+	slow = cause == LA_REPLAY_READS;
+	if (slow && !may_conflict)
+		la_replay_policy_waited(&policy, reads, us);
 	if (advised)
 	{
 		la_replay_add(&s->c[LA_REPLAY_ADVISED], to_read);
@@ -375,7 +483,7 @@ count_reads(XLogReaderState *record, uint64 reads, int to_read, Oid tablespace, 
 		if (policy.depth != depth)
 			follow_policy(record);
 	}
-	learn(record, reads, slow, advised, us, now);
+	learn(record, reads, slow ? us : 0, advised, now);
 }
 
 /* After the record. */
@@ -383,8 +491,7 @@ static void
 after_record(XLogReaderState *record, uint64 reads)
 {
 	LaReplayShared *s = la_replay_shared;
-	bool		last = record->record->next == NULL;
-	bool		may_wait = !never_conflicts(record);
+	bool		timed = !is_simple(record);
 	Oid			tablespace = InvalidOid;
 	int			blocks = 0;
 	int			to_read = count_blocks(record->record, &blocks, &tablespace);
@@ -395,13 +502,14 @@ after_record(XLogReaderState *record, uint64 reads)
 	la_replay_add(&s->c[LA_REPLAY_WAL_BYTES], record->EndRecPtr -
 				  (XLogRecPtrIsInvalid(last_end) ? record->ReadRecPtr : last_end));
 	last_end = record->EndRecPtr;
-	if (reads == 0 && to_read == 0 && !last && !may_wait)
+	last_decoded = record->record->next == NULL;
+	if (reads == 0 && to_read == 0 && !last_decoded && !timed)
 		return;
 	now = la_replay_now();
-	if (reads > 0 || to_read > 0 || may_wait)
+	if (reads > 0 || to_read > 0 || timed)
 		count_reads(record, reads, to_read, tablespace, now);
 	leave = now;
-	if (last)
+	if (last_decoded)
 		pg_atomic_write_u64(&s->idle_since, now);
 }
 
@@ -443,7 +551,9 @@ begin_redo(void)
 						  StandbyMode ? LA_REPLAY_STANDBY : LA_REPLAY_ARCHIVE, now);
 	la_replay_settings_begin();
 	counting = false;
+	off_since = now;
 	entry = leave = 0;
+	(void) has_slept();
 	last_end = switched_at = InvalidXLogRecPtr;
 	memset(recent, 0, sizeof(recent));
 	notice_settings(NULL, now);
@@ -466,7 +576,13 @@ end_redo(void)
 				RmgrTable[rmid].rm_redo = stock_redo[rmid];
 		}
 		if (counting)
+		{
 			la_replay_settings_put_back();
+
+			/* at a target it has paused, if so asked, with WAL behind it */
+			count_time_since_last(NULL, recoveryTarget != RECOVERY_TARGET_UNSET,
+								  la_replay_now());
+		}
 		la_replay_stats_end();
 		if (counting)
 			la_replay_stats_log();

@@ -22,10 +22,12 @@
  * A window whose reads were started at another depth says nothing and is left out.
  *
  * MEMORY.  Advice costs a system call for each block, which is lost where the operating system
- * has all of them.  Reads that are not late cannot tell why they are not, so after many of them
- * there is a trial: the server does not read ahead, and as long as its reads are fast it goes on
- * like this.  A few slow reads among them end that at once, and the next trial comes later each
- * time.
+ * has all of them.  Reads that are not late cannot tell why they are not.  So there are trials:
+ * the server does not read ahead, and an account is kept of the time that reads have then been
+ * waited for and of the system calls that were saved.  When more has been lost than a small share
+ * of the time, the trial ends, and the next one comes when so much time has passed that even what
+ * this one has lost is such a share; later each time, if trials go on losing.  A trial that has
+ * saved more than it has lost goes on, and a slow read now and then does not end it.
  *
  * src/replay/replay_policy.c
  */
@@ -52,19 +54,33 @@
 #define MAX_PATIENCE	65536
 #define WINDOW_READS	256
 
-/* fast reads before a trial without advice */
-#define FIRST_TRIAL		1024
-#define MAX_TRIAL		(1 << 20)
+/* a block's advice, about, where the operating system has the block already */
+#define ADVICE_US		1.0
 
-/* without advice: a slow read raises the alarm, fast ones quieten it */
-#define ALARM_SLOW		16
-#define ALARM_LIMIT		48
+/* windows that hardly wait before a trial without advice; the share of the time that it may cost */
+#define QUIET_WINDOWS	4
+#define TRIAL_SHARE		0.01
+#define MAX_TRIAL_LOSS	3000.0
+#define MAX_SAVED		20000.0
+#define MAX_BETWEEN		2e7
+#define MAX_TROUBLE		8
 
 /* a throughput this near to the best one is as good */
 #define KNEE_SHARE		1.05
 
-/* one that takes so much longer was not (only) a read */
+/* one that takes so many times as long as others was not (only) a read */
+#define LONG_READS		20.0
+#define MIN_LONG_US		1000.0
+
+/* ... without others to compare it with */
 #define LONG_READ_US	100000.0
+
+/* weight of the last read in what one takes */
+#define READ_WEIGHT		0.05
+
+/* a shorter time between two records is no wait; nor, if nothing else tells, a pause */
+#define WAIT_US			1000.0
+#define PAUSE_US		100000.0
 
 static const double span_seconds[LA_REPLAY_SPANS] = {60, 300, 900};
 
@@ -91,7 +107,6 @@ la_replay_policy_init(LaReplayPolicy *p, int base)
 	p->depth = min_int(p->base, LA_REPLAY_MAX_DEPTH);
 	p->next_pause = FIRST_PAUSE;
 	p->patience = FIRST_PATIENCE;
-	p->trial_after = FIRST_TRIAL;
 }
 
 /* The depth changes, and what is being read was started at the old one.  Returns true. */
@@ -112,7 +127,7 @@ la_replay_policy_suggest(LaReplayPolicy *p, int depth)
 	if (depth <= p->depth)
 		return false;
 	p->climbing = false;
-	p->descending = false;
+	p->descended_from = 0;
 	return set_depth(p, depth);
 }
 
@@ -159,11 +174,13 @@ static bool
 waiting(LaReplayPolicy *p, double wait_us)
 {
 	p->calm = 0;
-	if (p->descending)
+	if (p->descended_from > 0)
 	{
-		p->descending = false;
+		int			depth = p->descended_from;
+
+		p->descended_from = 0;
 		p->patience = min_int(p->patience * 2, MAX_PATIENCE);
-		return set_depth(p, min_int(p->depth * 2, LA_REPLAY_MAX_DEPTH));
+		return set_depth(p, depth);
 	}
 	if (p->pause > 0)
 	{
@@ -178,11 +195,11 @@ static bool
 keeping_up(LaReplayPolicy *p, bool calm)
 {
 	p->climbing = false;
-	p->descending = false;
+	p->descended_from = 0;
 	p->calm = calm ? p->calm + 1 : 0;
 	if (p->calm < p->patience || p->depth <= p->base)
 		return false;
-	p->descending = true;
+	p->descended_from = p->depth;
 	return set_depth(p, max_int(p->depth / 2, p->base));
 }
 
@@ -206,37 +223,58 @@ la_replay_policy_window(LaReplayPolicy *p, const LaReplayWindow *w)
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-/* Reads are to be looked at again while the server reads ahead. */
-static bool
-end_trial(LaReplayPolicy *p)
+/* A window has passed while the server reads ahead.  True: it is to do without, for a trial. */
+bool
+la_replay_policy_trial(LaReplayPolicy *p, const LaReplayWindow *w)
 {
-	p->advise = true;
-	p->fast_reads = 0;
-	p->alarm = 0;
-	p->unsettled = true;
-	if (p->trial_after < MAX_TRIAL)
-		p->trial_after *= 2;
+	p->windows_us += w->elapsed_us;
+	if (w->wait_us >= w->elapsed_us * WAITING_SHARE)
+	{
+		p->quiet = 0;
+		return false;
+	}
+	p->quiet++;
+	p->quiet_us += w->elapsed_us;
+	if (p->quiet < QUIET_WINDOWS || p->quiet_us < p->trial_after_us)
+		return false;
+	p->advise = false;
+	p->loss_us = p->balance_us = 0;
 	return true;
 }
 
+/* The server is to read ahead again. */
+static void
+end_trial(LaReplayPolicy *p)
+{
+	p->advise = true;
+	p->unsettled = true;
+	p->quiet = 0;
+	p->quiet_us = 0;
+	p->trial_after_us = 0;
+	if (p->loss_us <= 0)
+	{
+		p->in_trouble = 0;
+		return;
+	}
+	p->trial_after_us = fmin(p->loss_us / TRIAL_SHARE * (1 << p->in_trouble), MAX_BETWEEN);
+	p->in_trouble = min_int(p->in_trouble + 1, MAX_TROUBLE);
+}
+
 /*
- * A block has been read.  While the server is not to read ahead, the caller leaves out those whose
- * reads were started before.  True: whether it is to read ahead has changed.
+ * Blocks have been read during a trial, and perhaps waited for; the caller leaves out those whose
+ * reads were started before.  True: the trial is over.
  */
 bool
-la_replay_policy_read(LaReplayPolicy *p, bool slow)
+la_replay_policy_without(LaReplayPolicy *p, uint64_t reads, double wait_us)
 {
-	if (p->advise)
-	{
-		p->fast_reads = slow ? 0 : p->fast_reads + 1;
-		if (p->fast_reads < p->trial_after)
-			return false;
-		p->advise = false;
-		p->alarm = 0;
-		return true;
-	}
-	p->alarm = slow ? p->alarm + ALARM_SLOW : max_int(p->alarm - 1, 0);
-	return p->alarm >= ALARM_LIMIT && end_trial(p);
+	double		loss = wait_us - (double) reads * ADVICE_US;
+
+	p->loss_us += loss;
+	p->balance_us = fmax(p->balance_us + loss, -MAX_SAVED);
+	if (p->balance_us <= fmin(p->windows_us * TRIAL_SHARE, MAX_TRIAL_LOSS))
+		return false;
+	end_trial(p);
+	return true;
 }
 
 /* ---- what is known of storage, and causes --------------------------------------- */
@@ -257,17 +295,54 @@ la_replay_knee(const double *random_us, int ndepths)
 	return 1;
 }
 
-/* What a record that took so long has waited for. */
-LaReplayCause
-la_replay_redo_cause(double us, uint64_t reads, double min_read_us, bool may_conflict)
+/* A record that can wait for nothing but reads has waited for some. */
+void
+la_replay_policy_waited(LaReplayPolicy *p, uint64_t reads, double us)
 {
+	double		read_us = us / (double) reads;
+
+	p->read_us += (read_us - p->read_us) * (p->read_us > 0 ? READ_WEIGHT : 1);
+}
+
+/* What a record that took so long has waited for; read_us is what others waited for a read. */
+LaReplayCause
+la_replay_redo_cause(double us, uint64_t reads, double min_read_us, double read_us,
+					 bool may_conflict)
+{
+	double		long_us = read_us > 0 ? fmax(read_us * LONG_READS, MIN_LONG_US) : LONG_READ_US;
+
 	if (reads > 0 && us < reads * min_read_us)
 		return LA_REPLAY_PROCESSOR;
-	if (reads > 0 && (!may_conflict || us < reads * LONG_READ_US))
+	if (reads > 0 && (!may_conflict || us < reads * long_us))
 		return LA_REPLAY_READS;
-	if (may_conflict && us >= 1000.0)
+	if (may_conflict && us >= WAIT_US)
 		return LA_REPLAY_CONFLICT;
 	return LA_REPLAY_PROCESSOR;
+}
+
+/*
+ * What a time between two records was spent for.  A process that has not slept has waited for
+ * nothing but the processor.  If WAL has arrived in that time, what comes before was a wait for
+ * WAL; after that there can be a delay or a pause that was asked for.  A delay is known to the
+ * millisecond.  Of a pause nothing is left when it is over, but that it was long.
+ */
+void
+la_replay_split_gap(const LaReplayGap *gap, double *wal_us, double *pause_us)
+{
+	double		rest = gap->us;
+	bool		delayed = gap->delayed_us >= 0 && gap->delayed_us < gap->us;
+
+	*wal_us = *pause_us = 0;
+	if (gap->us < WAIT_US || !gap->slept)
+		return;
+	if (gap->arrived_us >= 0 && gap->arrived_us < gap->us)
+		rest = gap->arrived_us;
+	else if (!gap->had_wal && gap->arrived_us < 0 && !delayed)
+		rest = 0;
+	if (gap->us - rest >= WAIT_US)
+		*wal_us = gap->us - rest;
+	if (rest >= PAUSE_US ? delayed || gap->may_pause : delayed && rest >= WAIT_US)
+		*pause_us = rest;
 }
 
 /* What the startup process waits for, by the names of pg_stat_activity; NULL: for nothing. */

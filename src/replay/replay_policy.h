@@ -38,7 +38,8 @@ typedef struct LaReplayPolicy
 	double		best_wait_us;	/* a read's wait at that depth */
 	int			in_vain;		/* steps beyond it that brought nothing */
 	bool		climbing;
-	bool		descending;		/* the last change was a try to do with less */
+	int			descended_from; /* the last change was a try to do with less
+								 * than this; 0: it was not */
 	bool		unsettled;		/* reads of the window were started at another
 								 * depth */
 	int			pause;			/* windows to let pass before the next step
@@ -47,9 +48,19 @@ typedef struct LaReplayPolicy
 	int			calm;			/* windows without waits in succession */
 	int			patience;		/* so many before a try with less */
 
-	uint64_t	fast_reads;		/* in succession, while the server reads ahead */
-	uint64_t	trial_after;	/* so many of them before a trial without */
-	int			alarm;			/* without: how slow the last reads were */
+	double		windows_us;		/* all windows so far */
+	int			quiet;			/* windows that hardly waited, in succession */
+	double		quiet_us;		/* how long they were since the last trial */
+	double		trial_after_us; /* so long, before there is a trial without
+								 * advice */
+	int			in_trouble;		/* trials that have lost time, in succession */
+	double		loss_us;		/* of the trial: what it has lost, less what
+								 * it has saved */
+	double		balance_us;		/* the same, with a limit to what counts as
+								 * saved */
+
+	double		read_us;		/* a read that was waited for, about; 0: not
+								 * known */
 } LaReplayPolicy;
 
 /* What recovery is in the way of, or what is in its way. */
@@ -64,15 +75,31 @@ typedef enum LaReplayCause
 
 #define LA_REPLAY_CAUSES (LA_REPLAY_PAUSE + 1)
 
+/* What is known of a time between two records, in microseconds. */
+typedef struct LaReplayGap
+{
+	double		us;
+	bool		slept;			/* the process has waited for something */
+	bool		had_wal;		/* there were decoded records */
+	double		arrived_us;		/* so long ago the last WAL came; < 0: not
+								 * known */
+	double		delayed_us;		/* so long ago a delay ended that was asked
+								 * for; < 0: none */
+	bool		may_pause;		/* sessions can ask for a pause */
+} LaReplayGap;
+
 extern void la_replay_policy_init(LaReplayPolicy *p, int base);
 extern bool la_replay_policy_suggest(LaReplayPolicy *p, int depth);
-extern bool la_replay_policy_read(LaReplayPolicy *p, bool slow);
 extern bool la_replay_policy_window_full(const LaReplayPolicy *p, const LaReplayWindow *w);
 extern bool la_replay_policy_window(LaReplayPolicy *p, const LaReplayWindow *w);
+extern bool la_replay_policy_trial(LaReplayPolicy *p, const LaReplayWindow *w);
+extern bool la_replay_policy_without(LaReplayPolicy *p, uint64_t reads, double wait_us);
+extern void la_replay_policy_waited(LaReplayPolicy *p, uint64_t reads, double us);
 
 extern int	la_replay_knee(const double *random_us, int ndepths);
 extern LaReplayCause la_replay_redo_cause(double us, uint64_t reads, double min_read_us,
-										  bool may_conflict);
+										  double read_us, bool may_conflict);
+extern void la_replay_split_gap(const LaReplayGap *gap, double *wal_us, double *pause_us);
 extern double la_replay_rate(double rate, int span, double amount, double seconds);
 extern double la_replay_rate_shown(double rate, int span, double age);
 extern double la_replay_catch_up(double behind, double replayed, double waited,

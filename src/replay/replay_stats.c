@@ -200,6 +200,18 @@ la_replay_stats_begin(LaReplayState state, uint64 now)
 	pg_atomic_write_u32(&s->state, state);
 }
 
+/* Figures are kept again.  The time in which they were not belongs to nothing that is counted. */
+void
+la_replay_stats_resume(uint64 off_since, uint64 now)
+{
+	LaReplayShared *s = la_replay_shared;
+
+	pg_atomic_write_u64(&s->begin, pg_atomic_read_u64(&s->begin) + (now - off_since));
+	pg_atomic_write_u64(&s->idle_since, 0);
+	pg_atomic_write_u64(&s->tick, now);
+	pg_atomic_write_u64(&s->at_tick[LA_REPLAY_AVERAGE_ARRIVED], end_of_wal());
+}
+
 void
 la_replay_stats_end(void)
 {

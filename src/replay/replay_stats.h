@@ -92,6 +92,7 @@ la_replay_add(pg_atomic_uint64 *counter, uint64 n)
 extern void la_replay_stats_init(void);
 extern uint64 la_replay_now(void);
 extern void la_replay_stats_begin(LaReplayState state, uint64 now);
+extern void la_replay_stats_resume(uint64 off_since, uint64 now);
 extern void la_replay_stats_tick(uint64 now);
 extern void la_replay_stats_end(void);
 extern void la_replay_stats_log(void);

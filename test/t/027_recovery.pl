@@ -117,6 +117,10 @@ is(replay($node, 'depth, records > 0, blocks_advised'), '0|t|0', 'recovery_prefe
 
 # ---- 2. the end of WAL ----------------------------------------------------------
 
+# The server that is copied keeps all that it changes in shared buffers: a page that it had written
+# would be newer than the WAL that is left, and could not be written again.
+$node->append_conf('postgresql.conf', "shared_buffers = 64MB\n");
+$node->restart;
 # (where the transactions of the second half begin, and the segment of the third)
 $node->safe_psql('postgres', 'CHECKPOINT');
 $node->safe_psql('postgres', $update);
@@ -138,7 +142,8 @@ for my $damage (sort keys %damages)
 
 	same($ours, $stock, "$damage WAL: replay ends where stock's does");
 	like(slurp_file($ours->logfile), $line, '... and says so');
-	is($ours->safe_psql('postgres', "$update; SELECT 1"), 1, '... and the server works');
+	$_->safe_psql('postgres', "$update; CHECKPOINT; VACUUM t") for ($ours, $stock);
+	same($ours, $stock, '... and both servers work');
 	check_log($ours);
 	$_->stop for ($ours, $stock);
 }
@@ -244,11 +249,16 @@ with_settings([ 'ALTER SYSTEM SET pg_lookahead.enable_replay = off' ], 'true', '
 $primary->safe_psql('postgres', "SELECT pg_sleep(0.5); $update");
 $primary->wait_for_catchup($standby);
 $records = replay($standby, 'records');
+my $others = replay($standby, 'pauses, wal_waits');
 $primary->safe_psql('postgres', $update);
 $primary->wait_for_catchup($standby);
 is(replay($standby, 'records'), $records, '... nothing is counted');
 same($standby, $primary, '... and everything replayed');
+$primary->safe_psql('postgres', 'SELECT pg_sleep(0.2)');
+is(replay($standby, 'pauses, wal_waits'), $others, '... no wait either');
+my $paused = replay($standby, 'pause_time');
 with_settings([ 'ALTER SYSTEM RESET pg_lookahead.enable_replay' ], "records > $records", 'and on again');
+is(replay($standby, "pause_time - $paused"), 0, '... the time between was no pause');
 
 # ---- 5. promotion, cascade, pg_rewind ----------------------------------------------
 
@@ -263,12 +273,14 @@ $primary->wait_for_catchup($standby);
 $standby->wait_for_catchup($cascade, 'replay', $standby->lsn('replay'));
 same($cascade, $primary, 'a cascaded standby without the library');
 
+# (what the last wait has taken counts when it is over, too)
+$waited = replay($standby, 'wal_wait_time');
 $logged = -s $standby->logfile;
 my $begun = time;
 $standby->promote;
 cmp_ok(time - $begun, '<', 30, 'promotion is not held up');
 like(log_since($standby, $logged), $line, 'a line in the log');
-is(replay($standby, q(state, waiting_for IS NULL, ended IS NOT NULL)), 'ended|t|t', 'recovery has ended');
+is(replay($standby, "state, waiting_for IS NULL, ended IS NOT NULL, wal_wait_time >= $waited"), 'ended|t|t|t', 'recovery has ended');
 same($standby, $primary, 'promoted');
 $standby->safe_psql('postgres', $update);
 $standby->wait_for_catchup($cascade);
@@ -277,7 +289,10 @@ same($cascade, $standby, 'the cascaded standby has followed to the next timeline
 # the primary has gone its own way
 $primary->safe_psql('postgres', 'DELETE FROM t WHERE id % 7 = 0; CHECKPOINT');
 $primary->stop;
-command_ok([ 'pg_rewind', '--source-server', $standby->connstr('postgres'), '--target-pgdata', $primary->data_dir, '--no-sync' ], 'pg_rewind');
+# (before 16, pg_rewind takes the source's timeline from its last checkpoint)
+$standby->safe_psql('postgres', 'CHECKPOINT');
+command_checks_all([ 'pg_rewind', '--source-server', $standby->connstr('postgres'), '--target-pgdata', $primary->data_dir, '--no-sync' ],
+	0, [], [ qr/rewinding from last common checkpoint.*Done!/s ], 'pg_rewind');
 $primary->append_conf('postgresql.conf', 'port = ' . $primary->port . "\n");
 $primary->enable_streaming($standby);
 $primary->set_standby_mode();
@@ -319,10 +334,11 @@ $target->start;
 soon($target, q(state = 'archive recovery' AND waiting_for = 'pause'), 'archive recovery pauses at its target');
 is($target->safe_psql('postgres', $digest), $expected, 'rows as they were then');
 is(replay($target, 'bytes_behind IS NULL, records > 100'), 't|t', 'where the archive ends is not known');
+$target->safe_psql('postgres', 'SELECT pg_sleep(0.3)');
 $target->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 ok($target->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'), 'recovery ends');
 like(slurp_file($target->logfile), $line, 'a line in the log');
-is(replay($target, 'state'), 'ended', 'and the view says so');
+is(replay($target, 'state, pauses, pause_time > 100'), 'ended|1|t', 'and the view says so, and that it had paused');
 is($target->safe_psql('postgres', "SELECT count(*) FROM pg_ls_dir('.') f WHERE f LIKE '%lookahead%'"), 0, 'no file is left');
 check_log($target);
 $_->stop for ($target, $source);
