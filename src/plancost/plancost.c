@@ -272,6 +272,24 @@ price_indexes(RelOptInfo *rel, LaReprice *r)
 	}
 }
 
+/* WORKERS: is there a table in the query that is large enough for some? */
+static bool
+may_have_workers(PlannerInfo *root)
+{
+	if (max_parallel_workers_per_gather == 0)
+		return false;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel != NULL && IS_SIMPLE_REL(rel) && rel->rtekind == RTE_RELATION &&
+			rel->consider_parallel &&
+			compute_parallel_worker(rel, rel->pages, -1, max_parallel_workers_per_gather) > 0)
+			return true;
+	}
+	return false;
+}
+
 /* REACH */
 static void
 find_reach(PlannerInfo *root, Relation table, LaReprice *r)
@@ -285,7 +303,7 @@ find_reach(PlannerInfo *root, Relation table, LaReprice *r)
 	r->reach.ramps = root->tuple_fraction > 0.0 || root->limit_tuples > 0.0;
 	r->bitmap_distance = Max(la_bitmap_distance(concurrency, raised), 1);
 	r->over_outer_rows = la_enable_nestloop;
-	r->may_share = max_parallel_workers_per_gather > 0;
+	r->may_share = may_have_workers(root);
 }
 
 /* False: stock's costs. */
