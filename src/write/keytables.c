@@ -36,9 +36,9 @@
 #include "utils/relcache.h"
 
 #include "base/compat.h"
+#include "rowahead/target.h"
 #include "write/keytables.h"
 #include "write/route.h"
-#include "write/target.h"
 
 #define MAX_HEAP_VISITS	16		/* of rows of one key */
 #define MAX_EACH		8		/* partitions that are all looked in */

@@ -9,14 +9,14 @@
  * used yet), and those without a class of their own (XX000), as of a value that gets too long; and
  * only if no lock is held on a buffer.  Others are raised at once: cancels, and damaged data.
  *
- * src/write/attempt.c
+ * src/rowahead/attempt.c
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "write/attempt.h"
+#include "rowahead/attempt.h"
 
 static bool
 is_kept(int sqlerrcode)
@@ -67,6 +67,8 @@ la_attempt(void (*function) (void *arg), void *arg, MemoryContext context)
 		if (!is_kept(error->sqlerrcode) || held_at_error != held_before)
 			PG_RE_THROW();
 		FlushErrorState();
+		/* raising an error has forgotten it, and the caller may hold them off */
+		InterruptHoldoffCount = held_before;
 		MemoryContextSwitchTo(old);
 	}
 	PG_END_TRY();
