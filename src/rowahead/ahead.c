@@ -713,6 +713,15 @@ la_ahead_counters(LaAhead *a)
 	return &a->sum;
 }
 
+/* All counters of both stages. */
+void
+la_ahead_sum(const LaAhead *a, LaCounters *sum)
+{
+	for (int i = 0; i < LA_NUM_COUNTERS; i++)
+		sum->c[i] = a->first.reads.counters.c[i] + a->second.reads.counters.c[i];
+	sum->statement = NULL;
+}
+
 /* Its memory is freed. */
 void
 la_ahead_forget(LaAhead *a, Oid known_by)

@@ -95,6 +95,7 @@ extern bool la_ahead_turn(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
 extern void la_ahead_refuse(LaAhead *a);
 extern const LaCounters *la_ahead_counters(LaAhead *a);
+extern void la_ahead_sum(const LaAhead *a, LaCounters *sum);
 extern void la_ahead_forget(LaAhead *a, Oid known_by);
 extern void la_ahead_end(LaAhead *a, LaKind kind, Oid heaprelid, Oid known_by);
 
