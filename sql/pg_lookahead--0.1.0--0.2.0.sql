@@ -1364,6 +1364,88 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
+-- Logical replication: what apply workers look ahead for.
+CREATE FUNCTION pg_stat_get_lookahead_apply(
+    OUT subid oid,
+    OUT pid integer,
+    OUT state text,
+    OUT queue_size bigint,
+    OUT queued_messages bigint,
+    OUT queued_bytes bigint,
+    OUT messages bigint,
+    OUT changes bigint,
+    OUT changes_ahead bigint,
+    OUT changes_left bigint,
+    OUT locked bigint,
+    OUT errors bigint,
+    OUT reason text,
+    OUT blocks_foreseen bigint,
+    OUT blocks_issued bigint,
+    OUT blocks_cached bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint,
+    OUT read_wait_time double precision,
+    OUT saved_time double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_apply'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_lookahead_apply AS
+    SELECT a.subid, s.subname, a.pid, a.state, a.queue_size, a.queued_messages, a.queued_bytes, a.messages, a.changes, a.changes_ahead, a.changes_left, a.locked, a.errors, a.reason, a.blocks_foreseen, a.blocks_issued, a.blocks_cached, a.blocks_on_time, a.blocks_late, a.blocks_wasted, a.read_wait_time, a.saved_time
+    FROM pg_stat_get_lookahead_apply() a LEFT JOIN pg_catalog.pg_subscription s ON s.oid = a.subid;
+
+GRANT SELECT ON pg_stat_lookahead_apply TO PUBLIC;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_apply()
+    IS 'figures of the workers that apply changes; behind pg_stat_lookahead_apply';
+COMMENT ON VIEW pg_stat_lookahead_apply
+    IS 'workers of logical replication that apply changes: what they look ahead for';
+COMMENT ON COLUMN pg_stat_lookahead_apply.subid
+    IS 'subscription whose changes the worker applies';
+COMMENT ON COLUMN pg_stat_lookahead_apply.subname
+    IS 'name of the subscription';
+COMMENT ON COLUMN pg_stat_lookahead_apply.pid
+    IS 'process of the worker';
+COMMENT ON COLUMN pg_stat_lookahead_apply.state
+    IS 'off: look-ahead is switched off; passive: no change has waited; observing: reads are timed; ahead: it looks ahead';
+COMMENT ON COLUMN pg_stat_lookahead_apply.queue_size
+    IS 'bytes of memory for messages that are received ahead';
+COMMENT ON COLUMN pg_stat_lookahead_apply.queued_messages
+    IS 'messages in it';
+COMMENT ON COLUMN pg_stat_lookahead_apply.queued_bytes
+    IS 'bytes of these';
+COMMENT ON COLUMN pg_stat_lookahead_apply.messages
+    IS 'messages handed over to the server';
+COMMENT ON COLUMN pg_stat_lookahead_apply.changes
+    IS 'changes among them, without those of streamed transactions';
+COMMENT ON COLUMN pg_stat_lookahead_apply.changes_ahead
+    IS 'changes that were looked at before their turn';
+COMMENT ON COLUMN pg_stat_lookahead_apply.changes_left
+    IS 'changes that nothing was known of before their turn';
+COMMENT ON COLUMN pg_stat_lookahead_apply.locked
+    IS 'times that looking ahead was given up because a table was locked, or being changed';
+COMMENT ON COLUMN pg_stat_lookahead_apply.errors
+    IS 'errors of looking ahead, which were dropped';
+COMMENT ON COLUMN pg_stat_lookahead_apply.reason
+    IS 'why nothing was known of the last of these changes';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_foreseen
+    IS 'visits of blocks known in advance';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_issued
+    IS 'blocks whose reads were started early';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_cached
+    IS 'foreseen blocks that were found in shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_on_time
+    IS 'issued blocks that were read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_late
+    IS 'issued blocks that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_wasted
+    IS 'issued blocks that were not needed';
+COMMENT ON COLUMN pg_stat_lookahead_apply.read_wait_time
+    IS 'milliseconds that timed reads have taken';
+COMMENT ON COLUMN pg_stat_lookahead_apply.saved_time
+    IS 'milliseconds by which they would have taken longer, estimated';
+
 -- Recovery: how it goes on, and what it waits for.
 CREATE FUNCTION pg_stat_get_lookahead_replay(
     OUT state text,

@@ -6,7 +6,7 @@
  * and each feature room installs its hooks, unless the running minor release differs in
  * what the room relies on from the one that the library was built for (base/minor.c).
  * plancost/ calls functions of the planner, and replay/ those of recovery, that are the same in
- * all of them.
+ * all of them; logical replication looks ahead where writes may.
  * src/README.md describes the rooms.
  *
  * src/pg_lookahead.c
@@ -23,6 +23,7 @@
 #include "indexbuild/build_hooks.h"
 #include "nestloop/nestloop.h"
 #include "plancost/plancost.h"
+#include "replay/apply.h"
 #include "replay/replay.h"
 #include "scan/scan.h"
 #include "window/history.h"
@@ -70,4 +71,5 @@ _PG_init(void)
 	}
 	la_plancost_init();
 	la_replay_init();
+	la_apply_init();
 }

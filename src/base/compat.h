@@ -666,4 +666,16 @@ la_find_setting(const char *name)
 #define LA_HAVE_MODULE_VERSIONS 1
 #endif
 
+/* ---- logical replication ------------------------------------------------------ */
+
+/*
+ * 16 finds rows by any usable index where the publisher sends all columns and the table has
+ * neither a replica identity nor a primary key (commit 89e46da5e511).
+ */
+#if PG_VERSION_NUM >= 160000
+#define LA_APPLY_SEARCHES_ANY_INDEX true
+#else
+#define LA_APPLY_SEARCHES_ANY_INDEX false
+#endif
+
 #endif							/* LA_COMPAT_H */

@@ -43,6 +43,7 @@ bool		la_enable_btree_insert;
 bool		la_enable_write;
 bool		la_enable_foreign_key;
 bool		la_enable_replay;
+bool		la_enable_apply;
 bool		la_adjust_costs;
 bool		la_force;
 bool		la_explain;
@@ -55,6 +56,7 @@ int			la_cache_prefetch_distance;
 int			la_max_leaf_pages;
 int			la_scan_memory;
 int			la_backend_memory;
+int			la_apply_queue_size;
 int			la_max_statements;
 int			la_max_indexes;
 bool		la_save_statistics;
@@ -124,6 +126,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_replay", &la_enable_replay, true, PGC_SIGHUP, 0,
 		"Enables recovery to choose by itself how far it reads ahead.",
 	"Settings of the server that have been set are left alone."},
+	{"pg_lookahead.enable_apply", &la_enable_apply, true, PGC_SIGHUP, 0,
+		"Enables look-ahead over the changes that logical replication applies.",
+	"Pages that the changes will need are read before their turn."},
 	{"pg_lookahead.adjust_costs", &la_adjust_costs, false, PGC_USERSET, 0,
 		"Enables plans by what reads cost on this storage with look-ahead.",
 	"Has an effect on tables whose tablespaces have been calibrated."},
@@ -246,6 +251,13 @@ la_guc_init(void)
 							   &additional_access_methods, "", PGC_SUSET,
 							   GUC_LIST_INPUT,
 							   la_am_check_additional, la_am_assign_additional, NULL);
+
+	DefineCustomIntVariable("pg_lookahead.apply_queue_size",
+							"Sets the memory for changes of logical replication that are "
+							"received ahead of their turn.",
+							"A change that does not fit is received in its turn.",
+							&la_apply_queue_size, 4096, 64, MAX_KILOBYTES / 2,
+							PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
 
 	define_statistics();
 	MarkGUCPrefixReserved("pg_lookahead");

@@ -42,13 +42,13 @@
 #include "attach/interpose_index.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "rowahead/ahead.h"
+#include "rowahead/target.h"
 #include "window/issue.h"
-#include "write/ahead.h"
 #include "write/copy.h"
 #include "write/heaprow.h"
 #include "write/insert.h"
 #include "write/keyquery.h"
-#include "write/target.h"
 
 #define FUTILE_TURNS	64
 
@@ -269,7 +269,7 @@ turn_to(Copy *c, ItemPointer tid)
 	known = la_ahead_turn(c->ahead);
 	c->expects = known && la_enable_btree_insert;
 	if (c->expects)
-		la_target_expect(c->target, la_ahead_row(c->ahead, n));
+		la_target_expect(c->target, la_ahead_row(c->ahead, n), la_insert_expect);
 	if (known && (la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead)))
 		c->futile = 0;
 	else

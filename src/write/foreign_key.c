@@ -44,9 +44,9 @@
 #include "utils/rel.h"
 
 #include "base/guc.h"
+#include "rowahead/target.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
-#include "write/target.h"
 
 /* A trigger of a statement. */
 typedef struct ForeignKey

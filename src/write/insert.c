@@ -60,7 +60,7 @@
 #define FASTPATH_LEVEL	2		/* nbtinsert.c's BTREE_FASTPATH_MIN_LEVEL */
 
 /* What a statement keeps for an index. */
-struct LaInsertState
+typedef struct LaInsertState
 {
 	LaInsertLocation *location; /* NULL before it is first needed */
 	BlockNumber expected;		/* of the next entry, or InvalidBlockNumber */
@@ -68,7 +68,7 @@ struct LaInsertState
 	int			next_pause;
 	int			tried;			/* rows, of the current TRIALS */
 	int			missed;			/* of these */
-};
+} LaInsertState;
 
 /* What the statement keeps for the index; NULL if btinsert() is to insert this row. */
 static LaInsertState *
@@ -102,20 +102,16 @@ state_of(Relation index, Relation heap, IndexInfo *info)
 }
 
 /*
- * What the statement keeps for the index; NULL before our function has inserted a row.  info: that
- * of the server.
+ * LaExpectLeaf: look-ahead has come to this leaf page for the entry that will be inserted next.
+ * What the statement keeps for the index is there once our function has inserted a row.
  */
-LaInsertState *
-la_insert_state(Relation index, const IndexInfo *info)
-{
-	return info->ii_AmCache != NULL && la_interpose_has_aminsert(index) ? info->ii_AmCache : NULL;
-}
-
-/* Look-ahead has come to this leaf page for the entry that will be inserted next. */
 void
-la_insert_expect(LaInsertState *state, BlockNumber leaf)
+la_insert_expect(void **state, Relation index, const IndexInfo *info, BlockNumber leaf)
 {
-	state->expected = leaf;
+	if (*state == NULL && la_interpose_has_aminsert(index))
+		*state = info->ii_AmCache;
+	if (*state != NULL)
+		((LaInsertState *) *state)->expected = leaf;
 }
 
 /* Leave the next rows to btinsert() if too few locations are found. */

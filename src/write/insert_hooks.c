@@ -45,13 +45,13 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/utility.h"
+#include "rowahead/target.h"
 #include "write/copy.h"
 #include "write/foreign_key.h"
 #include "write/insert.h"
 #include "write/insert_hooks.h"
 #include "write/keyquery.h"
 #include "write/modify.h"
-#include "write/target.h"
 #include "write/tidlog.h"
 
 #define MAX_RELATIONS	64

@@ -57,10 +57,10 @@
 #include "attach/attach.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "rowahead/target.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
 #include "write/keyquery.h"
-#include "write/target.h"
 
 #define MAX_KEYS	64			/* of a transaction */
 

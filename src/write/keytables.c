@@ -14,7 +14,7 @@
  *	- partitions that are partitioned themselves, where the key tells the partition;
  *	- more than MAX_EACH partitions, where it does not, and those after the first MAX_PARTS;
  *	- partition keys of other types than the foreign key's columns, and functions of theirs that
- *	  could be noticed to be called early (route.c);
+ *	  could be noticed to be called early (rowahead/partition.c);
  *	- temporary tables, those that are not of heap, and those without a btree index on the columns;
  *	- checks that the server makes in batches.
  *
@@ -36,9 +36,9 @@
 #include "utils/relcache.h"
 
 #include "base/compat.h"
+#include "rowahead/partition.h"
+#include "rowahead/target.h"
 #include "write/keytables.h"
-#include "write/route.h"
-#include "write/target.h"
 
 #define MAX_HEAP_VISITS	16		/* of rows of one key */
 #define MAX_EACH		8		/* partitions that are all looked in */
@@ -175,7 +175,7 @@ match_partition_key(LaKeyTables *t)
 	PartitionKey key = RelationGetPartitionKey(t->root_rel);
 	TupleDesc	desc = RelationGetDescr(t->table);
 
-	if (key->partexprs != NIL || !la_route_key_is_pure(key))
+	if (key->partexprs != NIL || !la_partition_key_is_pure(key))
 		return false;
 	for (int p = 0; p < key->partnatts; p++)
 	{
@@ -218,7 +218,7 @@ routed_part(LaKeyTables *t, HeapTuple row)
 			VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
 			return NULL;
 	}
-	n = la_route_find_number(t->root_rel, desc, values, isnull);
+	n = la_partition_number(t->root_rel, desc, values, isnull);
 	return n < 0 || !desc->is_leaf[n] ? NULL : part_of(t, desc->oids[n]);
 }
 

@@ -36,7 +36,7 @@
 
 #include "attach/effects.h"
 #include "base/compat.h"
-#include "write/attempt.h"
+#include "rowahead/attempt.h"
 #include "write/mergeaction.h"
 
 struct LaMergeColumn

@@ -59,9 +59,10 @@
 #include "attach/statement.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "rowahead/ahead.h"
+#include "rowahead/attempt.h"
 #include "window/issue.h"
-#include "write/ahead.h"
-#include "write/attempt.h"
+#include "write/insert.h"
 #include "write/modify.h"
 #include "write/newtuple.h"
 #include "write/writer.h"
@@ -414,7 +415,7 @@ next_queued(LaModify *m)
 
 		if (q->known && la_enable_btree_insert)
 			la_target_expect(la_newtuples_target(m->tuples, &q->tuple),
-							 la_ahead_row(m->ahead, n));
+							 la_ahead_row(m->ahead, n), la_insert_expect);
 		return m->returned = q->slot;
 	}
 	la_ahead_clear(m->ahead);

@@ -9,7 +9,7 @@
 
 #include "nodes/execnodes.h"
 
-#include "write/target.h"
+#include "rowahead/target.h"
 
 typedef struct LaNewTuples LaNewTuples;
 

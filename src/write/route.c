@@ -19,13 +19,12 @@
 #include "access/sysattr.h"
 #include "executor/executor.h"
 #include "optimizer/optimizer.h"
-#include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "attach/effects.h"
+#include "rowahead/partition.h"
 #include "write/route.h"
 
 struct LaRoute
@@ -42,18 +41,6 @@ struct LaRoute
 	ResultRelInfo **found;		/* by number of the partition; NULL: not yet */
 };
 
-/* Can it not be noticed if the functions of a partition key are called early? */
-bool
-la_route_key_is_pure(const PartitionKey key)
-{
-	LaEffects	effects = {0};
-
-	la_effects_of_expression(&effects, (Node *) key->partexprs);
-	for (int i = 0; i < key->partnatts; i++)
-		la_effects_of_support(&effects, key->partsupfunc[i].fn_oid, 1, &key->parttypid[i]);
-	return effects.flags == 0;
-}
-
 /* In the current memory context. */
 LaRoute *
 la_route_create(Relation root, ModifyTableState *mt)
@@ -63,7 +50,7 @@ la_route_create(Relation root, ModifyTableState *mt)
 
 	route->mt = mt;
 	route->context = CurrentMemoryContext;
-	if (!la_route_key_is_pure(key))
+	if (!la_partition_key_is_pure(key))
 		return route;
 	route->root = root;
 	route->key = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead partition key",
@@ -116,60 +103,6 @@ form_key(LaRoute *route, TupleTableSlot *row, Datum *values, bool *isnull)
 			expression = lnext(route->expressions, expression);
 		}
 	}
-}
-
-/* The number of the partition for a key, by list; or -1. */
-static int
-find_by_list(const PartitionKey key, const PartitionBoundInfo bounds, Datum value, bool isnull)
-{
-	bool		equal = false;
-	int			offset;
-
-	if (isnull)
-		return partition_bound_accepts_nulls(bounds) ? bounds->null_index : -1;
-	offset = partition_list_bsearch(key->partsupfunc, key->partcollation, bounds, value, &equal);
-	return offset >= 0 && equal ? bounds->indexes[offset] : -1;
-}
-
-static int
-find_by_range(const PartitionKey key, const PartitionBoundInfo bounds, Datum *values,
-			  const bool *isnull)
-{
-	bool		equal = false;
-	int			offset;
-
-	for (int i = 0; i < key->partnatts; i++)
-	{
-		if (isnull[i])
-			return -1;
-	}
-	offset = partition_range_datum_bsearch(key->partsupfunc, key->partcollation, bounds,
-										   key->partnatts, values, &equal);
-	return bounds->indexes[offset + 1];
-}
-
-/* The number of the partition for a key; or -1. */
-int
-la_route_find_number(Relation root, const PartitionDesc desc, Datum *values, bool *isnull)
-{
-	PartitionKey key = RelationGetPartitionKey(root);
-	const PartitionBoundInfo bounds = desc->boundinfo;
-	int			n = -1;
-
-	switch (key->strategy)
-	{
-		case PARTITION_STRATEGY_HASH:
-			return bounds->indexes[compute_partition_hash_value(key->partnatts, key->partsupfunc,
-																key->partcollation, values,
-																isnull) % bounds->nindexes];
-		case PARTITION_STRATEGY_LIST:
-			n = find_by_list(key, bounds, values[0], isnull[0]);
-			break;
-		case PARTITION_STRATEGY_RANGE:
-			n = find_by_range(key, bounds, values, isnull);
-			break;
-	}
-	return n >= 0 ? n : bounds->default_index;
 }
 
 /* The partition, if the statement has it: one whose rows it changes, or that it has opened. */
@@ -230,7 +163,7 @@ la_route_find(LaRoute *route, TupleTableSlot *row)
 	MemoryContextReset(route->key);
 	old = MemoryContextSwitchTo(route->key);
 	form_key(route, row, values, isnull);
-	n = la_route_find_number(route->root, desc, values, isnull);
+	n = la_partition_number(route->root, desc, values, isnull);
 	MemoryContextSwitchTo(old);
 	if (n < 0 || !desc->is_leaf[n])
 		return NULL;

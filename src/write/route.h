@@ -8,16 +8,12 @@
 #define LA_ROUTE_H
 
 #include "nodes/execnodes.h"
-#include "partitioning/partdefs.h"
 #include "utils/relcache.h"
 
 typedef struct LaRoute LaRoute;
 
 extern LaRoute *la_route_create(Relation root, ModifyTableState *mt);
 extern bool la_route_depends_on(const LaRoute *route, const Bitmapset *columns);
-extern bool la_route_key_is_pure(const PartitionKey key);
-extern int	la_route_find_number(Relation root, const PartitionDesc desc, Datum *values,
-								 bool *isnull);
 extern ResultRelInfo *la_route_find(LaRoute *route, TupleTableSlot *row);
 
 #endif							/* LA_ROUTE_H */

@@ -25,7 +25,7 @@
  *
  * Invariant: only functions are called that have no effects and read no state.
  *
- * src/write/target.c
+ * src/rowahead/target.c
  */
 #include "postgres.h"
 
@@ -42,10 +42,9 @@
 #include "attach/effects.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
-#include "write/attempt.h"
-#include "write/bucket.h"
-#include "write/insert.h"
-#include "write/target.h"
+#include "rowahead/attempt.h"
+#include "rowahead/bucket.h"
+#include "rowahead/target.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
 
@@ -56,7 +55,7 @@ struct LaTargetIndex
 	int			rel;			/* in LaAhead */
 	IndexInfo  *info;
 	const IndexInfo *server_info;	/* that of the server, or NULL */
-	LaInsertState *insert;		/* enable_btree_insert; or NULL */
+	void	   *insert;			/* of la_target_expect()'s caller; or NULL */
 	Bitmapset  *columns;		/* that the key and the predicate depend on */
 	ExprState  *predicate;
 	List	   *expressions;	/* ExprStates */
@@ -292,18 +291,9 @@ la_target_set_info(LaTarget *target, Relation index, IndexInfo *info)
 	}
 }
 
-static void
-expect_leaf(LaTargetIndex *ix, BlockNumber leaf)
-{
-	if (ix->insert == NULL && ix->server_info != NULL)
-		ix->insert = la_insert_state(ix->index, ix->server_info);
-	if (ix->insert != NULL)
-		la_insert_expect(ix->insert, leaf);
-}
-
-/* It is the row's turn: tell inserts the leaf pages that were found for it. */
+/* It is the row's turn: pass on the leaf pages that were found for it. */
 void
-la_target_expect(LaTarget *target, const LaAheadRow *row)
+la_target_expect(LaTarget *target, const LaAheadRow *row, LaExpectLeaf expect)
 {
 	for (int v = 0; v < row->nvisits; v++)
 	{
@@ -313,8 +303,8 @@ la_target_expect(LaTarget *target, const LaAheadRow *row)
 		{
 			LaTargetIndex *ix = &target->indexes[i];
 
-			if (ix->rel == visit->rel && ix->descent != NULL)
-				expect_leaf(ix, visit->block);
+			if (ix->rel == visit->rel && ix->descent != NULL && ix->server_info != NULL)
+				expect(&ix->insert, ix->index, ix->server_info, visit->block);
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /*
  * ahead.c
- *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *	  The blocks that rows will need, read ahead of their turn.
  *
  *	source --> [ row | row | row | row | row | row ] --> the server writes the row
  *	            tail    ^             ^        ^ head
@@ -44,7 +44,7 @@
  *	  with `foreseen` set.
  *	- No buffer is pinned and no lock held when a row is fetched or handed over.
  *
- * src/write/ahead.c
+ * src/rowahead/ahead.c
  */
 #include "postgres.h"
 
@@ -54,10 +54,10 @@
 #include "utils/memutils.h"
 
 #include "base/guc.h"
+#include "rowahead/ahead.h"
 #include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"
-#include "write/ahead.h"
 
 #define MAX_MATCHES		128		/* of a key, on its leaf page */
 #define FIRST_ROWS		128		/* known ahead; a power of 2 */
@@ -351,7 +351,7 @@ fetch_row(LaAhead *a, uint64 n)
 		a->source.plan(a->source.arg, n, row);
 		if (a->source.locate == NULL)
 			row->located = true;
-		else
+		else if (!row->located)
 			row->nfirst = row->nvisits;
 	}
 	return row;
@@ -713,11 +713,27 @@ la_ahead_counters(LaAhead *a)
 	return &a->sum;
 }
 
+/* All counters of both stages. */
+void
+la_ahead_sum(const LaAhead *a, LaCounters *sum)
+{
+	for (int i = 0; i < LA_NUM_COUNTERS; i++)
+		sum->c[i] = a->first.reads.counters.c[i] + a->second.reads.counters.c[i];
+	sum->statement = NULL;
+}
+
 /* Its memory is freed. */
+void
+la_ahead_forget(LaAhead *a, Oid known_by)
+{
+	la_budget_end(&a->budget);
+	la_history_note(known_by, a->second.reads.policy.verdict, LA_CACHE_UNKNOWN);
+}
+
+/* The same for what belongs to a statement. */
 void
 la_ahead_end(LaAhead *a, LaKind kind, Oid heaprelid, Oid known_by)
 {
-	la_budget_end(&a->budget);
 	la_stats_publish(kind, heaprelid, InvalidOid, la_ahead_counters(a));
-	la_history_note(known_by, a->second.reads.policy.verdict, LA_CACHE_UNKNOWN);
+	la_ahead_forget(a, known_by);
 }

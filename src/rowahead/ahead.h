@@ -1,10 +1,10 @@
 /*
  * ahead.h
- *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *	  The blocks that rows will need, read ahead of their turn.
  *
  * See ahead.c.
  *
- * src/write/ahead.h
+ * src/rowahead/ahead.h
  */
 #ifndef LA_AHEAD_H
 #define LA_AHEAD_H
@@ -53,8 +53,9 @@ typedef struct LaRowSource
 	bool		(*fetch) (void *arg, uint64 n);
 
 	/*
-	 * names the row's visits: of the first stage, or of the second if there
-	 * is no first
+	 * Names the row's visits: of the first stage, or of the second if there
+	 * is no first.  A row that needs no first stage, where others do, sets
+	 * `located`, and its visits are of the second.
 	 */
 	void		(*plan) (void *arg, uint64 n, LaAheadRow *row);
 
@@ -94,6 +95,8 @@ extern bool la_ahead_turn(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
 extern void la_ahead_refuse(LaAhead *a);
 extern const LaCounters *la_ahead_counters(LaAhead *a);
+extern void la_ahead_sum(const LaAhead *a, LaCounters *sum);
+extern void la_ahead_forget(LaAhead *a, Oid known_by);
 extern void la_ahead_end(LaAhead *a, LaKind kind, Oid heaprelid, Oid known_by);
 
 #endif							/* LA_AHEAD_H */

@@ -9,14 +9,19 @@
  * used yet), and those without a class of their own (XX000), as of a value that gets too long; and
  * only if no lock is held on a buffer.  Others are raised at once: cancels, and damaged data.
  *
- * src/write/attempt.c
+ * Where one is worth its cost, la_attempt_subtransaction() keeps errors of every class.  Interrupts
+ * are held off meanwhile, as what they raise is no error of the function.
+ *
+ * src/rowahead/attempt.c
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
-#include "write/attempt.h"
+#include "rowahead/attempt.h"
 
 static bool
 is_kept(int sqlerrcode)
@@ -67,9 +72,48 @@ la_attempt(void (*function) (void *arg), void *arg, MemoryContext context)
 		if (!is_kept(error->sqlerrcode) || held_at_error != held_before)
 			PG_RE_THROW();
 		FlushErrorState();
+		/* raising an error has forgotten it, and the caller may hold them off */
+		InterruptHoldoffCount = held_before;
 		MemoryContextSwitchTo(old);
 	}
 	PG_END_TRY();
 	error_context_stack = callback.previous;
+	return error;
+}
+
+/*
+ * Call the function in a subtransaction, which is rolled back if it fails.  Returns its error, in
+ * this memory context, or NULL.
+ */
+ErrorData *
+la_attempt_subtransaction(void (*function) (void))
+{
+	MemoryContext old = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	uint32		held_before = InterruptHoldoffCount;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	/* what is left in its own context would stay until the transaction ends */
+	MemoryContextSwitchTo(old);
+	HOLD_INTERRUPTS();
+	PG_TRY();
+	{
+		function();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old);
+		error = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	InterruptHoldoffCount = held_before;
+	if (error == NULL)
+		ReleaseCurrentSubTransaction();
+	else
+		RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(old);
+	CurrentResourceOwner = owner;
 	return error;
 }

@@ -2,7 +2,7 @@
  * target.h
  *	  A table that rows are written to, and the leaf pages of its btree indexes that a row needs.
  *
- * src/write/target.h
+ * src/rowahead/target.h
  */
 #ifndef LA_TARGET_H
 #define LA_TARGET_H
@@ -13,7 +13,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "write/ahead.h"
+#include "rowahead/ahead.h"
 
 #define LA_TARGET_INDEXES	16	/* of a table; others are left alone */
 
@@ -30,6 +30,13 @@ typedef struct LaTarget
 	int			heap_rel;		/* its number in ahead, then */
 } LaTarget;
 
+/*
+ * What inserts are to be told of a leaf page of an index.  *state is NULL at first, and kept with
+ * the index; info: see la_target_set_info().
+ */
+typedef void (*LaExpectLeaf) (void **state, Relation index, const IndexInfo *info,
+							  BlockNumber leaf);
+
 /* An ordinary table, of heap: what is known of others may be wrong. */
 static inline bool
 la_target_is_heap(Relation table)
@@ -42,7 +49,7 @@ extern bool la_target_is_possible(Relation heap);
 extern LaTarget *la_target_create(LaAhead *ahead, Relation heap, int nindexes,
 								  Relation *indexes, IndexInfo **infos, bool generated_known);
 extern void la_target_set_info(LaTarget *target, Relation index, IndexInfo *info);
-extern void la_target_expect(LaTarget *target, const LaAheadRow *row);
+extern void la_target_expect(LaTarget *target, const LaAheadRow *row, LaExpectLeaf expect);
 extern void la_target_set_arbiters(LaTarget *target, List *arbiters);
 extern Bitmapset *la_target_columns(const LaTarget *target);
 extern void la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown);
