@@ -23,7 +23,7 @@ PLACES = (
 )
 # a sentence in small letters: no name, no identifier, no format
 SENTENCE = re.compile(r"[a-z][A-Za-z' ,-]* [A-Za-z' ,-]*[A-Za-z]")
-ROOMS = ("attach", "scan", "bitmap", "nestloop", "hashjoin", "write", "rowahead")
+ROOMS = ("attach", "scan", "bitmap", "nestloop", "hashjoin", "write", "rows")
 
 
 def without_comments(text):

@@ -24,7 +24,7 @@
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
  *		pattern without escapes.  The server's functions raise errors of certain classes
- *		(rowahead/attempt.c), those of other extensions any (LA_FAILS_FREELY).
+ *		(rows/attempt.c), those of other extensions any (LA_FAILS_FREELY).
  *	Notices
  *		Few functions that only compute raise notices about what they are given: those that
  *		parse text for text search, and XML (LA_HAS_NOTICES).

@@ -4,9 +4,9 @@
  *
  *	queue --> [ C | B | change | C | B | change | change | C | ... ]
  *				^ to be handed	 	^ scanned so far
- *				  over next		      (R, S, E noted; changes taken apart, and rows of rowahead/)
+ *				  over next		      (R, S, E noted; changes taken apart, and rows of rows/)
  *
- * The rows of rowahead/ahead.c are changes.  Those of the first stage need the leaf page of the
+ * The rows of rows/ahead.c are changes.  Those of the first stage need the leaf page of the
  * index that finds a row which is updated or deleted; from its entries the heap blocks are known,
  * which are of the second stage, as are the leaf pages in all indexes for a new row.
  *
@@ -52,8 +52,8 @@
 #include "replay/applyscan.h"
 #include "replay/applystats.h"
 #include "replay/applytable.h"
-#include "rowahead/ahead.h"
-#include "rowahead/attempt.h"
+#include "rows/ahead.h"
+#include "rows/attempt.h"
 #include "window/issue.h"
 
 #define MAX_TABLES		16		/* whose changes are known ahead at a time */
@@ -65,7 +65,7 @@
 #define MOST_RELATIONS	64		/* that a change may add */
 #define NEVER			PG_UINT64_MAX
 
-/* What is kept with a row of rowahead/: a change. */
+/* What is kept with a row of rows/: a change. */
 typedef struct Change
 {
 	uint64		position;		/* in the queue */

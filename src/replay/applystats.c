@@ -3,7 +3,7 @@
  *	  Figures of apply workers, in shared memory: written by them, read by sessions.
  *
  * Each worker that applies changes takes a place, and gives it back when it ends.  All figures are
- * atomic variables with one writer, so that nobody takes a lock.  Reads are counted by rowahead/ in
+ * atomic variables with one writer, so that nobody takes a lock.  Reads are counted by rows/ in
  * the worker's own memory, as long as it knows the tables; what was counted before is kept here.
  *
  * src/replay/applystats.c

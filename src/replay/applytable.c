@@ -14,7 +14,7 @@
  *
  * A value is read only by an input function of a type that is listed here.  Those compute, or
  * look up an enum's label; they have no effects, and what they read of settings changes a hint
- * only.  One that fails is the server's to raise (rowahead/attempt.c).  Other types' columns are
+ * only.  One that fails is the server's to raise (rows/attempt.c).  Other types' columns are
  * unknown, and so is an index that depends on them.
  *
  * Heap-only updates need no index page beyond that which finds the row.  Whether an update is
@@ -51,8 +51,8 @@
 #include "attach/effects.h"
 #include "base/compat.h"
 #include "replay/applytable.h"
-#include "rowahead/attempt.h"
-#include "rowahead/partition.h"
+#include "rows/attempt.h"
+#include "rows/partition.h"
 #include "window/issue.h"
 
 #define HEAP_ONLY_UPDATES	8	/* in a row */

@@ -18,7 +18,7 @@
 #include "replay/applymessage.h"
 #include "replay/applyremote.h"
 #include "replay/applystats.h"
-#include "rowahead/target.h"
+#include "rows/target.h"
 
 typedef struct LaApplyTable
 {

@@ -44,7 +44,7 @@
 #include "utils/rel.h"
 
 #include "base/guc.h"
-#include "rowahead/target.h"
+#include "rows/target.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
 

@@ -45,7 +45,7 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "base/utility.h"
-#include "rowahead/target.h"
+#include "rows/target.h"
 #include "write/copy.h"
 #include "write/foreign_key.h"
 #include "write/insert.h"

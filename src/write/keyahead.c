@@ -39,7 +39,7 @@
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "rowahead/ahead.h"
+#include "rows/ahead.h"
 #include "window/issue.h"
 #include "write/heaprow.h"
 #include "write/keyahead.h"

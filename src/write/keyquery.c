@@ -57,7 +57,7 @@
 #include "attach/attach.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "rowahead/target.h"
+#include "rows/target.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
 #include "write/keyquery.h"

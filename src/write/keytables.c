@@ -14,7 +14,7 @@
  *	- partitions that are partitioned themselves, where the key tells the partition;
  *	- more than MAX_EACH partitions, where it does not, and those after the first MAX_PARTS;
  *	- partition keys of other types than the foreign key's columns, and functions of theirs that
- *	  could be noticed to be called early (rowahead/partition.c);
+ *	  could be noticed to be called early (rows/partition.c);
  *	- temporary tables, those that are not of heap, and those without a btree index on the columns;
  *	- checks that the server makes in batches.
  *
@@ -36,8 +36,8 @@
 #include "utils/relcache.h"
 
 #include "base/compat.h"
-#include "rowahead/partition.h"
-#include "rowahead/target.h"
+#include "rows/partition.h"
+#include "rows/target.h"
 #include "write/keytables.h"
 
 #define MAX_HEAP_VISITS	16		/* of rows of one key */

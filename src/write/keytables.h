@@ -9,7 +9,7 @@
 
 #include "access/htup.h"
 
-#include "rowahead/ahead.h"
+#include "rows/ahead.h"
 #include "write/keycolumns.h"
 
 typedef struct LaKeyTables LaKeyTables;

@@ -36,7 +36,7 @@
 
 #include "attach/effects.h"
 #include "base/compat.h"
-#include "rowahead/attempt.h"
+#include "rows/attempt.h"
 #include "write/mergeaction.h"
 
 struct LaMergeColumn

@@ -9,7 +9,7 @@
 
 #include "nodes/execnodes.h"
 
-#include "rowahead/target.h"
+#include "rows/target.h"
 
 typedef struct LaNewTuples LaNewTuples;
 

@@ -24,7 +24,7 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "rowahead/partition.h"
+#include "rows/partition.h"
 #include "write/route.h"
 
 struct LaRoute

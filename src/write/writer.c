@@ -25,7 +25,7 @@
 
 #include "attach/effects.h"
 #include "base/compat.h"
-#include "rowahead/target.h"
+#include "rows/target.h"
 #include "write/writer.h"
 
 static void

@@ -12,7 +12,7 @@
  * Where one is worth its cost, la_attempt_subtransaction() keeps errors of every class.  Interrupts
  * are held off meanwhile, as what they raise is no error of the function.
  *
- * src/rowahead/attempt.c
+ * src/rows/attempt.c
  */
 #include "postgres.h"
 
@@ -21,7 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-#include "rowahead/attempt.h"
+#include "rows/attempt.h"
 
 static bool
 is_kept(int sqlerrcode)

@@ -2,7 +2,7 @@
  * target.h
  *	  A table that rows are written to, and the leaf pages of its btree indexes that a row needs.
  *
- * src/rowahead/target.h
+ * src/rows/target.h
  */
 #ifndef LA_TARGET_H
 #define LA_TARGET_H
@@ -13,7 +13,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "rowahead/ahead.h"
+#include "rows/ahead.h"
 
 #define LA_TARGET_INDEXES	16	/* of a table; others are left alone */
 

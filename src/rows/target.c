@@ -25,7 +25,7 @@
  *
  * Invariant: only functions are called that have no effects and read no state.
  *
- * src/rowahead/target.c
+ * src/rows/target.c
  */
 #include "postgres.h"
 
@@ -42,9 +42,9 @@
 #include "attach/effects.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
-#include "rowahead/attempt.h"
-#include "rowahead/bucket.h"
-#include "rowahead/target.h"
+#include "rows/attempt.h"
+#include "rows/bucket.h"
+#include "rows/target.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
 

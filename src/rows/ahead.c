@@ -44,7 +44,7 @@
  *	  with `foreseen` set.
  *	- No buffer is pinned and no lock held when a row is fetched or handed over.
  *
- * src/rowahead/ahead.c
+ * src/rows/ahead.c
  */
 #include "postgres.h"
 
@@ -54,7 +54,7 @@
 #include "utils/memutils.h"
 
 #include "base/guc.h"
-#include "rowahead/ahead.h"
+#include "rows/ahead.h"
 #include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"

@@ -2,7 +2,7 @@
  * bucket.h
  *	  The page of a hash index where a value's bucket begins.
  *
- * src/rowahead/bucket.h
+ * src/rows/bucket.h
  */
 #ifndef LA_BUCKET_H
 #define LA_BUCKET_H

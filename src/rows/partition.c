@@ -5,7 +5,7 @@
  * The server finds the partition of a row when it inserts the row, and opens and locks it then.
  * Here it is looked up without being opened.
  *
- * src/rowahead/partition.c
+ * src/rows/partition.c
  */
 #include "postgres.h"
 
@@ -15,7 +15,7 @@
 #include "utils/rel.h"
 
 #include "attach/effects.h"
-#include "rowahead/partition.h"
+#include "rows/partition.h"
 
 /* Can it not be noticed if the functions of a partition key are called early? */
 bool

@@ -2,7 +2,7 @@
  * attempt.h
  *	  Something that may fail, done before its turn.
  *
- * src/rowahead/attempt.h
+ * src/rows/attempt.h
  */
 #ifndef LA_ATTEMPT_H
 #define LA_ATTEMPT_H

@@ -4,7 +4,7 @@
  *
  * See ahead.c.
  *
- * src/rowahead/ahead.h
+ * src/rows/ahead.h
  */
 #ifndef LA_AHEAD_H
 #define LA_AHEAD_H

@@ -7,14 +7,14 @@
  * keeps a copy with the index; if the bucket has been split since, it is a page that is read in
  * vain.  Where overflow pages are is known only to the page before each: they are left alone.
  *
- * src/rowahead/bucket.c
+ * src/rows/bucket.c
  */
 #include "postgres.h"
 
 #include "access/hash.h"
 #include "storage/bufmgr.h"
 
-#include "rowahead/bucket.h"
+#include "rows/bucket.h"
 
 /* value is not null, nor stored out of line. */
 BlockNumber

@@ -2,7 +2,7 @@
  * partition.h
  *	  The number of a key's partition.
  *
- * src/rowahead/partition.h
+ * src/rows/partition.h
  */
 #ifndef LA_PARTITION_H
 #define LA_PARTITION_H
