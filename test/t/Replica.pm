@@ -239,6 +239,10 @@ sub align_sequences
 	my ($name, @chain) = @_;
 	my ($source, $target) = @chain[ 0, -1 ];
 	my $query = 'SELECT schemaname, sequencename, last_value FROM pg_sequences WHERE last_value IS NOT NULL ORDER BY 1, 2';
+
+	# what a transaction has used that was rolled back is not flushed by its end
+	$source->safe_psql('postgres', "SELECT pg_logical_emit_message(true, '', '')");
+	caught_up($chain[ $_ - 1 ], $chain[$_]->name) for 1 .. $#chain;
 	my %at = map { /^(.*)\|(\d+)$/ } split /\n/, $source->safe_psql('postgres', $query);
 	my %logged = map { /^(.*)\|(\d+)$/ } split /\n/, $target->safe_psql('postgres', $query);
 
