@@ -25,6 +25,7 @@
 #include "plancost/plancost.h"
 #include "replay/replay.h"
 #include "scan/scan.h"
+#include "toast/toast.h"
 #include "window/history.h"
 #include "window/storage.h"
 #include "write/insert_hooks.h"
@@ -49,6 +50,7 @@ static const struct
 	{LA_ROOM_INDEX_BUILD, la_build_init, false},
 	{LA_ROOM_INSERT, la_insert_init, true},
 	{LA_ROOM_BITMAP, la_bitmap_init, true},
+	{LA_ROOM_SCAN, la_toast_init, true},
 };
 
 void

@@ -35,7 +35,7 @@
 #include "base/statements.h"
 #include "base/stats.h"
 
-#define MAX_REGISTERED 8
+#define MAX_REGISTERED 16
 
 static struct
 {

@@ -36,7 +36,7 @@
 #include "commands/explain_state.h"
 #endif
 
-#define MAX_SOURCES 8
+#define MAX_SOURCES 16
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_lookahead_explain(PG_FUNCTION_ARGS);

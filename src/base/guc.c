@@ -42,6 +42,7 @@ bool		la_enable_index_build;
 bool		la_enable_btree_insert;
 bool		la_enable_write;
 bool		la_enable_foreign_key;
+bool		la_enable_toast;
 bool		la_enable_replay;
 bool		la_adjust_costs;
 bool		la_force;
@@ -121,6 +122,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_foreign_key", &la_enable_foreign_key, true, PGC_USERSET, 0,
 		"Enables look-ahead over the rows whose foreign keys are checked, or acted on.",
 	"Pages that the queries of the next rows will need are read before their turn."},
+	{"pg_lookahead.enable_toast", &la_enable_toast, true, PGC_USERSET, 0,
+		"Enables look-ahead for values that are stored out of line.",
+	"Applies to rows of sequential scans, of btree index scans and of COPY TO."},
 	{"pg_lookahead.enable_replay", &la_enable_replay, true, PGC_SIGHUP, 0,
 		"Enables recovery to choose by itself how far it reads ahead.",
 	"Settings of the server that have been set are left alone."},

@@ -593,6 +593,38 @@ leaf_gettuple(LaScan *ls, ScanDirection dir)
 	return return_item(ring);
 }
 
+/* The n-th item behind the consumer's one, if its page has been read (LaComing.peek). */
+bool
+la_leaf_peek(LaScan *ls, int n, LaComingRow *row)
+{
+	LeafRing   *ring = ls->ahead.state;
+	int64		foreseen = ls->policy.for_reads ? ring->nforeseen - ring->nconsumed : 0;
+	int			left = n;
+	int			item = ring->item;
+
+	for (uint64 i = ring->head; i < ring->tail; i++)
+	{
+		LaLeafBatch *b = batch_of(ring, i);
+		int			behind;
+
+		if (i > ring->head)
+		{
+			item = first_item(ring, b);
+			left--;
+		}
+		behind = ScanDirectionIsForward(ring->dir) ? b->pos->lastItem - item :
+			item - b->pos->firstItem;
+		if (left <= behind)
+		{
+			la_leafbatch_coming(b->pos, item + left * step(ring), row);
+			row->may_read = n <= foreseen / 2;
+			return true;
+		}
+		left -= behind;
+	}
+	return false;
+}
+
 /* ---- MARK ---------------------------------------------------------------- */
 
 static void

@@ -9,6 +9,7 @@
 
 #include "access/nbtree.h"
 
+#include "attach/follow.h"
 #include "scan/scan_int.h"
 
 typedef struct LaLeafBatch
@@ -37,6 +38,15 @@ typedef struct LaLeafBatchPool
 #define la_pos_size(pos) \
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
+
+/* An item, as a row to come. */
+static inline void
+la_leafbatch_coming(const BTScanPosData *pos, int item, LaComingRow *row)
+{
+	row->tid = pos->items[item].heapTid;
+	row->id = (uint64) pos->currPage << 16 | (uint64) item;
+	row->buffer = InvalidBuffer;
+}
 
 extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);

@@ -47,6 +47,7 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
+#include "scan/coming.h"
 #include "scan/leafbatch.h"
 #include "scan/scan.h"
 #include "scan/shim.h"
@@ -218,6 +219,7 @@ attach(PlanState *ps)
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
 	ls->order = order_of(ps);
+	la_coming_follow(ls, (ScanState *) ps);
 	la_stats_open(&ls->counters, ps->state);
 }
 

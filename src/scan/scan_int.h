@@ -84,6 +84,7 @@ struct LaScan
 	LaScanWay	ahead;			/* owner when armed: leaf.c, rowqueue.c */
 	LaScanWay	source;			/* owner from a rescan on: tidsource.c */
 	LaScanWay	watch;			/* called in place of amgettuple: graph.c */
+	struct LaFollower *follower;	/* that is told of its rows, or NULL */
 
 	/* nbtree: leafahead.c */
 	LaLeafPolicy leaf_policy;

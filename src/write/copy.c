@@ -43,7 +43,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/copy.h"
 #include "write/heaprow.h"
 #include "write/insert.h"
@@ -185,14 +185,14 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 
 /* LaRowSource.set_key */
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	Copy	   *c = arg;
 
 	if (c->slot_row != n)
 		ExecForceStoreHeapTuple(*row_at(c, n), c->slot, false);
 	c->slot_row = n;
-	return la_target_set_key(c->target, rel, c->slot);
+	return la_target_set_key(c->target, visit->rel, c->slot);
 }
 
 /* ---- a row's turn -------------------------------------------------------------- */
@@ -223,7 +223,7 @@ create_target(Copy *c)
 static void
 create_ahead(Copy *c, Relation index)
 {
-	LaRowSource source = {c, sizeof(HeapTuple), fetch, plan_visits, set_key, NULL};
+	LaRowSource source = {c, sizeof(HeapTuple), false, fetch, plan_visits, set_key, NULL};
 	MemoryContext old = MemoryContextSwitchTo(c->context);
 
 	c->known_by = RelationGetRelid(index);

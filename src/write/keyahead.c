@@ -40,7 +40,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/heaprow.h"
 #include "write/keyahead.h"
 #include "write/keycolumns.h"
@@ -330,11 +330,11 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 }
 
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	LaKeyAhead *k = arg;
 
-	return la_keytables_set_key(k->others, known(k, n)->tuple, rel);
+	return la_keytables_set_key(k->others, known(k, n)->tuple, visit->rel);
 }
 
 static bool
@@ -400,7 +400,7 @@ load_key(LaKeyAhead *k)
 static bool
 prepare(LaKeyAhead *k)
 {
-	LaRowSource source = {k, sizeof(Known), fetch, plan_visits, set_key, locate};
+	LaRowSource source = {k, sizeof(Known), false, fetch, plan_visits, set_key, locate};
 
 	/*
 	 * reads in flight hold buffers, whose resource owner may end before what

@@ -60,7 +60,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/attempt.h"
 #include "write/modify.h"
 #include "write/newtuple.h"
@@ -212,7 +212,7 @@ takes_all(const LaModify *m)
 
 static bool fetch(void *arg, uint64 n);
 static void plan_visits(void *arg, uint64 n, LaAheadRow *row);
-static bool set_key(void *arg, uint64 n, int rel);
+static bool set_key(void *arg, uint64 n, const LaRowVisit *visit);
 static bool locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches,
 				   bool last);
 
@@ -257,7 +257,7 @@ any_index(const LaModify *m)
 static void
 create_ahead(LaModify *m)
 {
-	LaRowSource source = {m, sizeof(Queued), fetch, plan_visits, set_key, locate};
+	LaRowSource source = {m, sizeof(Queued), false, fetch, plan_visits, set_key, locate};
 	const ModifyTable *plan = (const ModifyTable *) m->mt->ps.plan;
 	Relation	index = any_index(m);
 
@@ -377,7 +377,7 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 
 /* LaRowSource.set_key */
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	LaModify   *m = arg;
 	const Queued *q = queued(m, n);
@@ -387,7 +387,7 @@ set_key(void *arg, uint64 n, int rel)
 		return false;
 	tuple = la_newtuples_form(m->tuples, &q->tuple, q->slot);
 	return tuple != NULL &&
-		la_target_set_key(la_newtuples_target(m->tuples, &q->tuple), rel, tuple);
+		la_target_set_key(la_newtuples_target(m->tuples, &q->tuple), visit->rel, tuple);
 }
 
 /* LaRowSource.locate */

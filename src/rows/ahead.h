@@ -1,10 +1,10 @@
 /*
  * ahead.h
- *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *	  The blocks that rows to come will need, read ahead of their turn.
  *
  * See ahead.c.
  *
- * src/write/ahead.h
+ * src/rows/ahead.h
  */
 #ifndef LA_AHEAD_H
 #define LA_AHEAD_H
@@ -28,6 +28,7 @@ typedef struct LaRowVisit
 {
 	BlockNumber block;
 	uint16		rel;			/* see la_ahead_add_relation() */
+	uint8		item;			/* the source's own: which of the row's keys */
 	uint8		state;			/* a LaRowVisitState */
 	bool		foreseen;		/* by its stage's window */
 } LaRowVisit;
@@ -48,6 +49,7 @@ typedef struct LaRowSource
 {
 	void	   *arg;
 	Size		own_size;		/* see la_ahead_own() */
+	bool		is_bounded;		/* few rows are known ahead: see PIPELINE */
 
 	/* makes row n known, the next one; false if it cannot be known now */
 	bool		(*fetch) (void *arg, uint64 n);
@@ -59,10 +61,10 @@ typedef struct LaRowSource
 	void		(*plan) (void *arg, uint64 n, LaAheadRow *row);
 
 	/*
-	 * Sets the row's key in an index's descent, or its block with
+	 * Sets the key of a row's visit in the index's descent, or its block with
 	 * la_ahead_set_block() where there is none; false if the row has no key.
 	 */
-	bool		(*set_key) (void *arg, uint64 n, int rel);
+	bool		(*set_key) (void *arg, uint64 n, const LaRowVisit *visit);
 
 	/*
 	 * Names the row's visits of the second stage, given what its visit of the

@@ -1,8 +1,8 @@
 /*
  * ahead.c
- *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *	  The blocks that rows to come will need, read ahead of their turn.
  *
- *	source --> [ row | row | row | row | row | row ] --> the server writes the row
+ *	source --> [ row | row | row | row | row | row ] --> the server writes, or reads, the row
  *	            tail    ^             ^        ^ head
  *	             first stage's    they are     second stage's blocks are visited,
  *	             leaf pages are   searched     the row is handed over
@@ -11,20 +11,24 @@
  * A row has visits, each of a block of an index or a table.  Those of the second stage are what
  * the server will need: the leaf page of each index that gets an entry, or the heap block of the
  * row that a key finds.  The first stage is for keys that have to be looked up before that is
- * known: the index that decides about a conflict.  Most writes have no first stage.
+ * known: the index that decides about a conflict, or that of a toast table.  Most writes have no
+ * first stage.
  *
  * Each stage has a window with a policy of its own, as the leaf pages and the heap blocks of a
  * nested loop have (nestloop/inner_prefetch.c), so blocks are issued in the order of need.
  *
  * Behaviours
  *	PASS	Nothing is known of rows.  The caller compares two numbers for each.
- *	TURN	When the server is to write a row, its blocks are visited first: read into shared
- *		buffers, timed, and released.  The server finds them there.
+ *	TURN	When a row's turn comes, its blocks are visited first: read into shared buffers, timed,
+ *		and released.  The server finds them there.
  *		With enable_btree_insert, inserts are told which leaf pages these are (target.c), and so
  *		do not search for them again.
  *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the
  *		leaf page looked for again when the row is half as far away.  It is then issued without
  *		the window.
+ *	PIPELINE	Where few rows are known ahead (is_bounded), the second stage gets no farther than
+ *		half of them, as long as the first one issues reads.  Otherwise each leaf page would be
+ *		searched as soon as its read has been started.
  *	LOT		Leaf pages of random keys are many and scattered, and to start the read of each one
  *		takes more of the processor's time than a fast disk needs for it.  So the windows issue
  *		lots of them in the order of the index (window/lot.c), as soon as waits are proven, and
@@ -44,7 +48,7 @@
  *	  with `foreseen` set.
  *	- No buffer is pinned and no lock held when a row is fetched or handed over.
  *
- * src/write/ahead.c
+ * src/rows/ahead.c
  */
 #include "postgres.h"
 
@@ -57,7 +61,7 @@
 #include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 
 #define MAX_MATCHES		128		/* of a key, on its leaf page */
 #define FIRST_ROWS		128		/* known ahead; a power of 2 */
@@ -268,6 +272,7 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 	}
 	v = &row->visits[row->nvisits++];
 	v->rel = rel;
+	v->item = 0;
 	v->block = InvalidBlockNumber;
 	v->state = ROW_VISIT_FRESH;
 	v->foreseen = false;
@@ -358,7 +363,7 @@ fetch_row(LaAhead *a, uint64 n)
 }
 
 static bool
-set_key(LaAhead *a, uint64 n, int rel)
+set_key(LaAhead *a, uint64 n, const LaRowVisit *v)
 {
 	MemoryContext old;
 	bool		result;
@@ -366,7 +371,7 @@ set_key(LaAhead *a, uint64 n, int rel)
 	a->block = InvalidBlockNumber;
 	MemoryContextReset(a->keys);
 	old = MemoryContextSwitchTo(a->keys);
-	result = a->source.set_key(a->source.arg, n, rel);
+	result = a->source.set_key(a->source.arg, n, v);
 	MemoryContextSwitchTo(old);
 	return result;
 }
@@ -379,7 +384,7 @@ find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
 
 	if (v->state >= ROW_VISIT_KNOWN)
 		return v->state == ROW_VISIT_KNOWN;
-	if (set_key(a, n, v->rel))
+	if (set_key(a, n, v))
 	{
 		v->block = a->block;
 		result = a->descents[v->rel] == NULL ? LA_DESCENT_FOUND :
@@ -428,7 +433,7 @@ search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
 	LaMatches	matches = {tids, MAX_MATCHES, 0, false};
 	OffsetNumber position;
 
-	if (!set_key(a, n, rel))
+	if (!set_key(a, n, &row->visits[i]))
 		ReleaseBuffer(buffer);
 	else if (la_descent_search_leaf(a->descents[rel], &buffer, &position))
 	{
@@ -501,6 +506,15 @@ search_deferred(LaAhead *a)
 	}
 }
 
+/* Behaviour PIPELINE: is the second stage as far ahead as it may be? */
+static bool
+is_far_enough(const LaAhead *a, const Stage *stage)
+{
+	return !stage->first && a->source.is_bounded &&
+		a->first.reads.policy.state == LA_ARMED &&
+		stage->next.row > a->head + (a->tail - a->head) / 2;
+}
+
 /* A stage's window wants one more visit. */
 static bool
 next_visit(void *arg, LaForeseen *foreseen)
@@ -514,7 +528,7 @@ next_visit(void *arg, LaForeseen *foreseen)
 	search_deferred(a);
 	while (next->row < from + 1 + la_window_reach(stage->reads.window))
 	{
-		LaAheadRow *row = fetch_row(a, next->row);
+		LaAheadRow *row = is_far_enough(a, stage) ? NULL : fetch_row(a, next->row);
 		int			end;
 
 		if (row == NULL)
