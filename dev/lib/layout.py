@@ -3,8 +3,8 @@
 
 Includes go one way, as src/README.md shows:
 
-    pg_lookahead.c -> {scan, bitmap, nestloop, hashjoin, indexbuild, write, plancost, calibrate, replay}
-                   -> btree -> window -> attach -> base
+    pg_lookahead.c -> {scan, bitmap, nestloop, hashjoin, indexbuild, toast, write, plancost, calibrate, replay}
+                   -> rows -> btree -> window -> attach -> base
 
 A room above does not include another one beside it.  The same holds inside a room: a
 module is NAME.c and NAME.h, each function of ours is declared in the header of the file
@@ -30,8 +30,8 @@ MAX_FUNCTION = 60
 MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
 
-ABOVE = ["scan", "bitmap", "nestloop", "hashjoin", "indexbuild", "write", "plancost", "calibrate", "replay"]
-BELOW = ["btree", "window", "attach", "base"]
+ABOVE = ["scan", "bitmap", "nestloop", "hashjoin", "indexbuild", "toast", "write", "plancost", "calibrate", "replay"]
+BELOW = ["rows", "btree", "window", "attach", "base"]
 ROOMS = set(ABOVE + BELOW)
 
 # room -> rooms it may include besides itself

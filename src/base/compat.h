@@ -222,6 +222,9 @@
 #define la_ioss_instrument(node)	((node)->ioss_Instrument)
 #define la_table_beginscan_parallel(rel, scan) \
 	table_beginscan_parallel(rel, scan, SO_NONE)
+#define la_table_beginscan(ss, snapshot) \
+	table_beginscan((ss)->ss_currentRelation, snapshot, 0, NULL, \
+					ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
 #define la_table_beginscan_tidrange(rel, snap, first, last) \
 	table_beginscan_tidrange(rel, snap, first, last, SO_NONE)
 #elif PG_VERSION_NUM >= 180000
@@ -237,6 +240,8 @@
 #endif
 #if PG_VERSION_NUM < 190000
 #define la_table_beginscan_parallel(rel, scan)	table_beginscan_parallel(rel, scan)
+#define la_table_beginscan(ss, snapshot) \
+	table_beginscan((ss)->ss_currentRelation, snapshot, 0, NULL)
 #define la_table_beginscan_tidrange(rel, snap, first, last) \
 	table_beginscan_tidrange(rel, snap, first, last)
 #endif

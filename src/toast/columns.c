@@ -57,6 +57,25 @@ la_toastcolumns_of_scan(LaToastColumns *c, ScanState *scan)
 	return c->n > 0;
 }
 
+/* Does a plan node's filter read any? */
+bool
+la_toastcolumns_of_filter(ScanState *scan)
+{
+	const Scan *plan = (const Scan *) scan->ps.plan;
+	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
+	Bitmapset  *used = NULL;
+	LaToastColumns c = {0};
+
+	pull_varattnos((Node *) plan->plan.qual, plan->scanrelid, &used);
+	for (int i = 1; i <= desc->natts; i++)
+	{
+		if (has(used, i) || has(used, InvalidAttrNumber))
+			add(&c, TupleDescAttr(desc, i - 1));
+	}
+	bms_free(used);
+	return c.n > 0;
+}
+
 /* Those of COPY TO; names: NIL for all. */
 bool
 la_toastcolumns_of_copy(LaToastColumns *c, Relation table, List *names)

@@ -19,6 +19,7 @@ typedef struct LaToastColumns
 } LaToastColumns;
 
 extern bool la_toastcolumns_of_scan(LaToastColumns *c, ScanState *scan);
+extern bool la_toastcolumns_of_filter(ScanState *scan);
 extern bool la_toastcolumns_of_copy(LaToastColumns *c, Relation table, List *names);
 
 #endif							/* LA_TOAST_COLUMNS_H */

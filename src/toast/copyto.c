@@ -4,8 +4,8 @@
  *
  * It has no plan: it scans the table by the table's access method routine.  So before the statement
  * the routine that the table's relcache entry points to is exchanged for a copy in which scan_begin
- * is ours.  That puts back the pointer as soon as it is called, begins the scan by heapam, and has it
- * followed (tablescan.c).
+ * is ours.  That puts back the pointer as soon as it is called, begins the scan by heapam, and has
+ * it followed (tablescan.c).
  *
  * If the statement fails before, or scans nothing, the pointer is put back when it ends, or the
  * transaction; and the next scan of the table would.  Should the entry be rebuilt, heapam's routine

@@ -2,11 +2,11 @@
  * tablescan.c
  *	  Between a sequential scan and heapam.
  *
- *		executor, COPY TO:  table_scan_getnextslot(scan)
+ *		executor, COPY TO:	table_scan_getnextslot(scan)
  *						| scan->rs_rd->rd_tableam->scan_getnextslot
  *						v
- *		shadow Relation (a copy, this scan's own) ---> our routine --> heapam's, with the table itself
- *						|											in the descriptor
+ *		shadow Relation (a copy, this scan's own) ---> our routine ---> heapam's
+ *						|
  *						+--> the follower looks at the rows to come
  *
  * As an index scan's descriptor is pointed at a copy of the index (scan/shim.c), a table scan's is
@@ -16,8 +16,8 @@
  *
  * The rows to come are those that heapam has found visible on the page that the scan is on, and
  * those of the next pages that are cached, up to MAX_PAGES; of these the visible ones are found
- * here.  In a parallel scan the next pages are not known.  Where the server does not read ahead of a
- * sequential scan itself, the page after the current one is read, as the scan will in a moment.
+ * here.  In a parallel scan the next pages are not known.  Where the server does not read ahead of
+ * a sequential scan itself, the page after the current one is read, as the scan will in a moment.
  *
  * src/toast/tablescan.c
  */

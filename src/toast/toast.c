@@ -3,13 +3,13 @@
  *	  Scans whose rows may have values that are stored out of line: how they are reached.
  *
  *		SeqScan		a function in front of the node's own until the scan has returned
- *					attach_threshold rows, or a page of them; then tablescan.c
- *		IndexScan	offered by the room of index scans when it attaches one (attach/follow.h)
+ *					attach_threshold rows, or a page of them, or begins with a filter that may
+ *					fetch values; then tablescan.c
+ *		IndexScan	offered by the room of index scans, when it attaches one (attach/follow.h)
  *		COPY TO		copyto.c
  *
- * Not reached: bitmap heap scans, TID scans, index-only scans, which return no such values from the
- * table, and values that are fetched later than before the next row: those that a sort, a hash table
- * or a parallel worker has passed on.
+ * Not reached: bitmap heap scans, TID scans, and values that are fetched later than before the next
+ * row: those of rows that a sort, a hash table or a parallel worker has passed on.
  *
  * src/toast/toast.c
  */
@@ -20,6 +20,7 @@
 
 #include "attach/attach.h"
 #include "attach/interpose_node.h"
+#include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
 #include "toast/copyto.h"
@@ -55,20 +56,52 @@ has_taken_rows(const TableScanDescData *scan)
 		(int) heap->rs_ntuples < la_attach_threshold;
 }
 
+/* Follow the scan, if it has values that may be fetched, and is heapam's. */
+static void
+follow_seq_scan(ScanState *node)
+{
+	LaToastColumns columns;
+
+	if (node->ss_currentScanDesc->rs_rd == node->ss_currentRelation &&
+		is_possible(node, &columns))
+		la_tablescan_follow(node->ss_currentScanDesc, &node->ps, &columns,
+							node->ps.state->es_query_cxt);
+}
+
 static TupleTableSlot *
 seq_execution(PlanState *ps)
 {
 	ScanState  *node = (ScanState *) ps;
 	TupleTableSlot *slot = kind_of(ps)->stock(ps);
 	TableScanDesc scan = node->ss_currentScanDesc;
-	LaToastColumns columns;
 
 	if (scan == NULL || (!TupIsNull(slot) && !has_taken_rows(scan)))
 		return slot;
 	la_interpose_replace(ps, seq_execution, kind_of(ps)->stock);
-	if (!TupIsNull(slot) && scan->rs_rd == node->ss_currentRelation && is_possible(node, &columns))
-		la_tablescan_follow(scan, ps, &columns, ps->state->es_query_cxt);
+	if (!TupIsNull(slot))
+		follow_seq_scan(node);
 	return slot;
+}
+
+/*
+ * In front of a node whose filter may fetch values, and take all rows in one execution: create the
+ * scan descriptor as SeqNext() would in the same call.
+ */
+static TupleTableSlot *
+filter_execution(PlanState *ps)
+{
+	ScanState  *node = (ScanState *) ps;
+
+	if (!la_toastcolumns_of_filter(node))
+	{
+		la_interpose_replace(ps, filter_execution, seq_execution);
+		return seq_execution(ps);
+	}
+	la_interpose_replace(ps, filter_execution, kind_of(ps)->stock);
+	if (node->ss_currentScanDesc == NULL)
+		node->ss_currentScanDesc = la_table_beginscan(node, ps->state->es_snapshot);
+	follow_seq_scan(node);
+	return kind_of(ps)->stock(ps);
 }
 
 static bool
@@ -77,7 +110,8 @@ attach_seq_scan(PlanState *ps, bool limited)
 	if (!la_valueahead_is_possible(((ScanState *) ps)->ss_currentRelation) ||
 		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
-	la_interpose_replace(ps, kind_of(ps)->stock, seq_execution);
+	la_interpose_replace(ps, kind_of(ps)->stock,
+						 ps->qual != NULL ? filter_execution : seq_execution);
 	return false;
 }
 
@@ -110,5 +144,5 @@ la_toast_init(void)
 	la_attach_register(T_SeqScanState, attach_seq_scan);
 	la_follow_register(follow_index_scan);
 	la_copyto_init();
-	la_explain_register(explain_source);
+	la_explain_register_part(explain_source, "Toast ");
 }

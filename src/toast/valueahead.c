@@ -23,7 +23,7 @@
  *		reads take.
  *	DOUBT	Values that were read ahead and are not fetched (a filter on another column, CASE, a
  *		join), or only in part (substr() of values that are not compressed), are waste.  If less
- *		than half of the chunks of JUDGED_ROWS rows were fetched, the scan is left alone.
+ *		than half of the chunks of MOST_JUDGED rows were fetched, the scan is left alone.
  *	KNOWN ROWS	A row is known if its page is cached, or if the scan's own look-ahead has started
  *		its read a while ago (LaComingRow.may_read).
  *	LONG VALUES	Of a row's chunks, those on the first LA_ROW_VISITS blocks are read ahead.  The
@@ -60,10 +60,11 @@
 #include "window/issue.h"
 
 #define FIRST_CHECK		8
-#define IDLE_ROWS		1024
+#define IDLE_ROWS		512
 #define IDLE_TURNS		64		/* with reads, but without a value fetched */
 #define SELDOM			65536	/* rows until it is looked again */
 #define JUDGED_ROWS		32
+#define MOST_JUDGED		128		/* the server's loops take 50 rows at a time */
 
 /* What is kept with a row that is known. */
 typedef struct KnownRow
@@ -301,19 +302,18 @@ has_hope(LaValueAhead *v, bool fetched)
 static bool
 is_worthwhile(LaValueAhead *v, int64 fetched)
 {
-	bool		result;
-
+	v->sum_fetched += fetched;
 	if (v->expected == 0)
 		return true;
 	v->sum_expected += v->expected;
-	v->sum_fetched += Min(fetched, v->expected);
 	v->expected = 0;
 	if (++v->judged < JUDGED_ROWS)
 		return true;
-	result = v->sum_fetched >= v->sum_expected / 2;
+	if (v->sum_fetched < v->sum_expected / 2)
+		return v->judged < MOST_JUDGED;
 	v->sum_expected = v->sum_fetched = 0;
 	v->judged = 0;
-	return result;
+	return true;
 }
 
 /* With the toast table open: the current row has its turn.  Under guard. */
