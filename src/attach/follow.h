@@ -21,8 +21,8 @@ typedef struct LaComingRow
 	uint64		id;				/* of no other row that may be known at the
 								 * same time */
 	Buffer		buffer;			/* that the scan has pinned, or InvalidBuffer */
-	bool		may_read;		/* its block may be read now; else it is looked
-								 * at only if it is cached */
+	bool		may_read;		/* its block may be read now; else it is
+								 * looked at only if it is cached */
 } LaComingRow;
 
 /* What the scan tells of its rows. */
@@ -30,7 +30,10 @@ typedef struct LaComing
 {
 	void	   *arg;
 
-	/* the n-th row behind the current one, which is number 0; false: not known now */
+	/*
+	 * the n-th row behind the current one, which is number 0; false: not
+	 * known now
+	 */
 	bool		(*peek) (void *arg, int n, LaComingRow *row);
 } LaComing;
 
