@@ -38,15 +38,21 @@
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 
-/* What this backend has counted of a relation and not reported yet.  16 returns a copy of it. */
+/*
+ * What this backend has counted of a relation and not reported yet.  16 renamed the
+ * members, and 17 returns a copy.
+ */
 #include "pgstat.h"
 #if PG_VERSION_NUM >= 160000
 #define la_count_scans(entry)	((entry)->counts.numscans)
 #define la_count_returned(entry)	((entry)->counts.tuples_returned)
-#define la_count_free(entry)	pfree(entry)
 #else
 #define la_count_scans(entry)	((entry)->t_counts.t_numscans)
 #define la_count_returned(entry)	((entry)->t_counts.t_tuples_returned)
+#endif
+#if PG_VERSION_NUM >= 170000
+#define la_count_free(entry)	pfree(entry)
+#else
 #define la_count_free(entry)	((void) (entry))
 #endif
 
