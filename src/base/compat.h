@@ -149,6 +149,13 @@
 #define LA_HAVE_AIO 1
 #endif
 
+/* 19 has a minimum for each type of process. */
+#if PG_VERSION_NUM >= 190000
+#define la_log_min_messages		log_min_messages[MyBackendType]
+#else
+#define la_log_min_messages		log_min_messages
+#endif
+
 /* What is left of an operation after an error. */
 #if PG_VERSION_NUM >= 180000
 #include "storage/aio_subsys.h"

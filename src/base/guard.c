@@ -27,6 +27,7 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "utils/guc.h"
+#include "utils/wait_event.h"
 
 #include "base/compat.h"
 #include "base/guard.h"
@@ -47,7 +48,7 @@ put_back(const Before *before)
 {
 	CurrentResourceOwner = before->owner;
 	client_min_messages = before->client_messages;
-	log_min_messages = before->log_messages;
+	la_log_min_messages = before->log_messages;
 }
 
 static void
@@ -89,7 +90,7 @@ bool
 la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg)
 {
 	Before		before = {CurrentResourceOwner, CurrentMemoryContext, InterruptHoldoffCount,
-	QueryCancelHoldoffCount, client_min_messages, log_min_messages};
+	QueryCancelHoldoffCount, client_min_messages, la_log_min_messages};
 
 	if (guard->failed)
 		return false;
@@ -97,7 +98,7 @@ la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg)
 		guard->owner = ResourceOwnerCreate(CurrentResourceOwner, "pg_lookahead");
 	CurrentResourceOwner = guard->owner;
 	client_min_messages = ERROR;
-	log_min_messages = ERROR;
+	la_log_min_messages = ERROR;
 	PG_TRY();
 	{
 		work(arg);

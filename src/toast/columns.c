@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/bitmapset.h"
 #include "nodes/value.h"

@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "executor/executor.h"
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
