@@ -64,6 +64,7 @@
 #define IDLE_TURNS		64		/* with reads, but without a value fetched */
 #define SELDOM			65536	/* rows until it is looked again */
 #define JUDGED_ROWS		32
+#define MOST_UNOPENED	64		/* turns that find a lock taken, or a new file */
 #define MOST_JUDGED		128		/* the server's loops take 50 rows at a time */
 
 /* What is kept with a row that is known. */
@@ -90,6 +91,7 @@ typedef struct LaValueAhead
 	bool		any_fetched;
 	int			interval;		/* rows between checks */
 	int			idle_turns;
+	int			unopened;		/* turns without the toast table */
 
 	/* DOUBT */
 	int64		expected;		/* chunks of the last row */
@@ -344,6 +346,7 @@ work(void *arg)
 
 	if (!la_toasttable_open(&v->toast))
 	{
+		v->unopened++;
 		if (v->ahead != NULL)
 			la_ahead_clear(v->ahead);
 		return;
@@ -365,7 +368,8 @@ look(LaValueAhead *v, bool fetched, bool missed)
 		la_ahead_pass(v->ahead, fetched && missed);
 	if (v->ahead == NULL || la_ahead_is_active(v->ahead) || la_ahead_has_rows(v->ahead))
 	{
-		if (!la_guard_run(&v->guard, work, v) || v->ahead == NULL)
+		if (!la_guard_run(&v->guard, work, v) || v->ahead == NULL ||
+			v->unopened > MOST_UNOPENED)
 			return false;
 	}
 	v->follower.attends = la_ahead_is_active(v->ahead) || la_ahead_has_rows(v->ahead);

@@ -96,6 +96,11 @@ for my $name (sort keys %reads)
 	cmp_ok($wasted, '<=', 1, "$name: and none in vain");
 	is($issued, $used + $wasted, "$name: what was issued is accounted for");
 }
+my $explained = $node->safe_psql('postgres', "$low " . ($node->pg_version >= 18 ? 'EXPLAIN (ANALYZE) SELECT md5(v) FROM t' :
+	q(SELECT pg_lookahead_explain('SELECT md5(v) FROM t'))));
+like($explained, $node->pg_version >= 18 ? qr/^ +Toast Prefetch: avg=.*\n +Toast Look-Ahead Blocks: foreseen=\d+ issued=/m :
+	qr/^Look-Ahead of toast on t\n  Prefetch: avg=.*\n  Look-Ahead Blocks: foreseen=\d+ issued=/m, 'EXPLAIN (ANALYZE)');
+
 my %none = (
 	'other columns' => "$low SELECT id, w FROM t",
 	'other columns, by an index' => plans_only() . "$low SELECT id, w FROM t WHERE id > 50",
