@@ -4,7 +4,7 @@
 Includes go one way, as src/README.md shows:
 
     pg_lookahead.c -> {scan, bitmap, nestloop, hashjoin, indexbuild, write, plancost, calibrate, replay}
-                   -> btree -> window -> attach -> base
+                   -> rows -> btree -> window -> attach -> base
 
 A room above does not include another one beside it.  The same holds inside a room: a
 module is NAME.c and NAME.h, each function of ours is declared in the header of the file
@@ -31,7 +31,7 @@ MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
 
 ABOVE = ["scan", "bitmap", "nestloop", "hashjoin", "indexbuild", "write", "plancost", "calibrate", "replay"]
-BELOW = ["btree", "window", "attach", "base"]
+BELOW = ["rows", "btree", "window", "attach", "base"]
 ROOMS = set(ABOVE + BELOW)
 
 # room -> rooms it may include besides itself

@@ -395,6 +395,27 @@ la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 		la_demand_is_all(context->demand, estate);
 }
 
+/*
+ * May one more row be fetched, while so many are known ahead, and so many have been taken?  Where
+ * rows may not be taken, not more than have been, and below a Limit not more than will be at the
+ * rate so far.
+ */
+bool
+la_runahead_may_fetch(const LaDemandContext *context, const EState *estate, int64 known,
+					  int64 taken)
+{
+	const LimitState *limit = context->limit;
+	int64		wanted;
+
+	if (la_runahead_takes_all(context, estate))
+		return true;
+	if (known > taken)
+		return false;
+	wanted = la_demand_rows_wanted(limit);
+	return wanted == PG_INT64_MAX || limit->position <= 0 ||
+		known <= 1 + (double) wanted * taken / limit->position;
+}
+
 /* May rows be read early, of which perhaps not all will be taken? */
 const char *
 la_runahead_refuses_reading(bool takes_all, const EState *estate)

@@ -35,5 +35,7 @@ extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
 											   List *operators);
 extern bool la_runahead_takes_all(const LaDemandContext *context,
 								  const EState *estate);
+extern bool la_runahead_may_fetch(const LaDemandContext *context, const EState *estate,
+								  int64 known, int64 taken);
 
 #endif							/* LA_RUNAHEAD_H */

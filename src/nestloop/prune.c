@@ -27,7 +27,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "nestloop/params.h"
+#include "rows/params.h"
 #include "nestloop/prune.h"
 
 struct LaPrune
@@ -106,7 +106,7 @@ la_prune_create(LaNestLoop *join, const char **refused)
 	prune->pruning = pruning;
 	if (!find_econtext(prune, join, refused))
 		return NULL;
-	prune->params = la_params_create(join, pruning->execparamids, &outer);
+	prune->params = la_params_create(&join->rows.params, pruning->execparamids, &outer);
 	if (!outer)
 		return NULL;
 	prune->scratch = AllocSetContextCreate(join->context, "pg_lookahead partitions",

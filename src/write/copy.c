@@ -43,7 +43,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/copy.h"
 #include "write/heaprow.h"
 #include "write/insert.h"
@@ -224,10 +224,13 @@ static void
 create_ahead(Copy *c, Relation index)
 {
 	LaRowSource source = {c, sizeof(HeapTuple), fetch, plan_visits, set_key, NULL};
+	LaAheadConfig config = {.takes_all = true,.order = LA_ORDER_OF_TABLE,.estate = NULL};
 	MemoryContext old = MemoryContextSwitchTo(c->context);
 
 	c->known_by = RelationGetRelid(index);
-	c->ahead = la_ahead_create(&source, index, c->known_by, NULL);
+	config.rel = index;
+	config.known_by = c->known_by;
+	c->ahead = la_ahead_create(&source, &config);
 	if (c->ahead != NULL)
 	{
 		create_target(c);

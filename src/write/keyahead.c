@@ -40,7 +40,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/heaprow.h"
 #include "write/keyahead.h"
 #include "write/keycolumns.h"
@@ -401,6 +401,7 @@ static bool
 prepare(LaKeyAhead *k)
 {
 	LaRowSource source = {k, sizeof(Known), fetch, plan_visits, set_key, locate};
+	LaAheadConfig config = {.takes_all = true,.order = LA_ORDER_OF_TABLE,.estate = k->estate};
 
 	/*
 	 * reads in flight hold buffers, whose resource owner may end before what
@@ -413,8 +414,9 @@ prepare(LaKeyAhead *k)
 		return false;
 	k->desc = k->events.is_kept ? CreateTupleDescCopyConstr(RelationGetDescr(k->table)) : NULL;
 	k->index = la_keytables_index(k->others);
-	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index,
-							   k->estate);
+	config.rel = la_keytables_heap(k->others);
+	config.known_by = k->index;
+	k->ahead = la_ahead_create(&source, &config);
 	if (k->ahead == NULL)
 		return false;
 	k->callback.func = on_end;

@@ -9,7 +9,7 @@
 
 #include "access/htup.h"
 
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/keycolumns.h"
 
 typedef struct LaKeyTables LaKeyTables;

@@ -60,7 +60,7 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "window/issue.h"
-#include "write/ahead.h"
+#include "rows/ahead.h"
 #include "write/attempt.h"
 #include "write/modify.h"
 #include "write/newtuple.h"
@@ -258,6 +258,7 @@ static void
 create_ahead(LaModify *m)
 {
 	LaRowSource source = {m, sizeof(Queued), fetch, plan_visits, set_key, locate};
+	LaAheadConfig config = {.takes_all = true,.order = LA_ORDER_OF_TABLE,.estate = m->mt->ps.state};
 	const ModifyTable *plan = (const ModifyTable *) m->mt->ps.plan;
 	Relation	index = any_index(m);
 
@@ -266,7 +267,9 @@ create_ahead(LaModify *m)
 	if (plan->onConflictAction == ONCONFLICT_NONE)
 		source.locate = NULL;
 	m->known_by = RelationGetRelid(index);
-	m->ahead = la_ahead_create(&source, index, m->known_by, m->mt->ps.state);
+	config.rel = index;
+	config.known_by = m->known_by;
+	m->ahead = la_ahead_create(&source, &config);
 	if (m->ahead == NULL)
 	{
 		m->eligibility = NOT_ELIGIBLE;

@@ -13,7 +13,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "write/ahead.h"
+#include "rows/ahead.h"
 
 #define LA_TARGET_INDEXES	16	/* of a table; others are left alone */
 

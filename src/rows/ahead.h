@@ -1,10 +1,10 @@
 /*
  * ahead.h
- *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *	  The blocks that rows will need, read ahead of their turn.
  *
  * See ahead.c.
  *
- * src/write/ahead.h
+ * src/rows/ahead.h
  */
 #ifndef LA_AHEAD_H
 #define LA_AHEAD_H
@@ -14,7 +14,7 @@
 #include "window/reads.h"
 
 #define LA_AHEAD_RELATIONS	512 /* of the tables and indexes of a statement */
-#define LA_ROW_VISITS		24	/* of one row, at most */
+#define LA_ROW_VISITS		96	/* of one row, at most */
 
 typedef enum LaRowVisitState
 {
@@ -73,10 +73,23 @@ typedef struct LaRowSource
 						   const LaMatches *matches, bool last);
 } LaRowSource;
 
+/* How to look ahead. */
+typedef struct LaAheadConfig
+{
+	Relation	rel;			/* one of those that are visited, by whose
+								 * tablespace reads are configured */
+	Oid			known_by;		/* the index for which history.c may know
+								 * whether they are waits */
+	const EState *estate;		/* of the statement that ends no sooner, or
+								 * NULL */
+	bool		takes_all;		/* all rows that are known will have their
+								 * turn */
+	LaIssueOrder order;
+} LaAheadConfig;
+
 typedef struct LaAhead LaAhead;
 
-extern LaAhead *la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by,
-								const EState *estate);
+extern LaAhead *la_ahead_create(const LaRowSource *source, const LaAheadConfig *config);
 extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
 extern MemoryContext la_ahead_memory(LaAhead *a);
@@ -91,6 +104,7 @@ extern uint64 la_ahead_next_row(const LaAhead *a);
 extern const LaAheadRow *la_ahead_row(LaAhead *a, uint64 n);
 extern void la_ahead_pass(LaAhead *a, bool missed);
 extern bool la_ahead_turn(LaAhead *a);
+extern void la_ahead_skip(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
 extern void la_ahead_refuse(LaAhead *a);
 extern const LaCounters *la_ahead_counters(LaAhead *a);

@@ -1,24 +1,25 @@
 /*
  * ahead.c
- *	  The blocks that the rows of a write will need, read ahead of their turn.
+ *	  The blocks that rows will need, read ahead of their turn.
  *
- *	source --> [ row | row | row | row | row | row ] --> the server writes the row
- *	            tail    ^             ^        ^ head
+ *	source --> [ row | row | row | row | row | row ] --> the server writes the row, or
+ *	            tail    ^             ^        ^ head     repeats a plan for it
  *	             first stage's    they are     second stage's blocks are visited,
  *	             leaf pages are   searched     the row is handed over
  *	             found, issued
  *
  * A row has visits, each of a block of an index or a table.  Those of the second stage are what
- * the server will need: the leaf page of each index that gets an entry, or the heap block of the
- * row that a key finds.  The first stage is for keys that have to be looked up before that is
- * known: the index that decides about a conflict.  Most writes have no first stage.
+ * the server will need at last: the leaf page of each index that gets an entry, or the heap blocks
+ * of the rows that a key finds.  The first stage is for keys that have to be looked up before that
+ * is known: in the index that decides about a conflict, or in those that a plan searches.  Most
+ * writes have no first stage.
  *
  * Each stage has a window with a policy of its own, as the leaf pages and the heap blocks of a
  * nested loop have (nestloop/inner_prefetch.c), so blocks are issued in the order of need.
  *
  * Behaviours
  *	PASS	Nothing is known of rows.  The caller compares two numbers for each.
- *	TURN	When the server is to write a row, its blocks are visited first: read into shared
+ *	TURN	When it is a row's turn, its blocks are visited first: read into shared
  *		buffers, timed, and released.  The server finds them there.
  *		With enable_btree_insert, inserts are told which leaf pages these are (target.c), and so
  *		do not search for them again.
@@ -29,7 +30,10 @@
  *		takes more of the processor's time than a fast disk needs for it.  So the windows issue
  *		lots of them in the order of the index (window/lot.c), as soon as waits are proven, and
  *		thousands of rows are known ahead: the more there are, the more of their leaf pages are
- *		neighbours.
+ *		neighbours.  Only if the source's rows are as many (LaAheadConfig.order).
+ *	SKIPPED	A source may be wrong about which rows will have a turn.  A row that has none is left
+ *		out, and its blocks have been read in vain.  Where three rows of four are, look-ahead ends
+ *		for a while.
  *
  * Memory.  A row takes about 100 bytes here and 64 for each visit in its window, and its source
  * copies it.  Each relation that is visited may have scan_memory, as one scan has, but not more
@@ -44,7 +48,7 @@
  *	  with `foreseen` set.
  *	- No buffer is pinned and no lock held when a row is fetched or handed over.
  *
- * src/write/ahead.c
+ * src/rows/ahead.c
  */
 #include "postgres.h"
 
@@ -54,10 +58,10 @@
 #include "utils/memutils.h"
 
 #include "base/guc.h"
+#include "rows/ahead.h"
 #include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"
-#include "write/ahead.h"
 
 #define MAX_MATCHES		128		/* of a key, on its leaf page */
 #define FIRST_ROWS		128		/* known ahead; a power of 2 */
@@ -65,6 +69,8 @@
 #define FIRST_VISITS	4		/* of a row */
 #define MEMORY_RELATIONS 4		/* that count for the memory's limit */
 #define NO_ROW			PG_UINT64_MAX
+#define DOUBT_ROWS		64		/* see SKIPPED */
+#define DOUBT_SHARE		4		/* one of so many is to have its turn */
 
 typedef struct Position
 {
@@ -97,6 +103,9 @@ struct LaAhead
 								 * DEFERRED, or NO_ROW */
 	uint64		head;			/* the row whose turn is next */
 	uint64		tail;			/* the row to be fetched next */
+	int			taken;			/* rows known ahead that had their turn, of
+								 * late */
+	int			skipped;		/* ... that had none */
 	MemoryContext memory;		/* of the ring and its rows */
 	MemoryContext copies;		/* see la_ahead_copies() */
 	Size		accounted;		/* what of both was taken from the budget */
@@ -124,26 +133,22 @@ is_before(Position a, Position b)
 /* ---- creation -------------------------------------------------------------- */
 
 static void
-init_stage(LaAhead *a, Stage *stage, bool first, Relation rel, Oid known_by)
+init_stage(LaAhead *a, Stage *stage, bool first, const LaAheadConfig *how)
 {
-	LaIoPolicyConfig config = la_config_reads(rel, true, known_by);
+	LaIoPolicyConfig config = la_config_reads(how->rel, how->takes_all, how->known_by);
 
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
-	config.order = LA_ORDER_OF_TABLE;
+	config.order = how->order;
 	stage->ahead = a;
 	stage->first = first;
 	stage->reads.rels = a->rels;
 	la_io_policy_init(&stage->reads.policy, &config);
 }
 
-/*
- * Created in the current memory context.  rel: one of the relations, by whose tablespace reads
- * are configured; known_by: the index for which history.c may know whether they are waits; estate:
- * of the statement that ends no sooner, or NULL.  NULL if the budget has no room.
- */
+/* Created in the current memory context.  NULL if the budget has no room. */
 LaAhead *
-la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by, const EState *estate)
+la_ahead_create(const LaRowSource *source, const LaAheadConfig *config)
 {
 	LaBudget	budget = {.limit = (Size) la_scan_memory * 1024};
 	LaAhead    *a;
@@ -164,9 +169,9 @@ la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by, const ESt
 										ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE,
 										ALLOCSET_SMALL_MAXSIZE);
 	a->deferred = NO_ROW;
-	init_stage(a, &a->first, true, rel, known_by);
-	init_stage(a, &a->second, false, rel, known_by);
-	la_stats_open(&a->second.reads.counters, estate);
+	init_stage(a, &a->first, true, config);
+	init_stage(a, &a->second, false, config);
+	la_stats_open(&a->second.reads.counters, config->estate);
 	a->second.reads.counters.c[LA_SCANS_ATTACHED] = 1;
 	return a;
 }
@@ -654,17 +659,70 @@ visit_row(LaAhead *a, uint64 n, LaAheadRow *row)
 		la_reads_no_visit(&a->second.reads);
 }
 
+/* Behaviour SKIPPED: a row that was known has had its turn, or none. */
+static void
+note_turn(LaAhead *a, bool taken)
+{
+	if (taken)
+		a->taken++;
+	else
+		a->skipped++;
+	if (a->taken + a->skipped < DOUBT_ROWS)
+		return;
+	if (a->skipped > (DOUBT_SHARE - 1) * a->taken && !a->second.reads.policy.config.force)
+	{
+		la_io_policy_hold_off(&a->first.reads.policy);
+		la_io_policy_hold_off(&a->second.reads.policy);
+	}
+	a->taken /= 2;
+	a->skipped /= 2;
+}
+
+/* Visits from this one on will not be made. */
+static void
+skip_visits(Stage *stage, const LaAheadRow *row, int from, int end)
+{
+	for (int i = from; i < end; i++)
+	{
+		const LaRowVisit *v = &row->visits[i];
+
+		if (v->foreseen)
+			la_window_skip(stage->reads.window, v->rel, v->block);
+	}
+}
+
+/* The next row, which is known, will not have a turn. */
+void
+la_ahead_skip(LaAhead *a)
+{
+	const LaAheadRow *row = row_at(a, a->head);
+
+	if (a->nrels > 0)
+	{
+		if (!row->located)
+			skip_visits(&a->first, row, 0, row->nfirst);
+		skip_visits(&a->second, row, row->nfirst, row->nvisits);
+	}
+	a->head++;
+	note_turn(a, false);
+	catch_up(a, &a->first);
+	catch_up(a, &a->second);
+}
+
 /*
- * Behaviour TURN: the server is to write the next row, whose number is la_ahead_next_row().
+ * Behaviour TURN: it is the turn of the next row, whose number is la_ahead_next_row().
  * Returns false if there is none.
  */
 bool
 la_ahead_turn(LaAhead *a)
 {
+	bool		was_known = a->head < a->tail;
 	LaAheadRow *row = fetch_row(a, a->head);
 
 	if (row == NULL)
 		return false;
+	if (was_known)
+		note_turn(a, true);
 	catch_up(a, &a->first);
 	catch_up(a, &a->second);
 	if (la_ahead_is_active(a))
