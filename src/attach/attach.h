@@ -26,6 +26,12 @@ typedef struct LaTidSource
 typedef bool (*la_tidsource_function) (PlanState *scan, const LaTidSource *source);
 
 /*
+ * The row addresses, at most max of them, that an index scan will return behind its current row, as
+ * far as they are known without a read.  Returns their number.
+ */
+typedef int (*la_tids_to_come_function) (PlanState *scan, ItemPointer tids, int max);
+
+/*
  * Offers a node to its room.  "limited" is true if a Limit above counts the node's rows.
  * Returns true if the room will ask later what is wanted of the node (demand.h).
  */
@@ -33,8 +39,11 @@ typedef bool (*la_attach_function) (PlanState *planstate, bool limited);
 
 extern void la_attach_init(void);
 extern void la_attach_register(NodeTag tag, la_attach_function function);
+extern void la_attach_register_subplans(la_attach_function function);
 extern bool la_attach_is_registered(NodeTag tag);
 extern void la_attach_register_tidsource(la_tidsource_function function);
 extern bool la_attach_tidsource(PlanState *scan, const LaTidSource *source);
+extern void la_attach_register_tids_to_come(la_tids_to_come_function function);
+extern int	la_attach_tids_to_come(PlanState *scan, ItemPointer tids, int max);
 
 #endif							/* LA_ATTACH_H */

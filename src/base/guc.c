@@ -42,6 +42,7 @@ bool		la_enable_index_build;
 bool		la_enable_btree_insert;
 bool		la_enable_write;
 bool		la_enable_foreign_key;
+bool		la_enable_subplan;
 bool		la_enable_replay;
 bool		la_adjust_costs;
 bool		la_force;
@@ -100,6 +101,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_nestloop", &la_enable_nestloop, true, PGC_USERSET, 0,
 		"Enables look-ahead over the outer rows of nested loops.",
 	"Applies to nested loops whose inner side is a btree index scan."},
+	{"pg_lookahead.enable_subplan", &la_enable_subplan, true, PGC_USERSET, 0,
+		"Enables look-ahead over the rows for which correlated subqueries are executed.",
+	"Applies to subqueries that look up values of the row by btree indexes."},
 	{"pg_lookahead.nestloop_reuse_tids", &la_nestloop_reuse_tids, true, PGC_USERSET, 0,
 		"Enables inner index scans of nested loops to reuse the TIDs found by look-ahead.",
 	"When off, the inner scan searches the index again for each outer row."},

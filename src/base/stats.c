@@ -99,7 +99,8 @@ static const char *const kind_names[LA_NUM_KINDS] = {
 	"bitmap heap scan",
 	"bitmap index scan",
 	"index insert",
-	"foreign key"
+	"foreign key",
+	"subplan"
 };
 
 static SharedStats *shared = NULL;

@@ -33,7 +33,7 @@
 
 #include "rows/scankeys.h"
 #include "nestloop/innersearch.h"
-#include "nestloop/prune.h"
+#include "rows/prune.h"
 #include "window/issue.h"
 
 #define MAX_ROW_TIDS	128		/* of one row: found on the leaf page */

@@ -70,7 +70,7 @@
 #include "rows/scankeys.h"
 #include "nestloop/nestloop.h"
 #include "nestloop/nestloop_int.h"
-#include "nestloop/prune.h"
+#include "rows/prune.h"
 #include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"
@@ -199,7 +199,7 @@ make_prefetch(LaNestLoop *join, const char **refused)
 	}
 	if (join->append != NULL)
 	{
-		join->prune = la_prune_create(join, refused);
+		join->prune = la_prune_create(join->append->as_prune_state, &join->rows, refused);
 		if (join->prune == NULL)
 			return false;
 	}
@@ -361,10 +361,12 @@ init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 {
 	JoinState  *node = &join->node->js;
 
+	if (!IsA(ps, IndexScanState) && !IsA(ps, IndexOnlyScanState))
+		return false;
 	inner->join = join;
 	inner->first_match_only = ps->qual == NULL && node->joinqual == NULL &&
 		(node->single_match || node->jointype == JOIN_ANTI);
-	return la_keyedscan_init(&inner->s, ps);
+	return la_keyedscan_init(&inner->s, ps, ((ScanState *) ps)->ss_currentRelation);
 }
 
 /* The table whose partitions the members of an Append are, if it is one. */
@@ -515,8 +517,14 @@ is_candidate(PlanState *inner)
 {
 	if (IsA(inner, MemoizeState))
 		inner = outerPlanState(inner);
-	return IsA(inner, IndexScanState) || IsA(inner, IndexOnlyScanState) ||
-		IsA(inner, AppendState);
+	if (IsA(inner, AppendState))
+	{
+		const AppendState *append = (const AppendState *) inner;
+
+		return append->as_nplans == 1 ||
+			(append->as_prune_state != NULL && append->as_prune_state->do_exec_prune);
+	}
+	return IsA(inner, IndexScanState) || IsA(inner, IndexOnlyScanState);
 }
 
 static bool

@@ -13,12 +13,12 @@
 #include "attach/runahead.h"
 #include "base/budget.h"
 #include "base/stats.h"
+#include "rows/prune.h"
 #include "rows/scankeys.h"
 #include "window/cache_policy.h"
 #include "window/reads.h"
 
 /* defined in the files of these names */
-typedef struct LaPrune LaPrune;
 typedef struct LaInnerPrefetch LaInnerPrefetch;
 
 /* An inner scan: the inner side itself, or a member of the Append that is the inner side. */

@@ -587,6 +587,13 @@ la_ahead_next_row(const LaAhead *a)
 	return a->head;
 }
 
+/* The number behind those of the rows that are known. */
+uint64
+la_ahead_end_of_rows(const LaAhead *a)
+{
+	return a->tail;
+}
+
 /* A row that is known, or whose turn it was last. */
 const LaAheadRow *
 la_ahead_row(LaAhead *a, uint64 n)

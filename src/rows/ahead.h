@@ -101,6 +101,7 @@ extern bool la_ahead_is_active(const LaAhead *a);
 extern bool la_ahead_is_armed(const LaAhead *a);
 extern bool la_ahead_has_rows(const LaAhead *a);
 extern uint64 la_ahead_next_row(const LaAhead *a);
+extern uint64 la_ahead_end_of_rows(const LaAhead *a);
 extern const LaAheadRow *la_ahead_row(LaAhead *a, uint64 n);
 extern void la_ahead_pass(LaAhead *a, bool missed);
 extern bool la_ahead_turn(LaAhead *a);

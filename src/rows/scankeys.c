@@ -50,11 +50,11 @@ struct LaScanKeys
 	LaParams   *params;			/* of expressions; NULL if none has any */
 };
 
-/* Fill in the scan.  Returns false if its reads cannot be known ahead. */
+/* Fill in the scan, of an index of this table.  Returns false if its reads cannot be known. */
 bool
-la_keyedscan_init(LaKeyedScan *s, PlanState *ps)
+la_keyedscan_init(LaKeyedScan *s, PlanState *ps, Relation heap)
 {
-	int			norderbys;
+	int			norderbys = 0;
 
 	if (IsA(ps, IndexScanState))
 	{
@@ -83,9 +83,20 @@ la_keyedscan_init(LaKeyedScan *s, PlanState *ps)
 		s->nruntime = scan->ioss_NumRuntimeKeys;
 		s->index_only = true;
 	}
+	else if (IsA(ps, BitmapIndexScanState))
+	{
+		BitmapIndexScanState *scan = (BitmapIndexScanState *) ps;
+
+		s->index = scan->biss_RelationDesc;
+		s->direction = ForwardScanDirection;
+		s->scankeys = scan->biss_ScanKeys;
+		s->nkeys = scan->biss_NumScanKeys;
+		s->runtime = scan->biss_RuntimeKeys;
+		s->nruntime = scan->biss_NumRuntimeKeys;
+	}
 	else
 		return false;
-	s->heap = ((ScanState *) ps)->ss_currentRelation;
+	s->heap = heap;
 	if (norderbys > 0 || s->nruntime == 0 || s->index == NULL ||
 		s->index->rd_rel->relam != BTREE_AM_OID ||
 		s->heap->rd_tableam != GetHeapamTableAmRoutine())

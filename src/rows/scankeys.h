@@ -48,7 +48,7 @@ typedef struct LaKeyedScan
 	const char *keys_refused;	/* the reason that prohibits them, or NULL */
 } LaKeyedScan;
 
-extern bool la_keyedscan_init(LaKeyedScan *scan, PlanState *ps);
+extern bool la_keyedscan_init(LaKeyedScan *scan, PlanState *ps, Relation heap);
 extern LaScanKeys *la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows);
 extern bool la_scankeys_set(LaScanKeys *keys, TupleTableSlot *row);
 extern bool la_scankeys_are_complete(const LaScanKeys *keys);

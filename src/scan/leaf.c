@@ -623,11 +623,31 @@ leaf_restore(LaScan *ls)
 	return false;
 }
 
+static int
+leaf_tids_to_come(LaScan *ls, ItemPointer tids, int max)
+{
+	LeafRing   *ring = ls->ahead.state;
+	int			by = step(ring);
+	int			n = 0;
+
+	for (uint64 k = ring->head; k < ring->tail && n < max; k++)
+	{
+		BTScanPos	pos = batch_of(ring, k)->pos;
+		int			item = k == ring->head ? ring->item + by :
+			by > 0 ? pos->firstItem : pos->lastItem;
+
+		for (; item >= pos->firstItem && item <= pos->lastItem && n < max; item += by)
+			tids[n++] = pos->items[item].heapTid;
+	}
+	return n;
+}
+
 const LaScanOps la_leaf_ops = {
 	.may_begin = leaf_may_begin,
 	.begin = leaf_begin,
 	.gettuple = leaf_gettuple,
 	.mark = leaf_mark,
 	.restore = leaf_restore,
+	.tids_to_come = leaf_tids_to_come,
 	.drop = leaf_drop
 };

@@ -41,6 +41,8 @@ typedef struct LaScanOps
 	/* mark and restore the position; NULL or false: the access method has to */
 	void		(*mark) (LaScan *ls);
 	bool		(*restore) (LaScan *ls);
+	/* addresses of the rows behind the one returned last; NULL: not known */
+	int			(*tids_to_come) (LaScan *ls, ItemPointer tids, int max);
 	/* the scan starts over or ends: the position is not needed any more */
 	void		(*drop) (LaScan *ls);
 } LaScanOps;

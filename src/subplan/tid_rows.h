@@ -1,0 +1,17 @@
+/*
+ * tid_rows.h
+ *	  The rows to come of an index scan.
+ *
+ * src/subplan/tid_rows.h
+ */
+#ifndef LA_TID_ROWS_H
+#define LA_TID_ROWS_H
+
+#include "nodes/execnodes.h"
+
+#include "subplan/row_filter.h"
+#include "subplan/rows_to_come.h"
+
+extern LaRowsToCome *la_tidrows_create(ScanState *scan, const LaRunAhead *hints);
+
+#endif							/* LA_TID_ROWS_H */
