@@ -45,7 +45,7 @@ static struct
 static int	nregistered = 0;
 static la_attach_function subplans_function = NULL;
 static la_tidsource_function tidsource_function = NULL;
-static la_tids_to_come_function tids_to_come_function = NULL;
+static la_rows_to_come_function rows_to_come_function = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static planner_hook_type prev_planner = NULL;
@@ -97,17 +97,17 @@ la_attach_tidsource(PlanState *scan, const LaTidSource *source)
 	return tidsource_function != NULL && tidsource_function(scan, source);
 }
 
-/* The same in the other direction: it tells which row addresses a scan will return. */
+/* The same in the other direction: it tells which rows a scan will return. */
 void
-la_attach_register_tids_to_come(la_tids_to_come_function function)
+la_attach_register_rows_to_come(la_rows_to_come_function function)
 {
-	tids_to_come_function = function;
+	rows_to_come_function = function;
 }
 
 int
-la_attach_tids_to_come(PlanState *scan, ItemPointer tids, int max)
+la_attach_rows_to_come(PlanState *scan, LaIndexRow *rows, int max)
 {
-	return tids_to_come_function == NULL ? 0 : tids_to_come_function(scan, tids, max);
+	return rows_to_come_function == NULL ? 0 : rows_to_come_function(scan, rows, max);
 }
 
 typedef struct AttachWalk

@@ -7,6 +7,7 @@
 #ifndef LA_ATTACH_H
 #define LA_ATTACH_H
 
+#include "access/itup.h"
 #include "nodes/execnodes.h"
 
 /* Row addresses of a scan that another room has found in advance. */
@@ -25,11 +26,18 @@ typedef struct LaTidSource
 /* Lets a scan take its rows from the source where it can; false if it never can. */
 typedef bool (*la_tidsource_function) (PlanState *scan, const LaTidSource *source);
 
+/* A row that an index scan will return. */
+typedef struct LaIndexRow
+{
+	ItemPointerData tid;
+	IndexTuple	tuple;			/* of an index-only scan, valid for the moment */
+} LaIndexRow;
+
 /*
- * The row addresses, at most max of them, that an index scan will return behind its current row, as
- * far as they are known without a read.  Returns their number.
+ * The rows, at most max of them, that an index scan will return behind its current one, as far as
+ * they are known without a read.  Returns their number.
  */
-typedef int (*la_tids_to_come_function) (PlanState *scan, ItemPointer tids, int max);
+typedef int (*la_rows_to_come_function) (PlanState *scan, LaIndexRow *rows, int max);
 
 /*
  * Offers a node to its room.  "limited" is true if a Limit above counts the node's rows.
@@ -43,7 +51,7 @@ extern void la_attach_register_subplans(la_attach_function function);
 extern bool la_attach_is_registered(NodeTag tag);
 extern void la_attach_register_tidsource(la_tidsource_function function);
 extern bool la_attach_tidsource(PlanState *scan, const LaTidSource *source);
-extern void la_attach_register_tids_to_come(la_tids_to_come_function function);
-extern int	la_attach_tids_to_come(PlanState *scan, ItemPointer tids, int max);
+extern void la_attach_register_rows_to_come(la_rows_to_come_function function);
+extern int	la_attach_rows_to_come(PlanState *scan, LaIndexRow *rows, int max);
 
 #endif							/* LA_ATTACH_H */

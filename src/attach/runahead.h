@@ -21,8 +21,8 @@ typedef struct LaRunAhead
 	PlanState  *inner;			/* inner side with keys to evaluate, or NULL */
 	LaDemandContext context;	/* of the join */
 	bool		keeps_errors;	/* of the outer side, until their turn */
-	bool		hints_only;		/* keys are for hints; stock may never evaluate
-								 * them */
+	bool		hints_only;		/* keys are for hints; stock may never
+								 * evaluate them */
 	bool		writer_is_quiet;	/* a write of which only the server's own
 									 * effects come between rows */
 } LaRunAhead;

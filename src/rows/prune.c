@@ -3,8 +3,8 @@
  *	  Which partition will a plan scan for a row that is known ahead?
  *
  * If the inner side of a nested loop, or what a subplan scans, is a partitioned table, it is an
- * Append that chooses among its members for each row: run-time pruning, by Params.  The executor's own pruning is done early, with
- * the Params that the row will have (params.c):
+ * Append that chooses among its members for each row: run-time pruning, by Params.
+ * The executor's own pruning is done early, with the Params that the row will have (params.c):
  *
  *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: returned
  *													--> none, or several: unknown

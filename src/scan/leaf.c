@@ -624,7 +624,7 @@ leaf_restore(LaScan *ls)
 }
 
 static int
-leaf_tids_to_come(LaScan *ls, ItemPointer tids, int max)
+leaf_rows_to_come(LaScan *ls, LaIndexRow *rows, int max)
 {
 	LeafRing   *ring = ls->ahead.state;
 	int			by = step(ring);
@@ -632,12 +632,11 @@ leaf_tids_to_come(LaScan *ls, ItemPointer tids, int max)
 
 	for (uint64 k = ring->head; k < ring->tail && n < max; k++)
 	{
-		BTScanPos	pos = batch_of(ring, k)->pos;
+		const LaLeafBatch *b = batch_of(ring, k);
 		int			item = k == ring->head ? ring->item + by :
-			by > 0 ? pos->firstItem : pos->lastItem;
+			by > 0 ? b->pos->firstItem : b->pos->lastItem;
 
-		for (; item >= pos->firstItem && item <= pos->lastItem && n < max; item += by)
-			tids[n++] = pos->items[item].heapTid;
+		n += la_leafbatch_rows(b->pos, b->tuples, item, by, rows + n, max - n);
 	}
 	return n;
 }
@@ -648,6 +647,6 @@ const LaScanOps la_leaf_ops = {
 	.gettuple = leaf_gettuple,
 	.mark = leaf_mark,
 	.restore = leaf_restore,
-	.tids_to_come = leaf_tids_to_come,
+	.rows_to_come = leaf_rows_to_come,
 	.drop = leaf_drop
 };

@@ -39,6 +39,8 @@ typedef struct LaLeafBatchPool
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
 extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
+extern int	la_leafbatch_rows(BTScanPos pos, char *tuples, int item, int by, LaIndexRow *rows,
+							  int max);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
 extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
 extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);

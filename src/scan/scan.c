@@ -404,26 +404,22 @@ explain_source(PlanState *ps)
 
 /* For attach/: btree scans only; as long as the access method has the position, of its page. */
 static int
-tids_to_come(PlanState *ps, ItemPointer tids, int max)
+rows_to_come(PlanState *ps, LaIndexRow *rows, int max)
 {
 	IndexScanDesc scan = descriptor_of(ps);
-	Relation	index = index_of(ps);
 	LaScan	   *ls = scan == NULL ? NULL : la_shim_of(scan);
-	BTScanPos	pos;
 	int			by = ScanDirectionIsForward(order_of(ps)) ? 1 : -1;
-	int			n = 0;
+	BTScanOpaque so;
 
-	if (scan == NULL || scan->opaque == NULL || index->rd_rel->relam != BTREE_AM_OID)
+	if (scan == NULL || scan->opaque == NULL || index_of(ps)->rd_rel->relam != BTREE_AM_OID)
 		return 0;
 	if (ls != NULL && ls->owner != NULL)
-		return ls->owner->tids_to_come == NULL ? 0 : ls->owner->tids_to_come(ls, tids, max);
-	pos = &((BTScanOpaque) scan->opaque)->currPos;
-	if (!BTScanPosIsValid(*pos))
+		return ls->owner->rows_to_come == NULL ? 0 : ls->owner->rows_to_come(ls, rows, max);
+	so = scan->opaque;
+	if (!BTScanPosIsValid(so->currPos))
 		return 0;
-	for (int item = pos->itemIndex + by;
-		 item >= pos->firstItem && item <= pos->lastItem && n < max; item += by)
-		tids[n++] = pos->items[item].heapTid;
-	return n;
+	return la_leafbatch_rows(&so->currPos, so->currTuples, so->currPos.itemIndex + by, by, rows,
+							 max);
 }
 
 void
@@ -432,6 +428,6 @@ la_scan_init(void)
 	la_attach_register(T_IndexScanState, attach_scan);
 	la_attach_register(T_IndexOnlyScanState, attach_scan);
 	la_attach_register_tidsource(take_tids);
-	la_attach_register_tids_to_come(tids_to_come);
+	la_attach_register_rows_to_come(rows_to_come);
 	la_explain_register(explain_source);
 }

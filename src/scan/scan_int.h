@@ -17,6 +17,7 @@
 #include "attach/demand.h"
 #include "base/budget.h"
 #include "base/shadow.h"
+#include "attach/attach.h"
 #include "base/stats.h"
 #include "window/issue.h"
 #include "window/leaf_policy.h"
@@ -41,8 +42,8 @@ typedef struct LaScanOps
 	/* mark and restore the position; NULL or false: the access method has to */
 	void		(*mark) (LaScan *ls);
 	bool		(*restore) (LaScan *ls);
-	/* addresses of the rows behind the one returned last; NULL: not known */
-	int			(*tids_to_come) (LaScan *ls, ItemPointer tids, int max);
+	/* the rows behind the one returned last; NULL: not known */
+	int			(*rows_to_come) (LaScan *ls, LaIndexRow *rows, int max);
 	/* the scan starts over or ends: the position is not needed any more */
 	void		(*drop) (LaScan *ls);
 } LaScanOps;

@@ -11,7 +11,13 @@
  * Left alone are children into whose output another room, or extension, has put a function; and
  * nodes that may be executed backward, or return to a mark.
  *
- * Behaviour BOUNDED: as in nestloop/outerqueue.c.
+ * Behaviours
+ *	BOUNDED	As in nestloop/outerqueue.c.
+ *	BOUNDED SORT	A Limit tells a Sort below it how many rows it will take, through nodes that
+ *		pass rows on.  The Sort fails when it is asked for more.
+ *	COPIED	The node works on its current row while rows to come are asked for.  So the child must
+ *		not be executed unless the current row is a copy from the queue: while rows to come are
+ *		wanted, all rows are taken from there, and the first ones are known a row later.
  *
  * src/subplan/child_rows.c
  */
@@ -26,13 +32,18 @@
 #include "rows/childqueue.h"
 #include "subplan/child_rows.h"
 
+#define WANTED			64		/* see COPIED */
+
 typedef struct Child
 {
 	LaInterposer interposer;
 	LaRunAhead	ahead;
 	LaBudget	budget;
+	bool		bounded;		/* see BOUNDED SORT */
+	bool		bound_known;	/* since the start or a rescan */
 	int64		returned;		/* rows since the start or a rescan */
-	bool		asked;			/* rows to come are wanted */
+	bool		asked;			/* rows to come are being asked for */
+	int			wanted;			/* rows for which they will be, perhaps */
 	LaChildQueue queue;
 } Child;
 
@@ -43,27 +54,78 @@ typedef struct ChildRows
 	uint64		next;
 } ChildRows;
 
+/* Behaviour BOUNDED SORT: is there a Sort below that returns no more rows than a Limit takes? */
+static bool
+is_bounded(PlanState *ps)
+{
+	PlanState **members = NULL;
+	int			n = 0;
+
+	if (ps == NULL)
+		return false;
+	switch (nodeTag(ps))
+	{
+		case T_SortState:
+			return ((SortState *) ps)->bounded;
+		case T_IncrementalSortState:
+			return ((IncrementalSortState *) ps)->bounded;
+		case T_ResultState:
+		case T_GatherState:
+		case T_GatherMergeState:
+			return is_bounded(outerPlanState(ps));
+		case T_SubqueryScanState:
+			return is_bounded(((SubqueryScanState *) ps)->subplan);
+		case T_AppendState:
+			members = ((AppendState *) ps)->appendplans;
+			n = ((AppendState *) ps)->as_nplans;
+			break;
+		case T_MergeAppendState:
+			members = ((MergeAppendState *) ps)->mergeplans;
+			n = ((MergeAppendState *) ps)->ms_nplans;
+			break;
+		default:
+			return false;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (is_bounded(members[i]))
+			return true;
+	}
+	return false;
+}
+
 static bool
 may_fetch(void *arg, int64 queued)
 {
-	const Child *c = arg;
+	Child	   *c = arg;
+	const LaDemandContext *context = &c->ahead.context;
 
-	return queued == 0 ||
-		(c->asked && (la_force || la_runahead_may_fetch(&c->ahead.context,
-														c->ahead.join->state,
-														queued, c->returned)));
+	if (!c->asked)
+		return queued == 0;
+	if (!c->bound_known)
+	{
+		c->bound_known = true;
+		c->bounded = is_bounded(c->queue.child);
+	}
+	if (c->bounded && (context->limit == NULL || queued >= la_demand_rows_wanted(context->limit)))
+		return false;
+	return la_force ||
+		la_runahead_may_fetch(context, c->ahead.join->state, queued, c->returned);
 }
 
-/* What the node calls instead of the child's function. */
+/* What the node calls instead of the child's function.  Behaviour COPIED. */
 static TupleTableSlot *
 exec_child(PlanState *ps)
 {
 	Child	   *c = la_interpose_container(Child, la_interpose_enter(ps, LA_LAYER_OUTPUT));
 	TupleTableSlot *slot;
 
-	if (la_childqueue_has_rows(&c->queue) || c->queue.at_end)
+	if (c->wanted > 0 || la_childqueue_has_rows(&c->queue) || c->queue.at_end)
+	{
+		c->wanted--;
 		slot = la_childqueue_head(&c->queue) == NULL ? NULL :
 			la_childqueue_return_head(&c->queue);
+	}
 	else
 	{
 		la_childqueue_release(&c->queue);
@@ -82,6 +144,7 @@ on_rescan(LaInterposer *interposer)
 	Child	   *c = la_interpose_container(Child, interposer);
 
 	c->returned = 0;
+	c->bound_known = false;
 	la_childqueue_clear(&c->queue);
 }
 
@@ -108,8 +171,8 @@ next(LaRowsToCome *rows)
 	Child	   *c = r->child;
 	TupleTableSlot *slot;
 
-	/* until the node has asked once more, nothing would end the queue */
-	if (!c->interposer.listens)
+	c->wanted = WANTED;
+	if (!c->interposer.listens || c->queue.returned == NULL)
 		return NULL;
 	r->next = Max(r->next, c->queue.head);
 	c->asked = true;
@@ -143,15 +206,25 @@ goes_forward(PlanState *node)
 		!returns_to_mark(s->top, node);
 }
 
+/* An ExprContext that is rescanned whenever the child is, and else never; or NULL. */
+static ExprContext *
+rescanned_with(PlanState *node, PlanState *child)
+{
+	/* Agg rescans its own for each group */
+	if (IsA(node, AggState))
+		return IsA(child, AggState) ? NULL : child->ps_ExprContext;
+	return node->ps_ExprContext;
+}
+
 static Child *
 create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 			 const char **refused)
 {
 	LaRunAhead	ahead = {.join = node,.outer = child,.context = *context};
+	ExprContext *rescanned = rescanned_with(node, child);
 	Child	   *c;
 
-	if (!la_interpose_output_is_possible(child) || node->ps_ExprContext == NULL ||
-		!goes_forward(node))
+	if (!la_interpose_output_is_possible(child) || rescanned == NULL || !goes_forward(node))
 		return NULL;
 	*refused = la_runahead_refuses_reading(la_runahead_takes_all(context, node->state),
 										   node->state);
@@ -162,7 +235,7 @@ create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 	c = palloc0(sizeof(Child));
 	c->ahead = ahead;
 	c->budget.limit = (Size) la_scan_memory * 1024;
-	c->interposer.listens_to = node->ps_ExprContext;
+	c->interposer.listens_to = rescanned;
 	c->interposer.on_rescan = on_rescan;
 	c->interposer.on_end = on_end;
 	la_interpose_begin(&c->interposer, child, LA_LAYER_OUTPUT, exec_child);

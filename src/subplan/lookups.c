@@ -235,6 +235,7 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 			break;
 		case T_HashJoinState:
 		case T_MergeJoinState:
+		case T_SetOpState:
 			walk(l, outerPlanState(ps), state);
 			walk(l, innerPlanState(ps), state);
 			break;

@@ -4,7 +4,7 @@
  *
  *		rows to come --> values --> [ row | row | row | row ] --> execution of the plan (stock)
  *		(page_rows.c,                 tail  ^          ^  head
- *		 tid_rows.c,                        leaf pages heap blocks
+ *		 index_rows.c,                      leaf pages heap blocks
  *		 child_rows.c)                      (lookups.c, rows/ahead.c)
  *
  * The plan is a subplan, or the inner side of a nested loop.  When it is executed anew, its Params
@@ -12,12 +12,12 @@
  * up early for rows to come.
  *
  * Behaviours
- *	PASS	While no block is read, an execution costs a few comparisons.  Nothing is prepared before
- *		a second execution has read one.
+ *	PASS	While no block is read, an execution costs a few comparisons.  Nothing is prepared
+ *		before a second execution has read one.
  *	TURN	The row whose turn it is, is known by the values of the Params, whatever the node does
  *		with its rows.  It is looked for among those that are known.  Rows before it have had no
- *		turn, since a filter, CASE, AND or COALESCE has left them out, and are skipped.  Where it is
- *		not found, the rows that are known are forgotten, and look-ahead goes on behind the
+ *		turn, since a filter, CASE, AND or COALESCE has left them out, and are skipped.  Where it
+ *		is not found, the rows that are known are forgotten, and look-ahead goes on behind the
  *		node's current row.
  *	REPEATED	Successive rows with the same values are one row here.
  *	BOUNDED	Where not all rows will be processed, no more are known than have been, and below a
@@ -43,12 +43,12 @@
 #include "subplan/child_rows.h"
 #include "subplan/page_rows.h"
 #include "subplan/repeated.h"
-#include "subplan/tid_rows.h"
+#include "subplan/index_rows.h"
 #include "window/issue.h"
 
 #define MISSES			2		/* see PASS */
-#define MAX_EQUAL		64		/* rows with the same values, passed over at
-								 * a time */
+#define MAX_EQUAL		64		/* rows with the same values, passed over at a
+								 * time */
 
 /* ---- values of rows ------------------------------------------------------------------ */
 
@@ -227,7 +227,8 @@ create_rows_to_come(LaRepeated *r, const char **refused)
 		case T_BitmapHeapScanState:
 			return la_pagerows_create((ScanState *) node, &r->hints);
 		case T_IndexScanState:
-			return la_tidrows_create((ScanState *) node, &r->hints);
+		case T_IndexOnlyScanState:
+			return la_indexrows_create((ScanState *) node, &r->hints);
 		case T_SubqueryScanState:
 			return la_childrows_create(node, ((SubqueryScanState *) node)->subplan,
 									   &r->context, refused);
@@ -269,7 +270,8 @@ on_shutdown(Datum arg)
 static bool
 create_ahead(LaRepeated *r)
 {
-	LaRowSource source = {r, sizeof(NullableDatum) * r->nparams, fetch, plan_visits, set_key, locate};
+	Size		own_size = sizeof(NullableDatum) * r->nparams;
+	LaRowSource source = {r, own_size, fetch, plan_visits, set_key, locate};
 	const LaKeyedScan *scan = la_lookups_first(r->lookups);
 	LaAheadConfig config = {
 		.rel = scan->heap,

@@ -43,7 +43,6 @@ typedef struct LaRepeated
 	LaLookups  *lookups;
 	LaRowsToCome *to_come;
 	LaAhead    *ahead;			/* NULL: not yet */
-	bool		armed_since;	/* to_come goes on where it was */
 } LaRepeated;
 
 extern void la_repeated_execute(LaRepeated *r);

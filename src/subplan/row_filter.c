@@ -3,8 +3,8 @@
  *	  Will a row pass the filter of its scan?
  *
  * The filter is evaluated for rows to come, so that nothing is read for rows that will not pass it.
- * Of its clauses only those are that can neither fail nor be noticed (attach/runahead.c); the others
- * are taken to be true.  So is all of it while an InitPlan whose Param is used has not run.
+ * Of its clauses only those are that can neither fail nor be noticed (attach/runahead.c); the
+ * others are taken to be true.  So is all of it while an InitPlan whose Param is used has not run.
  *
  * src/subplan/row_filter.c
  */

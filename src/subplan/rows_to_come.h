@@ -18,8 +18,8 @@ struct LaRowsToCome
 	void		(*restart) (LaRowsToCome *rows);
 
 	/*
-	 * The next row, valid until the next call, or NULL if it is not known now.
-	 * Some rows may be left out, and others may not be processed.
+	 * The next row, valid until the next call, or NULL if it is not known
+	 * now. Some rows may be left out, and others may not be processed.
 	 */
 	TupleTableSlot *(*next) (LaRowsToCome *rows);
 };

@@ -15,8 +15,9 @@
  *	  loops takes care of.
  * What else is required is checked when blocks are read (repeated.c).
  *
- * Behaviour NEW EXECUTION.  A rescan of the topmost node is seen by its ExprContext.  A node that has
- * none passes changed Params on to its child, which is rescanned when it is executed next.
+ * Behaviour NEW EXECUTION.  A rescan of the topmost node is seen by its ExprContext.  A node that
+ * has none, and Agg, which rescans its own for each group, pass changed Params on to the child,
+ * which is rescanned when it is executed next.
  *
  * src/subplan/subplan.c
  */
@@ -117,6 +118,8 @@ column_of(const PlanState *node, Expr *arg)
 		case T_IndexScanState:
 		case T_SubqueryScanState:
 			return var->varno == (int) ((Scan *) node->plan)->scanrelid ? var->varattno : 0;
+		case T_IndexOnlyScanState:
+			return var->varno == INDEX_VAR ? var->varattno : 0;
 		case T_ResultState:
 		case T_ProjectSetState:
 		case T_AggState:
@@ -157,7 +160,7 @@ static void
 begin(LaRepeated *r)
 {
 	r->restarted = true;
-	r->interposer.listens_to = r->plan->ps_ExprContext;
+	r->interposer.listens_to = IsA(r->plan, AggState) ? NULL : r->plan->ps_ExprContext;
 	r->interposer.on_rescan = on_rescan;
 	r->interposer.on_end = on_end;
 	la_interpose_begin(&r->interposer, r->plan, LA_LAYER_OUTPUT, exec_plan);
