@@ -41,7 +41,7 @@
  *	- the table's access method is heap, the snapshot is an MVCC snapshot, and
  *	  old_snapshot_threshold (15, 16) cannot make an early read fail;
  *	- at least the index's first column is compared for equality with a value that can be
- *	  known ahead (innerkeys.c; checked for each member of an Append by itself);
+ *	  known ahead (scankeys.c; checked for each member of an Append by itself);
  *	- the outer side may be run ahead (attach/runahead.c) and, in a SERIALIZABLE transaction,
  *	  all of it will be read, because reading takes predicate locks.
  * The last two are checked when the join would first look ahead, so in short or cached queries
