@@ -26,6 +26,8 @@
 #include "replay/apply.h"
 #include "replay/replay.h"
 #include "scan/scan.h"
+#include "subplan/subplan.h"
+#include "toast/toast.h"
 #include "window/history.h"
 #include "window/storage.h"
 #include "write/insert_hooks.h"
@@ -46,10 +48,12 @@ static const struct
 }			rooms[] = {
 	{LA_ROOM_SCAN, la_scan_init, true},
 	{LA_ROOM_NESTLOOP, la_nestloop_init, true},
+	{LA_ROOM_NESTLOOP, la_subplan_init, true},
 	{LA_ROOM_HASHJOIN, la_hashjoin_init, true},
 	{LA_ROOM_INDEX_BUILD, la_build_init, false},
 	{LA_ROOM_INSERT, la_insert_init, true},
 	{LA_ROOM_BITMAP, la_bitmap_init, true},
+	{LA_ROOM_SCAN, la_toast_init, true},
 };
 
 void

@@ -43,6 +43,10 @@ bench_divided  the columns seq, rnd and payload of bench_points, in DIVISIONS pa
                of rnd.
 bench_wide     rows of 1 kB whose payload, 6 kB more, is stored out of line and not
                compressed; key is a random permutation.
+bench_values   rows with a document of 4 kB, which is stored out of line and not compressed; key is a
+               random permutation, with an index.  Rows are in the order of id, and documents
+               in another one.  bench_values_few likewise; in bench_values_loaded documents are
+               in the order of their rows.
 bench_ints_N   the integers 1..N.
 bench_hash_keys
                what hash joins are joined by: b and t are the row's number as bigint and text, k1
@@ -161,6 +165,26 @@ alter table bench_wide alter pad set storage plain, alter payload set storage ex
 insert into bench_wide
 select i, repeat('x', 1000), repeat(md5(i::text), 192)
 from generate_series(0, {rows} - 1) i order by hashint4extended(i, 42)
+"""
+
+# documents are written in the order of a hash, into rows that stay on their pages
+VALUES = """
+create table {table} (id integer, key integer, note text, payload text) with (fillfactor = 40);
+alter table {table} alter payload set storage external;
+insert into {table}
+select (row_number() over (order by hashint4extended(i, 42)) - 1)::int, i, 'note ' || i, null
+from generate_series(0, {rows} - 1) i order by 1;
+create index {table}_id on {table} (id);
+create index {table}_key on {table} (key);
+do $$ declare i int; begin set local enable_seqscan = off; for i in select g from generate_series(0, {rows} - 1) g order by hashint4extended(g, 7) loop update {table} set payload = repeat(md5(i::text), 128) where id = i; end loop; end $$
+"""
+
+VALUES_LOADED = """
+create table {table} (id integer, key integer, note text, payload text);
+alter table {table} alter payload set storage external;
+insert into {table}
+select (row_number() over (order by hashint4extended(i, 42)) - 1)::int, i, 'note ' || i, repeat(md5(i::text), 128)
+from generate_series(0, {rows} - 1) i order by 1
 """
 
 VISIBLE = """
@@ -288,6 +312,9 @@ SCRIPTS: Mapping[str, str] = {
     "bench_vectors": VECTORS,
     "bench_parts": PARTS,
     "bench_wide": WIDE,
+    "bench_values": VALUES,
+    "bench_values_few": VALUES,
+    "bench_values_loaded": VALUES_LOADED,
     "bench_visible": VISIBLE,
     "bench_tenth": VISIBLE,
     "bench_hidden": VISIBLE,

@@ -3,7 +3,7 @@
 
 Includes go one way, as src/README.md shows:
 
-    pg_lookahead.c -> {scan, bitmap, nestloop, hashjoin, indexbuild, write, plancost, calibrate, replay}
+    pg_lookahead.c -> {scan, bitmap, nestloop, subplan, hashjoin, indexbuild, toast, write, plancost, calibrate, replay}
                    -> rows -> btree -> window -> attach -> base
 
 A room above does not include another one beside it.  The same holds inside a room: a
@@ -30,7 +30,7 @@ MAX_FUNCTION = 60
 MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
 
-ABOVE = ["scan", "bitmap", "nestloop", "hashjoin", "indexbuild", "write", "plancost", "calibrate", "replay"]
+ABOVE = ["scan", "bitmap", "nestloop", "subplan", "hashjoin", "indexbuild", "toast", "write", "plancost", "calibrate", "replay"]
 BELOW = ["rows", "btree", "window", "attach", "base"]
 ROOMS = set(ABOVE + BELOW)
 

@@ -23,7 +23,7 @@ PLACES = (
 )
 # a sentence in small letters: no name, no identifier, no format
 SENTENCE = re.compile(r"[a-z][A-Za-z' ,-]* [A-Za-z' ,-]*[A-Za-z]")
-ROOMS = ("attach", "scan", "bitmap", "nestloop", "hashjoin", "write", "rows")
+ROOMS = ("attach", "scan", "bitmap", "nestloop", "subplan", "rows", "hashjoin", "write")
 
 
 def without_comments(text):

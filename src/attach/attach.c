@@ -35,7 +35,7 @@
 #include "base/statements.h"
 #include "base/stats.h"
 
-#define MAX_REGISTERED 8
+#define MAX_REGISTERED 16
 
 static struct
 {
@@ -43,7 +43,9 @@ static struct
 	la_attach_function function;
 }			registered[MAX_REGISTERED];
 static int	nregistered = 0;
+static la_attach_function subplans_function = NULL;
 static la_tidsource_function tidsource_function = NULL;
+static la_rows_to_come_function rows_to_come_function = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static planner_hook_type prev_planner = NULL;
@@ -59,6 +61,13 @@ la_attach_register(NodeTag tag, la_attach_function function)
 	registered[nregistered].tag = tag;
 	registered[nregistered].function = function;
 	nregistered++;
+}
+
+/* The function is called for each node whose expressions have subplans. */
+void
+la_attach_register_subplans(la_attach_function function)
+{
+	subplans_function = function;
 }
 
 bool
@@ -86,6 +95,19 @@ bool
 la_attach_tidsource(PlanState *scan, const LaTidSource *source)
 {
 	return tidsource_function != NULL && tidsource_function(scan, source);
+}
+
+/* The same in the other direction: it tells which rows a scan will return. */
+void
+la_attach_register_rows_to_come(la_rows_to_come_function function)
+{
+	rows_to_come_function = function;
+}
+
+int
+la_attach_rows_to_come(PlanState *scan, LaIndexRow *rows, int max)
+{
+	return rows_to_come_function == NULL ? 0 : rows_to_come_function(scan, rows, max);
 }
 
 typedef struct AttachWalk
@@ -131,6 +153,8 @@ walk(PlanState *ps, void *arg)
 		if (registered[i].tag == tag)
 			state->interested |= registered[i].function(ps, limited);
 	}
+	if (ps->subPlan != NIL && subplans_function != NULL)
+		state->interested |= subplans_function(ps, limited);
 	state->limited = tag == T_LimitState ||
 		(limited && (tag == T_ResultState || tag == T_SubqueryScanState));
 	if (!has_at_most_two_children(ps, tag))

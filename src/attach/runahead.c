@@ -49,6 +49,9 @@
  *		changes.  Under the same condition a function that draws values, such as nextval(), may
  *		be early: nobody else in the statement draws, all rows of the plan will be taken, and
  *		the order of calls is the same.  (If the statement fails, more values have been drawn.)
+ *	Hints
+ *		A key that is evaluated for a hint only (hints_only), for a row whose plan stock might
+ *		never execute, may find another state, but may not fail.
  *	Row versions
  *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
  *		must not be read early.
@@ -370,6 +373,16 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 		return "an expression has a subplan";
 	if ((early->flags & LA_READS_VERSION) != 0)
 		return "system columns are read that the statement may change";
+	if (ahead->hints_only)
+	{
+		/* a wrong value is a wrong hint */
+		if ((early->flags & LA_DRAWS) != 0)
+			return "a function is volatile";
+		if ((early->flags & LA_HAS_NOTICES) != 0)
+			return "a function may raise a notice";
+		return (early->flags & LA_MAY_FAIL) == 0 ? NULL :
+			"an expression may fail that the server might not evaluate";
+	}
 	if ((early->flags & LA_READS_STATE) != 0)
 	{
 		if (!is_uninterrupted(ahead))
@@ -395,6 +408,27 @@ la_runahead_takes_all(const LaDemandContext *context, const EState *estate)
 		la_demand_is_all(context->demand, estate);
 }
 
+/*
+ * May one more row be fetched, while so many are known ahead, and so many have been taken?  Where
+ * rows may not be taken, not more than have been, and below a Limit not more than will be at the
+ * rate so far.
+ */
+bool
+la_runahead_may_fetch(const LaDemandContext *context, const EState *estate, int64 known,
+					  int64 taken)
+{
+	const LimitState *limit = context->limit;
+	int64		wanted;
+
+	if (la_runahead_takes_all(context, estate))
+		return true;
+	if (known > taken)
+		return false;
+	wanted = la_demand_rows_wanted(limit);
+	return wanted == PG_INT64_MAX || limit->position <= 0 ||
+		known <= 1 + (double) wanted * taken / limit->position;
+}
+
 /* May rows be read early, of which perhaps not all will be taken? */
 const char *
 la_runahead_refuses_reading(bool takes_all, const EState *estate)
@@ -417,6 +451,31 @@ la_runahead_refuses_outer(const LaRunAhead *ahead)
 
 	walk_outer(ahead->outer, walk);
 	return judge(ahead, &early, false, NULL);
+}
+
+static bool
+walk_repeated(PlanState *ps, void *arg)
+{
+	LaEffects  *effects = arg;
+	LaNodeEffects e = nothing_of_node(effects);
+
+	la_node_effects(ps, false, &e);
+	la_effects_add(effects, e.later.flags, e.later.reason);
+	la_effects_add(effects, e.start.flags, e.start.reason);
+	la_effects_add(effects, e.keys.flags, e.keys.reason);
+	return planstate_tree_walker(ps, walk_repeated, arg);
+}
+
+/* May what a plan will read be read early?  NULL if nothing in it has effects. */
+const char *
+la_runahead_refuses_plan(PlanState *plan)
+{
+	LaEffects	effects = {0};
+
+	(void) walk_repeated(plan, &effects);
+	if ((effects.flags & LA_HAS_EFFECTS) != 0)
+		return effects.reason;
+	return (effects.flags & LA_DRAWS) != 0 ? "a function is volatile" : NULL;
 }
 
 /* May this expression, or list of expressions, be evaluated early for outer rows? */

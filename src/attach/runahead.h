@@ -21,12 +21,15 @@ typedef struct LaRunAhead
 	PlanState  *inner;			/* inner side with keys to evaluate, or NULL */
 	LaDemandContext context;	/* of the join */
 	bool		keeps_errors;	/* of the outer side, until their turn */
+	bool		hints_only;		/* keys are for hints; stock may never
+								 * evaluate them */
 	bool		writer_is_quiet;	/* a write of which only the server's own
 									 * effects come between rows */
 } LaRunAhead;
 
 extern const char *la_runahead_refuses_reading(bool takes_all, const EState *estate);
 extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
+extern const char *la_runahead_refuses_plan(PlanState *plan);
 extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
 												  Node *expression);
 extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
@@ -35,5 +38,7 @@ extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
 											   List *operators);
 extern bool la_runahead_takes_all(const LaDemandContext *context,
 								  const EState *estate);
+extern bool la_runahead_may_fetch(const LaDemandContext *context, const EState *estate,
+								  int64 known, int64 taken);
 
 #endif							/* LA_RUNAHEAD_H */

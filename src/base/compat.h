@@ -38,6 +38,24 @@
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 
+/*
+ * What this backend has counted of a relation and not reported yet.  16 renamed the
+ * members, and 17 returns a copy.
+ */
+#include "pgstat.h"
+#if PG_VERSION_NUM >= 160000
+#define la_count_scans(entry)	((entry)->counts.numscans)
+#define la_count_returned(entry)	((entry)->counts.tuples_returned)
+#else
+#define la_count_scans(entry)	((entry)->t_counts.t_numscans)
+#define la_count_returned(entry)	((entry)->t_counts.t_tuples_returned)
+#endif
+#if PG_VERSION_NUM >= 170000
+#define la_count_free(entry)	pfree(entry)
+#else
+#define la_count_free(entry)	((void) (entry))
+#endif
+
 /* ---- buffers and files ----------------------------------------------------- */
 
 /* The name of a relation's first file, allocated.  18 returns it in a structure. */
@@ -48,6 +66,13 @@
 #define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rlocator, MAIN_FORKNUM)
 #else
 #define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM)
+#endif
+
+/* 17 reads ahead of sequential scans by itself (commit b7b0f3f27241). */
+#if PG_VERSION_NUM >= 170000
+#define la_seqscans_stream		true
+#else
+#define la_seqscans_stream		false
 #endif
 
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
@@ -131,6 +156,21 @@
 #define LA_HAVE_AIO 1
 #endif
 
+/* 19 has a minimum for each type of process. */
+#if PG_VERSION_NUM >= 190000
+#define la_log_min_messages		log_min_messages[MyBackendType]
+#else
+#define la_log_min_messages		log_min_messages
+#endif
+
+/* What is left of an operation after an error. */
+#if PG_VERSION_NUM >= 180000
+#include "storage/aio_subsys.h"
+#define la_aio_error_cleanup()	pgaio_error_cleanup()
+#else
+#define la_aio_error_cleanup()	((void) 0)
+#endif
+
 /*
  * 19 lets an operation wait for a read of the block that another operation, perhaps of
  * another process, has started.  Its own result is then not known (commit 999dec9ec6a8).
@@ -202,6 +242,9 @@
 #define la_ioss_instrument(node)	((node)->ioss_Instrument)
 #define la_table_beginscan_parallel(rel, scan) \
 	table_beginscan_parallel(rel, scan, SO_NONE)
+#define la_table_beginscan(ss, snapshot) \
+	table_beginscan((ss)->ss_currentRelation, snapshot, 0, NULL, \
+					ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
 #define la_table_beginscan_tidrange(rel, snap, first, last) \
 	table_beginscan_tidrange(rel, snap, first, last, SO_NONE)
 #elif PG_VERSION_NUM >= 180000
@@ -217,6 +260,8 @@
 #endif
 #if PG_VERSION_NUM < 190000
 #define la_table_beginscan_parallel(rel, scan)	table_beginscan_parallel(rel, scan)
+#define la_table_beginscan(ss, snapshot) \
+	table_beginscan((ss)->ss_currentRelation, snapshot, 0, NULL)
 #define la_table_beginscan_tidrange(rel, snap, first, last) \
 	table_beginscan_tidrange(rel, snap, first, last)
 #endif
@@ -457,6 +502,38 @@ la_is_locked_by_me(Oid table)
 #else
 #define LaNodeInstrumentation	Instrumentation
 #define la_instr_start_time(instrument)	((instrument)->starttime)
+#endif
+
+/*
+ * The columns that a query reads of a table in its range table, as pg_attribute numbers them in a
+ * Bitmapset; false: not known, as of a partition.  16 keeps them apart (commit a61b1f74823c).
+ */
+#include "nodes/execnodes.h"
+#include "parser/parsetree.h"
+#include "parser/parse_relation.h"
+static inline bool
+la_selected_columns(EState *estate, Index rti, const Bitmapset **columns)
+{
+	RangeTblEntry *rte = rt_fetch(rti, estate->es_range_table);
+
+#if PG_VERSION_NUM >= 160000
+	if (rte->perminfoindex == 0 ||
+		(int) rte->perminfoindex > list_length(estate->es_rteperminfos))
+		return false;
+	*columns = getRTEPermissionInfo(estate->es_rteperminfos, rte)->selectedCols;
+#else
+	if (rte->requiredPerms == 0)
+		return false;
+	*columns = rte->selectedCols;
+#endif
+	return true;
+}
+
+/* 17 reads ahead of sequential scans itself (commit b7b0f3f27241). */
+#if PG_VERSION_NUM >= 170000
+#define la_table_scans_read_ahead	true
+#else
+#define la_table_scans_read_ahead	false
 #endif
 
 /* 19 has no TTS_FLAG_SLOW, and slots are created with flags (commit c456e3911380). */

@@ -17,10 +17,12 @@ typedef enum LaKind
 	LA_KIND_BITMAP_HEAP_SCAN,
 	LA_KIND_BITMAP_INDEX_SCAN,
 	LA_KIND_INDEX_INSERT,
-	LA_KIND_FOREIGN_KEY
+	LA_KIND_FOREIGN_KEY,
+	LA_KIND_TOAST,
+	LA_KIND_SUBPLAN
 } LaKind;
 
-#define LA_NUM_KINDS (LA_KIND_FOREIGN_KEY + 1)
+#define LA_NUM_KINDS (LA_KIND_SUBPLAN + 1)
 
 /*
  * The counters, in the order of the view's columns.  Blocks are classified as in "Extended

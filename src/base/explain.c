@@ -36,22 +36,34 @@
 #include "commands/explain_state.h"
 #endif
 
-#define MAX_SOURCES 8
+#define MAX_SOURCES 16
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_lookahead_explain(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_lookahead_explain);
 
-static la_explain_source sources[MAX_SOURCES];
+static struct
+{
+	la_explain_source figures;
+	const char *part;			/* words before the labels, or "" */
+}			sources[MAX_SOURCES];
 static int	nsources = 0;
+
+/* Figures of a part of what a node does, which has lines of its own: "Toast ". */
+void
+la_explain_register_part(la_explain_source source, const char *part)
+{
+	if (nsources >= MAX_SOURCES)
+		elog(ERROR, "too many sources of look-ahead figures");
+	sources[nsources].figures = source;
+	sources[nsources++].part = part;
+}
 
 void
 la_explain_register(la_explain_source source)
 {
-	if (nsources >= MAX_SOURCES)
-		elog(ERROR, "too many sources of look-ahead figures");
-	sources[nsources++] = source;
+	la_explain_register_part(source, "");
 }
 
 /* What became of foreseen blocks. */
@@ -106,25 +118,29 @@ append_blocks(StringInfo str, const int64 *c)
 static explain_per_node_hook_type prev_per_node_hook = NULL;
 
 static void
-print_text(const int64 *c, ExplainState *es)
+print_text(const int64 *c, const char *part, ExplainState *es)
 {
 	ExplainIndentText(es);
+	appendStringInfoString(es->str, part);
 	append_distance(es->str, c);
 	appendStringInfoChar(es->str, '\n');
 	ExplainIndentText(es);
+	appendStringInfoString(es->str, part);
 	append_blocks(es->str, c);
 	appendStringInfoChar(es->str, '\n');
 }
 
 static void
-print_structured(const int64 *c, ExplainState *es)
+print_structured(const int64 *c, const char *part, ExplainState *es)
 {
-	ExplainPropertyFloat("Average Prefetch Distance", NULL, average_distance(c), 2, es);
-	ExplainPropertyInteger("Max Prefetch Distance", NULL, c[LA_DISTANCE_MAX], es);
-	ExplainPropertyInteger("Prefetch Capacity", NULL, c[LA_DISTANCE_CAPACITY], es);
-	ExplainPropertyInteger("Look-Ahead Blocks Foreseen", NULL, c[LA_BLOCKS_FORESEEN], es);
+#define label(text) psprintf("%s%s", part, text)
+	ExplainPropertyFloat(label("Average Prefetch Distance"), NULL, average_distance(c), 2, es);
+	ExplainPropertyInteger(label("Max Prefetch Distance"), NULL, c[LA_DISTANCE_MAX], es);
+	ExplainPropertyInteger(label("Prefetch Capacity"), NULL, c[LA_DISTANCE_CAPACITY], es);
+	ExplainPropertyInteger(label("Look-Ahead Blocks Foreseen"), NULL, c[LA_BLOCKS_FORESEEN], es);
 	for (int i = 0; i < (int) lengthof(figures); i++)
-		ExplainPropertyInteger(figures[i].label, NULL, c[figures[i].counter], es);
+		ExplainPropertyInteger(label(figures[i].label), NULL, c[figures[i].counter], es);
+#undef label
 }
 
 static void
@@ -139,14 +155,14 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 
 	for (int i = 0; i < nsources; i++)
 	{
-		const LaCounters *n = sources[i] (planstate);
+		const LaCounters *n = sources[i].figures(planstate);
 
 		if (n == NULL || n->c[LA_SCANS_ACTIVATED] == 0)
 			continue;
 		if (es->format == EXPLAIN_FORMAT_TEXT)
-			print_text(n->c, es);
+			print_text(n->c, sources[i].part, es);
 		else
-			print_structured(n->c, es);
+			print_structured(n->c, sources[i].part, es);
 	}
 }
 

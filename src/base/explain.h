@@ -16,5 +16,6 @@ typedef const LaCounters *(*la_explain_source) (PlanState *planstate);
 
 extern void la_explain_init(void);
 extern void la_explain_register(la_explain_source source);
+extern void la_explain_register_part(la_explain_source source, const char *part);
 
 #endif							/* LA_EXPLAIN_H */

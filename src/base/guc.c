@@ -42,6 +42,8 @@ bool		la_enable_index_build;
 bool		la_enable_btree_insert;
 bool		la_enable_write;
 bool		la_enable_foreign_key;
+bool		la_enable_toast;
+bool		la_enable_subplan;
 bool		la_enable_replay;
 bool		la_enable_apply;
 bool		la_adjust_costs;
@@ -102,6 +104,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_nestloop", &la_enable_nestloop, true, PGC_USERSET, 0,
 		"Enables look-ahead over the outer rows of nested loops.",
 	"Applies to nested loops whose inner side is a btree index scan."},
+	{"pg_lookahead.enable_subplan", &la_enable_subplan, false, PGC_USERSET, 0,
+		"Enables look-ahead over the rows for which correlated subqueries are executed.",
+	"Applies to subqueries that look up values of the row by btree indexes."},
 	{"pg_lookahead.nestloop_reuse_tids", &la_nestloop_reuse_tids, true, PGC_USERSET, 0,
 		"Enables inner index scans of nested loops to reuse the TIDs found by look-ahead.",
 	"When off, the inner scan searches the index again for each outer row."},
@@ -123,6 +128,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_foreign_key", &la_enable_foreign_key, true, PGC_USERSET, 0,
 		"Enables look-ahead over the rows whose foreign keys are checked, or acted on.",
 	"Pages that the queries of the next rows will need are read before their turn."},
+	{"pg_lookahead.enable_toast", &la_enable_toast, false, PGC_USERSET, 0,
+		"Enables look-ahead for values that are stored out of line.",
+	"Applies to rows of sequential scans, of btree index scans and of COPY TO."},
 	{"pg_lookahead.enable_replay", &la_enable_replay, true, PGC_SIGHUP, 0,
 		"Enables recovery to choose by itself how far it reads ahead.",
 	"Settings of the server that have been set are left alone."},

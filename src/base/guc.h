@@ -20,6 +20,8 @@ extern bool la_enable_index_build;
 extern bool la_enable_btree_insert;
 extern bool la_enable_write;
 extern bool la_enable_foreign_key;
+extern bool la_enable_toast;
+extern bool la_enable_subplan;
 extern bool la_enable_replay;
 extern bool la_enable_apply;
 extern bool la_adjust_costs;

@@ -99,7 +99,9 @@ static const char *const kind_names[LA_NUM_KINDS] = {
 	"bitmap heap scan",
 	"bitmap index scan",
 	"index insert",
-	"foreign key"
+	"foreign key",
+	"toast",
+	"subplan"
 };
 
 static SharedStats *shared = NULL;

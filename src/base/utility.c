@@ -31,7 +31,7 @@
 #include "base/statements.h"
 #include "base/utility.h"
 
-#define MAX_REGISTERED 4
+#define MAX_REGISTERED 8
 
 static struct
 {

@@ -89,6 +89,7 @@ struct LaDescent
 	BlockNumber index_size;		/* see la_issue_exists() */
 	BlockNumber pending;		/* the inner page whose read was started last */
 	ItemPointerData last_tid;	/* greater than that of any entry */
+	bool		backward;		/* matches are wanted from the last one on */
 
 	/* SAME_LEAF: the leaf found last, and the separators around its downlink */
 	BlockNumber last_leaf;
@@ -216,13 +217,20 @@ la_descent_set_null(LaDescent *d, int column)
 
 /*
  * Search for the place behind all entries that equal the key, where an entry of a row that is
- * behind all others in the table will be, or for the first one of them.  The key has all columns
- * of the index.
+ * behind all others in the table will be, or for the first one of them.
  */
 void
 la_descent_search_behind(LaDescent *d, bool behind)
 {
 	d->key.tid = behind && d->key.heapkeyspace ? &d->last_tid : NULL;
+}
+
+/* The key is searched for by a scan that reads the index backward. */
+void
+la_descent_search_backward(LaDescent *d)
+{
+	d->backward = d->key.heapkeyspace;
+	la_descent_search_behind(d, d->backward);
 }
 
 static void
@@ -526,6 +534,41 @@ add_matches(LaMatches *m, IndexTuple tuple)
 	return true;
 }
 
+/* The same from the last entry to the first.  Those on the page to the left are not seen. */
+static void
+matches_backward(LaDescent *d, Buffer leaf, OffsetNumber position, bool skip_dead,
+				 LaMatches *matches)
+{
+	Page		page = BufferGetPage(leaf);
+	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(page));
+
+	while (position > first)
+	{
+		IndexTuple	tuple = la_page_tuple(page, --position);
+		int			from = matches->count;
+		int			equal;
+
+		(void) la_searchkey_compare(&d->key, tuple, 0, &equal);
+		if (equal < d->key.ncolumns)
+		{
+			matches->complete = true;
+			return;
+		}
+		if (skip_dead && ItemIdIsDead(PageGetItemId(page, position)))
+			continue;
+		if (!add_matches(matches, tuple))
+			return;
+		/* a posting list is in the order of the table */
+		for (int i = from, j = matches->count - 1; i < j; i++, j--)
+		{
+			ItemPointerData tid = matches->tids[i];
+
+			matches->tids[i] = matches->tids[j];
+			matches->tids[j] = tid;
+		}
+	}
+}
+
 /*
  * Collect the entries that equal the key, from the position that la_descent_search_leaf()
  * has found, on the leaf that it has left locked.  skip_dead: not those that are marked dead,
@@ -542,6 +585,11 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 
 	matches->count = 0;
 	matches->complete = false;
+	if (d->backward)
+	{
+		matches_backward(d, leaf, position, skip_dead, matches);
+		return;
+	}
 	for (; position <= max; position++)
 	{
 		IndexTuple	tuple = la_page_tuple(page, position);

@@ -50,6 +50,7 @@ extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern bool la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena);
 extern void la_descent_set_null(LaDescent *d, int column);
 extern void la_descent_search_behind(LaDescent *d, bool behind);
+extern void la_descent_search_backward(LaDescent *d);
 extern void la_descent_issue(LaDescent *d, BlockNumber block);
 extern LaDescentResult la_descent_find_leaf(LaDescent *d, bool may_wait,
 											BlockNumber *leaf);

@@ -42,7 +42,7 @@ find_leaf(LaCachePrefetch *cache, LaOuterRow *row)
 	LaInnerSearch *search = cache->search;
 
 	if (la_innersearch_find_leaf(search, row, false) && row->state == ROW_LEAF &&
-		la_issue_is_cached(la_innersearch_inner(search, row)->index, row->leaf,
+		la_issue_is_cached(la_innersearch_inner(search, row)->s.index, row->leaf,
 						   &row->leaf_recent))
 		la_issue_touch_page(row->leaf_recent, FirstOffsetNumber);
 	else
@@ -72,7 +72,7 @@ find_matches(LaCachePrefetch *cache, LaOuterRow *row)
 		return;
 	}
 	inner = la_innersearch_inner(search, row);
-	(void) la_issue_read(inner->index, row->leaf, row->leaf_recent, false, false, &buffer);
+	(void) la_issue_read(inner->s.index, row->leaf, row->leaf_recent, false, false, &buffer);
 	la_innersearch_search_leaf(search, row, &buffer);
 	for (int i = 0; i < row->nvisits; i++)
 	{
@@ -80,7 +80,7 @@ find_matches(LaCachePrefetch *cache, LaOuterRow *row)
 		Buffer	   *recent = recent_of(cache, row, i);
 
 		counters->c[LA_BLOCKS_FORESEEN]++;
-		if (la_issue_is_cached(inner->heap, visit->block, recent))
+		if (la_issue_is_cached(inner->s.heap, visit->block, recent))
 		{
 			counters->c[LA_BLOCKS_CACHED]++;
 			la_issue_touch_page(*recent, visit->offset);
@@ -116,16 +116,16 @@ void
 la_cacheprefetch_advance(LaCachePrefetch *cache)
 {
 	LaOuterQueue *queue = cache->queue;
-	uint64		distance = cache->search->join->rows.config.distance;
+	uint64		distance = cache->search->join->cached_rows.config.distance;
 
 	for (int i = 0; i < LA_CACHE_STAGES; i++)
 	{
 		uint64	   *next = &cache->next[i];
-		uint64		end = queue->head + distance * (LA_CACHE_STAGES - i) / LA_CACHE_STAGES + 1;
+		uint64		end = queue->rows.head + distance * (LA_CACHE_STAGES - i) / LA_CACHE_STAGES + 1;
 
 		if (i > 0)
 			end = Min(end, next[-1]);
-		for (*next = Max(*next, queue->head); *next < end; (*next)++)
+		for (*next = Max(*next, queue->rows.head); *next < end; (*next)++)
 		{
 			LaOuterRow *row = la_outerqueue_row(queue, *next);
 

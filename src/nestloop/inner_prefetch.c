@@ -57,7 +57,7 @@
 #include "base/guc.h"
 #include "nestloop/cache_prefetch.h"
 #include "nestloop/inner_prefetch.h"
-#include "nestloop/innerkeys.h"
+#include "rows/scankeys.h"
 #include "nestloop/innersearch.h"
 #include "window/issue.h"
 
@@ -166,7 +166,7 @@ search_deferred(LaInnerPrefetch *prefetch)
 			break;
 		CHECK_FOR_INTERRUPTS();
 		if (la_innersearch_find_leaf(search, row, true) && row->state == ROW_LEAF)
-			la_descent_issue(la_innersearch_inner(search, row)->descent, row->leaf);
+			la_descent_issue(la_innersearch_inner(search, row)->s.descent, row->leaf);
 	}
 }
 
@@ -224,7 +224,7 @@ next_heap(void *arg, LaForeseen *visit)
 	HeapProducer *heap = &prefetch->heap;
 	uint64		ahead = la_io_policy_visits_ahead(&prefetch->join->heap.policy);
 
-	while (heap->next_row < prefetch->queue.head + 1 + ahead)
+	while (heap->next_row < prefetch->queue.rows.head + 1 + ahead)
 	{
 		LaOuterRow *row = la_outerqueue_row(&prefetch->queue, heap->next_row);
 
@@ -248,7 +248,7 @@ restart_heap(void *arg)
 {
 	LaInnerPrefetch *prefetch = ((LaNestLoop *) arg)->prefetch;
 
-	prefetch->heap.next_row = prefetch->queue.head;
+	prefetch->heap.next_row = prefetch->queue.rows.head;
 	prefetch->heap.next_visit = prefetch->heap.current_visit + 1;
 }
 
@@ -278,8 +278,8 @@ visit_heap(LaInnerPrefetch *prefetch, const LaOuterRow *row, bool queued)
 bool
 la_innerprefetch_may_reuse(LaInner *inner)
 {
-	return la_nestloop_reuse_tids && la_innerkeys_get(inner) != NULL &&
-		la_innerkeys_are_complete(inner->keys) && inner->offers < MAX_OFFERS;
+	return la_nestloop_reuse_tids && la_scankeys_get(&inner->s, &inner->join->rows) != NULL &&
+		la_scankeys_are_complete(inner->s.keys) && inner->offers < MAX_OFFERS;
 }
 
 /* The callback: the inner scan begins, or is rescanned. */
@@ -308,10 +308,10 @@ offer_matches(LaInnerPrefetch *prefetch, const LaOuterRow *row)
 	if (row->inner == LA_NO_INNER)
 		return;
 	source.arg = inner = la_innersearch_inner(&prefetch->search, row);
-	if (inner->takes_matches || *inner->scandesc == NULL ||
+	if (inner->takes_matches || *inner->s.scandesc == NULL ||
 		!la_innerprefetch_may_reuse(inner))
 		return;
-	inner->takes_matches = la_attach_tidsource(inner->scan, &source);
+	inner->takes_matches = la_attach_tidsource(inner->s.scan, &source);
 	inner->offers++;
 }
 
@@ -330,7 +330,7 @@ stop_reading(LaInnerPrefetch *prefetch)
 static void
 catch_up(LaInnerPrefetch *prefetch)
 {
-	uint64		head = prefetch->queue.head;
+	uint64		head = prefetch->queue.rows.head;
 
 	if (prefetch->heap.next_row < head)
 	{
@@ -360,9 +360,8 @@ la_innerprefetch_create(LaNestLoop *join)
 	la_budget_take(&join->budget, size);
 
 	prefetch = palloc0(sizeof(LaInnerPrefetch));
-	prefetch->join = prefetch->queue.join = prefetch->search.join = join;
-	prefetch->queue.context = AllocSetContextCreate(join->context, "pg_lookahead outer rows",
-													ALLOCSET_DEFAULT_SIZES);
+	prefetch->join = prefetch->search.join = join;
+	la_outerqueue_init(&prefetch->queue, join);
 	prefetch->leaf.visited_leaf = prefetch->leaf.foreseen_leaf = LA_NO_BLOCK;
 	prefetch->cache.queue = &prefetch->queue;
 	prefetch->cache.search = &prefetch->search;
@@ -391,7 +390,7 @@ la_innerprefetch_next(LaNestLoop *join)
 		if (!prefetch->reading)
 			join->heap.counters.c[LA_SCANS_ACTIVATED]++;
 		prefetch->reading = true;
-		locate(prefetch, row, prefetch->queue.head);
+		locate(prefetch, row, prefetch->queue.rows.head);
 		offer_matches(prefetch, row);
 		visit_heap(prefetch, row, true);
 	}
@@ -399,7 +398,7 @@ la_innerprefetch_next(LaNestLoop *join)
 	{
 		/* behaviour CACHE PREFETCH */
 		stop_reading(prefetch);
-		if (la_cache_policy_is_armed(&join->rows))
+		if (la_cache_policy_is_armed(&join->cached_rows))
 		{
 			if (!prefetch->touching)
 				join->heap.counters.c[LA_SCANS_ACTIVATED]++;
@@ -411,7 +410,7 @@ la_innerprefetch_next(LaNestLoop *join)
 			prefetch->touching = false;
 	}
 	la_innersearch_release(&prefetch->search, row);
-	return la_outerqueue_return_head(&prefetch->queue);
+	return la_childqueue_return_head(&prefetch->queue.rows);
 }
 
 /* State OBSERVE: make and time the reads of this row's inner scan. */
@@ -444,14 +443,14 @@ bool
 la_innerprefetch_has_rows(const LaNestLoop *join)
 {
 	return join->prefetch != NULL &&
-		join->prefetch->queue.head < join->prefetch->queue.tail;
+		join->prefetch->queue.rows.head < join->prefetch->queue.rows.tail;
 }
 
 /* Have all rows been returned?  If so, the outer child must not be executed again. */
 bool
 la_innerprefetch_is_at_end(const LaNestLoop *join)
 {
-	return join->prefetch != NULL && join->prefetch->queue.at_end &&
+	return join->prefetch != NULL && join->prefetch->queue.rows.at_end &&
 		!la_innerprefetch_has_rows(join);
 }
 
@@ -465,12 +464,12 @@ la_innerprefetch_clear(LaNestLoop *join)
 		return;
 	la_window_clear(join->leaf.window);
 	la_window_clear(join->heap.window);
-	la_outerqueue_clear(&prefetch->queue);
+	la_childqueue_clear(&prefetch->queue.rows);
 	la_innersearch_release_all(&prefetch->search);
 	la_issue_release_map(&prefetch->search.vmbuf, &join->budget);
 	prefetch->current = NULL;
 	prefetch->leaf.deferred = false;
-	prefetch->leaf.next_row = prefetch->heap.next_row = prefetch->queue.head;
+	prefetch->leaf.next_row = prefetch->heap.next_row = prefetch->queue.rows.head;
 	prefetch->leaf.foreseen_leaf = prefetch->leaf.visited_leaf = LA_NO_BLOCK;
 	prefetch->heap.next_visit = 0;
 }

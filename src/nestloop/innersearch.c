@@ -31,9 +31,9 @@
 #include "access/xact.h"
 #include "storage/bufmgr.h"
 
-#include "nestloop/innerkeys.h"
+#include "rows/scankeys.h"
 #include "nestloop/innersearch.h"
-#include "nestloop/prune.h"
+#include "rows/prune.h"
 #include "window/issue.h"
 
 #define MAX_ROW_TIDS	128		/* of one row: found on the leaf page */
@@ -53,7 +53,7 @@ choose_inner(LaNestLoop *join, LaOuterRow *row)
 {
 	int			inner = join->prune == NULL ? 0 : la_prune_find(join->prune, row->slot);
 
-	if (inner < 0 || la_innerkeys_get(&join->inners[inner]) == NULL)
+	if (inner < 0 || la_scankeys_get(&join->inners[inner].s, &join->rows) == NULL)
 		return false;
 	row->inner = inner;
 	return true;
@@ -77,8 +77,8 @@ la_innersearch_find_leaf(LaInnerSearch *search, LaOuterRow *row, bool may_wait)
 		return true;
 	}
 	inner = la_innersearch_inner(search, row);
-	if (la_innerkeys_set(inner->keys, row->slot))
-		result = la_descent_find_leaf(inner->descent, may_wait, &row->leaf);
+	if (la_scankeys_set(inner->s.keys, row->slot))
+		result = la_descent_find_leaf(inner->s.descent, may_wait, &row->leaf);
 	if (result == LA_DESCENT_PENDING)
 	{
 		row->state = ROW_DEFERRED;
@@ -97,7 +97,7 @@ is_all_visible(LaInnerSearch *search, int inner, BlockNumber block)
 	if (inner != search->vm_inner)
 		la_issue_release_map(&search->vmbuf, &join->budget);
 	search->vm_inner = inner;
-	return la_issue_all_visible(join->inners[inner].heap, block, &search->vmbuf, &join->budget);
+	return la_issue_all_visible(join->inners[inner].s.heap, block, &search->vmbuf, &join->budget);
 }
 
 /* Behaviour HEAP BLOCKS. */
@@ -115,7 +115,7 @@ note_heap_blocks(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matche
 		if (block == last)
 			continue;
 		last = block;
-		if (inner->index_only && is_all_visible(search, row->inner, block))
+		if (inner->s.index_only && is_all_visible(search, row->inner, block))
 			continue;
 		visit->rel = row->inner;
 		visit->block = block;
@@ -160,16 +160,16 @@ la_innersearch_search_leaf(LaInnerSearch *search, LaOuterRow *row, Buffer *buffe
 
 	row->state = ROW_LOCATED;
 	row->first_visit = search->end_visit;
-	if (!la_innerkeys_set(inner->keys, row->slot))
+	if (!la_scankeys_set(inner->s.keys, row->slot))
 	{
 		ReleaseBuffer(*buffer);
 		return;
 	}
-	if (!la_descent_search_leaf(inner->descent, buffer, &position))
+	if (!la_descent_search_leaf(inner->s.descent, buffer, &position))
 		return;
-	la_descent_matches(inner->descent, *buffer, position,
+	la_descent_matches(inner->s.descent, *buffer, position,
 					   !TransactionStartedDuringRecovery(), &matches);
-	_bt_relbuf(inner->index, *buffer);
+	_bt_relbuf(inner->s.index, *buffer);
 	note_heap_blocks(search, row, &matches);
 	keep_matches(search, row, &matches);
 }

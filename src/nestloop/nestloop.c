@@ -41,7 +41,7 @@
  *	- the table's access method is heap, the snapshot is an MVCC snapshot, and
  *	  old_snapshot_threshold (15, 16) cannot make an early read fail;
  *	- at least the index's first column is compared for equality with a value that can be
- *	  known ahead (innerkeys.c; checked for each member of an Append by itself);
+ *	  known ahead (scankeys.c; checked for each member of an Append by itself);
  *	- the outer side may be run ahead (attach/runahead.c) and, in a SERIALIZABLE transaction,
  *	  all of it will be read, because reading takes predicate locks.
  * The last two are checked when the join would first look ahead, so in short or cached queries
@@ -67,10 +67,10 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "nestloop/inner_prefetch.h"
-#include "nestloop/innerkeys.h"
+#include "rows/scankeys.h"
 #include "nestloop/nestloop.h"
 #include "nestloop/nestloop_int.h"
-#include "nestloop/prune.h"
+#include "rows/prune.h"
 #include "window/config.h"
 #include "window/history.h"
 #include "window/issue.h"
@@ -128,7 +128,7 @@ on_rescan(LaInterposer *interposer)
 	{
 		la_io_policy_rescan(&join->leaf.policy, !join->at_end);
 		la_io_policy_rescan(&join->heap.policy, !join->at_end);
-		la_cache_policy_rescan(&join->rows);
+		la_cache_policy_rescan(&join->cached_rows);
 	}
 	join->returned = 0;
 	join->at_end = false;
@@ -164,6 +164,25 @@ on_end(LaInterposer *interposer)
 					LA_CACHE_UNKNOWN);
 }
 
+/* The Params by which the join passes values of the outer row. */
+static void
+init_rows(LaNestLoop *join)
+{
+	List	   *params = ((NestLoop *) join->node->js.ps.plan)->nestParams;
+	ListCell   *lc;
+
+	join->rows.context = join->context;
+	join->rows.budget = &join->budget;
+	join->rows.ahead = &join->ahead;
+	la_rowparams_init(&join->rows.params, join->estate, list_length(params));
+	foreach(lc, params)
+	{
+		NestLoopParam *nlp = lfirst(lc);
+
+		la_rowparams_add(&join->rows.params, nlp->paramno, nlp->paramval->varattno);
+	}
+}
+
 /* Returns false if the join is not eligible; *refused is the reason that prohibits it, if any. */
 static bool
 make_prefetch(LaNestLoop *join, const char **refused)
@@ -173,14 +192,14 @@ make_prefetch(LaNestLoop *join, const char **refused)
 		*refused = la_runahead_refuses_outer(&join->ahead);
 	if (*refused != NULL)
 		return false;
-	if (la_innerkeys_get(join->first) == NULL)
+	if (la_scankeys_get(&join->first->s, &join->rows) == NULL)
 	{
-		*refused = join->first->keys_refused;
+		*refused = join->first->s.keys_refused;
 		return false;
 	}
 	if (join->append != NULL)
 	{
-		join->prune = la_prune_create(join, refused);
+		join->prune = la_prune_create(join->append->as_prune_state, &join->rows, refused);
 		if (join->prune == NULL)
 			return false;
 	}
@@ -199,6 +218,7 @@ prepare(LaNestLoop *join)
 		return join->eligibility == LA_ELIGIBLE;
 	old = MemoryContextSwitchTo(join->context);
 	join->eligibility = LA_NOT_ELIGIBLE;
+	init_rows(join);
 	if (make_prefetch(join, &refused))
 		join->eligibility = LA_ELIGIBLE;
 	else if (refused != NULL)
@@ -219,7 +239,7 @@ count_row(LaNestLoop *join, bool missed)
 {
 	LaIoPolicy *heap = &join->heap.policy;
 	LaIoPolicy *leaf = &join->leaf.policy;
-	LaCachePolicy *rows = &join->rows;
+	LaCachePolicy *rows = &join->cached_rows;
 
 	if (heap->state == LA_PASS)
 	{
@@ -242,7 +262,7 @@ prepare_rows(LaNestLoop *join)
 {
 	if (prepare(join) && la_innerprefetch_may_reuse(join->first))
 		return true;
-	la_cache_policy_disable(&join->rows);
+	la_cache_policy_disable(&join->cached_rows);
 	return false;
 }
 
@@ -263,7 +283,7 @@ next_row(LaNestLoop *join)
 	}
 	if (la_innerprefetch_has_rows(join) ||
 		(la_nestloop_reads_ahead(join) && prepare(join)) ||
-		(la_cache_policy_is_armed(&join->rows) && prepare_rows(join)))
+		(la_cache_policy_is_armed(&join->cached_rows) && prepare_rows(join)))
 		return la_innerprefetch_next(join);
 	la_innerprefetch_pass(join);
 	slot = la_nestloop_outer_row(join);
@@ -281,7 +301,7 @@ config_for(const LaNestLoop *join, Relation rel)
 static void
 init_reads(LaReads *reads, LaNestLoop *join, bool heaps)
 {
-	Relation	rel = heaps ? join->first->heap : join->first->index;
+	Relation	rel = heaps ? join->first->s.heap : join->first->s.index;
 	LaIoPolicyConfig config = config_for(join, rel);
 
 	reads->rels = MemoryContextAlloc(join->context, join->ninners * sizeof(Relation));
@@ -290,7 +310,7 @@ init_reads(LaReads *reads, LaNestLoop *join, bool heaps)
 		LaInner    *inner = &join->inners[i];
 
 		/* a member whose reads cannot be known is never visited */
-		reads->rels[i] = inner->scan == NULL ? rel : heaps ? inner->heap : inner->index;
+		reads->rels[i] = inner->s.scan == NULL ? rel : heaps ? inner->s.heap : inner->s.index;
 		if (reads->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
 		{
 			LaIoPolicyConfig other = config_for(join, reads->rels[i]);
@@ -318,7 +338,7 @@ init_policies(LaNestLoop *join)
 {
 	LaCachePolicyConfig rows = {
 		.threshold = la_nestloop_reuse_tids && la_cache_prefetch_threshold >= 0 &&
-		!join->first->index_only && !IsolationIsSerializable() ?
+		!join->first->s.index_only && !IsolationIsSerializable() ?
 		la_cache_prefetch_threshold * ROWS_THRESHOLD : -1,
 		.distance = la_cache_prefetch_distance,
 		.trial = TRIAL_ROWS,
@@ -330,7 +350,7 @@ init_policies(LaNestLoop *join)
 	join->may_end_early = !la_nestloop_takes_all(join);
 	init_reads(&join->leaf, join, false);
 	init_reads(&join->heap, join, true);
-	la_cache_policy_init(&join->rows, &rows);
+	la_cache_policy_init(&join->cached_rows, &rows);
 	la_stats_open(&join->heap.counters, join->estate);
 	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
 }
@@ -340,45 +360,13 @@ static bool
 init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
 {
 	JoinState  *node = &join->node->js;
-	int			norderbys;
 
-	inner->join = join;
-	if (IsA(ps, IndexScanState))
-	{
-		IndexScanState *scan = (IndexScanState *) ps;
-
-		norderbys = scan->iss_NumOrderByKeys;
-		inner->scandesc = &scan->iss_ScanDesc;
-		inner->index = scan->iss_RelationDesc;
-		inner->scankeys = scan->iss_ScanKeys;
-		inner->nkeys = scan->iss_NumScanKeys;
-		inner->runtime = scan->iss_RuntimeKeys;
-		inner->nruntime = scan->iss_NumRuntimeKeys;
-	}
-	else if (IsA(ps, IndexOnlyScanState))
-	{
-		IndexOnlyScanState *scan = (IndexOnlyScanState *) ps;
-
-		norderbys = scan->ioss_NumOrderByKeys;
-		inner->scandesc = &scan->ioss_ScanDesc;
-		inner->index = scan->ioss_RelationDesc;
-		inner->scankeys = scan->ioss_ScanKeys;
-		inner->nkeys = scan->ioss_NumScanKeys;
-		inner->runtime = scan->ioss_RuntimeKeys;
-		inner->nruntime = scan->ioss_NumRuntimeKeys;
-		inner->index_only = true;
-	}
-	else
+	if (!IsA(ps, IndexScanState) && !IsA(ps, IndexOnlyScanState))
 		return false;
-	inner->heap = ((ScanState *) ps)->ss_currentRelation;
+	inner->join = join;
 	inner->first_match_only = ps->qual == NULL && node->joinqual == NULL &&
 		(node->single_match || node->jointype == JOIN_ANTI);
-	if (norderbys > 0 || inner->nruntime == 0 || inner->index == NULL ||
-		inner->index->rd_rel->relam != BTREE_AM_OID ||
-		inner->heap->rd_tableam != GetHeapamTableAmRoutine())
-		return false;
-	inner->scan = ps;
-	return true;
+	return la_keyedscan_init(&inner->s, ps, ((ScanState *) ps)->ss_currentRelation);
 }
 
 /* The table whose partitions the members of an Append are, if it is one. */
@@ -420,16 +408,16 @@ init_inner(LaNestLoop *join)
 			continue;
 		if (join->first == NULL)
 			join->first = inner;
-		else if (RelationUsesLocalBuffers(inner->heap) !=
-				 RelationUsesLocalBuffers(join->first->heap))
-			inner->scan = NULL; /* see la_window_create() */
+		else if (RelationUsesLocalBuffers(inner->s.heap) !=
+				 RelationUsesLocalBuffers(join->first->s.heap))
+			inner->s.scan = NULL;	/* see la_window_create() */
 	}
 	if (join->first == NULL)
 	{
 		pfree(join->inners);
 		return false;
 	}
-	join->history_index = RelationGetRelid(join->first->index);
+	join->history_index = RelationGetRelid(join->first->s.index);
 	join->identity = la_history_scan_of(join->history_index,
 										(uint64) join->estate->es_plannedstmt->queryId,
 										join->node->js.ps.plan->plan_node_id);
@@ -437,8 +425,8 @@ init_inner(LaNestLoop *join)
 		join->heaprelid = partitioned_table(append);
 	else
 	{
-		join->heaprelid = RelationGetRelid(join->inners[0].heap);
-		join->indexrelid = RelationGetRelid(join->inners[0].index);
+		join->heaprelid = RelationGetRelid(join->inners[0].s.heap);
+		join->indexrelid = RelationGetRelid(join->inners[0].s.index);
 	}
 	return true;
 }
@@ -529,8 +517,14 @@ is_candidate(PlanState *inner)
 {
 	if (IsA(inner, MemoizeState))
 		inner = outerPlanState(inner);
-	return IsA(inner, IndexScanState) || IsA(inner, IndexOnlyScanState) ||
-		IsA(inner, AppendState);
+	if (IsA(inner, AppendState))
+	{
+		const AppendState *append = (const AppendState *) inner;
+
+		return append->as_nplans == 1 ||
+			(append->as_prune_state != NULL && append->as_prune_state->do_exec_prune);
+	}
+	return IsA(inner, IndexScanState) || IsA(inner, IndexOnlyScanState);
 }
 
 static bool

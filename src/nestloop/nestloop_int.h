@@ -7,43 +7,27 @@
 #ifndef LA_NESTLOOP_INT_H
 #define LA_NESTLOOP_INT_H
 
-#include "access/skey.h"
 #include "nodes/execnodes.h"
-#include "utils/rel.h"
 
 #include "attach/interpose_node.h"
 #include "attach/runahead.h"
 #include "base/budget.h"
 #include "base/stats.h"
-#include "btree/descent.h"
+#include "rows/prune.h"
+#include "rows/scankeys.h"
 #include "window/cache_policy.h"
 #include "window/reads.h"
 
 /* defined in the files of these names */
-typedef struct LaInnerKeys LaInnerKeys;
-typedef struct LaParams LaParams;
-typedef struct LaPrune LaPrune;
 typedef struct LaInnerPrefetch LaInnerPrefetch;
 
 /* An inner scan: the inner side itself, or a member of the Append that is the inner side. */
 typedef struct LaInner
 {
 	struct LaNestLoop *join;
-	PlanState  *scan;			/* NULL: a member whose reads cannot be known */
-	struct IndexScanDescData **scandesc;	/* points to NULL until it runs */
-	Relation	heap;
-	Relation	index;
-	bool		index_only;
+	LaKeyedScan s;				/* s.scan == NULL: a member whose reads cannot
+								 * be known */
 	bool		first_match_only;	/* the join needs any one match */
-	ScanKey		scankeys;
-	int			nkeys;
-	IndexRuntimeKeyInfo *runtime;
-	int			nruntime;
-
-	LaInnerKeys *keys;			/* see la_innerkeys_get() */
-	LaDescent  *descent;		/* that searches for them */
-	bool		keys_tried;
-	const char *keys_refused;	/* the reason that prohibits them, or NULL */
 
 	bool		takes_matches;	/* from inner_prefetch.c, instead of searching */
 	int			offers;			/* how often it was asked to take them */
@@ -70,7 +54,7 @@ typedef struct LaNestLoop
 	LaInner    *inners;
 	int			ninners;
 	LaInner    *first;			/* the first one whose reads can be known */
-	ExprContext *econtext;		/* of their keys */
+	LaKeyRows	rows;			/* outer rows, for their keys */
 
 	Oid			heaprelid;		/* InvalidOid: several, of no common parent */
 	Oid			indexrelid;		/* InvalidOid: several */
@@ -86,7 +70,7 @@ typedef struct LaNestLoop
 	LaReads		leaf;			/* reads of leaf pages, one relation for each
 								 * LaInner */
 	LaReads		heap;			/* likewise of heap blocks */
-	LaCachePolicy rows;			/* a visit is an outer row */
+	LaCachePolicy cached_rows;	/* a visit is an outer row */
 	LaInnerPrefetch *prefetch;	/* NULL until the join first looks ahead */
 	LaBudget	budget;
 } LaNestLoop;

@@ -8,8 +8,8 @@
 #define LA_OUTERQUEUE_H
 
 #include "nestloop/nestloop_int.h"
+#include "rows/childqueue.h"
 
-#define LA_QUEUE_SIZE	1024	/* rows; a power of 2 */
 #define LA_NO_INNER		PG_UINT16_MAX
 
 /* How far the search of a row's inner side has come; see innersearch.c. */
@@ -37,30 +37,22 @@ typedef struct LaOuterRow
 	Buffer		leaf_recent;	/* the buffer that had the leaf page */
 } LaOuterRow;
 
-/* Each row has a number that is not used again. */
 typedef struct LaOuterQueue
 {
-	LaNestLoop *join;
-	MemoryContext context;		/* of the rows' copies */
-	Size		accounted;		/* what of it was taken from the budget */
-	uint64		head;			/* the row to be returned next */
-	uint64		tail;			/* the row to be fetched next */
-	bool		at_end;			/* the outer child has no more rows */
-	TupleTableSlot *returned;	/* the row returned last, or NULL */
-	LaOuterRow	rows[LA_QUEUE_SIZE];
+	LaChildQueue rows;
+	LaOuterRow	inner[LA_QUEUE_SIZE];
 } LaOuterQueue;
 
 /* A row that is in the queue. */
 static inline LaOuterRow *
 la_outerqueue_at(LaOuterQueue *queue, uint64 n)
 {
-	return &queue->rows[n & (LA_QUEUE_SIZE - 1)];
+	return &queue->inner[n & (LA_QUEUE_SIZE - 1)];
 }
 
+extern void la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join);
 extern void la_outerqueue_reset_row(LaOuterRow *row);
 extern LaOuterRow *la_outerqueue_row(LaOuterQueue *queue, uint64 n);
 extern LaOuterRow *la_outerqueue_head(LaOuterQueue *queue);
-extern TupleTableSlot *la_outerqueue_return_head(LaOuterQueue *queue);
-extern void la_outerqueue_clear(LaOuterQueue *queue);
 
 #endif							/* LA_OUTERQUEUE_H */

@@ -24,13 +24,8 @@
  * what they raise is no error of looking ahead.  Only what tells of the process itself is passed
  * on, such as memory that is exhausted.
  *
- * NOT LOOKED AT are streamed transactions: the server puts their changes into a file, or sends
- * them to another worker; and anything in a SERIALIZABLE transaction, as searches take no
- * predicate locks. With direct I/O reads that are under way would have to be kept across
- * transactions, so there is no looking ahead.
- *
- * Everything that is known of tables is forgotten when the relation cache is told that one of
- * them, or any, has changed.
+ * NOT LOOKED AT are streamed transactions, SERIALIZABLE ones, and anything with direct I/O.  All
+ * that is known of tables is forgotten when the relation cache is told that one has changed.
  *
  * src/replay/applyahead.c
  */
@@ -580,12 +575,12 @@ plan(void *arg, uint64 n, LaAheadRow *row)
 }
 
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	Change	   *c = change_at(n);
 	LaApplyTable *t = c->table;
 
-	if (t->identity != NULL && rel == t->identity_rel)
+	if (t->identity != NULL && visit->rel == t->identity_rel)
 	{
 		ExecStoreMinimalTuple(c->search != NULL ? c->search : c->row, t->row_slot, false);
 		return la_applytable_set_identity(t, t->row_slot);
@@ -593,7 +588,7 @@ set_key(void *arg, uint64 n, int rel)
 	if (c->row == NULL || t->target == NULL)
 		return false;
 	ExecStoreMinimalTuple(c->row, t->row_slot, false);
-	return la_target_set_key(t->target, rel, t->row_slot);
+	return la_target_set_key(t->target, visit->rel, t->row_slot);
 }
 
 static bool
@@ -623,7 +618,14 @@ locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last
 static void
 create_ahead(Relation heap)
 {
-	LaRowSource source = {NULL, sizeof(Change), fetch, plan, set_key, locate};
+	LaRowSource source = {
+		.own_size = sizeof(Change),
+		.fetch = fetch,
+		.plan = plan,
+		.set_key = set_key,
+		.locate = locate
+	};
+	LaAheadConfig config = {.rel = heap,.takes_all = true,.order = LA_ORDER_OF_TABLE};
 	HASHCTL		ctl = {.keysize = sizeof(TableKey),.entrysize = sizeof(TableEntry)};
 	MemoryContext old;
 	List	   *indexes;
@@ -639,7 +641,8 @@ create_ahead(Relation heap)
 						 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	indexes = RelationGetIndexList(heap);
 	known_by = indexes == NIL ? RelationGetRelid(heap) : linitial_oid(indexes);
-	ahead = la_ahead_create(&source, heap, known_by, NULL);
+	config.known_by = known_by;
+	ahead = la_ahead_create(&source, &config);
 	MemoryContextSwitchTo(old);
 	if (ahead == NULL)
 		forget();

@@ -1,47 +1,39 @@
 /*
  * ahead.c
- *	  The blocks that rows will need, read ahead of their turn.
+ *	  The blocks that rows to come will need, read ahead of their turn.
  *
- *	source --> [ row | row | row | row | row | row ] --> the server writes the row
- *	            tail    ^             ^        ^ head
+ *	source --> [ row | row | row | row | row | row ] --> the server writes or reads the row,
+ *	            tail    ^             ^        ^ head     or repeats a plan for it
  *	             first stage's    they are     second stage's blocks are visited,
  *	             leaf pages are   searched     the row is handed over
  *	             found, issued
  *
  * A row has visits, each of a block of an index or a table.  Those of the second stage are what
- * the server will need: the leaf page of each index that gets an entry, or the heap block of the
- * row that a key finds.  The first stage is for keys that have to be looked up before that is
- * known: the index that decides about a conflict.  Most writes have no first stage.
- *
- * Each stage has a window with a policy of its own, as the leaf pages and the heap blocks of a
- * nested loop have (nestloop/inner_prefetch.c), so blocks are issued in the order of need.
+ * the server will need at last: the leaf page of each index that gets an entry, or the heap blocks
+ * of the rows that a key finds.  The first stage is for keys that have to be looked up before that
+ * is known: in the index that decides about a conflict, in that of a toast table, or in those that
+ * a plan searches.  Most writes have no first stage.
  *
  * Behaviours
  *	PASS	Nothing is known of rows.  The caller compares two numbers for each.
- *	TURN	When the server is to write a row, its blocks are visited first: read into shared
- *		buffers, timed, and released.  The server finds them there.
- *		With enable_btree_insert, inserts are told which leaf pages these are (target.c), and so
- *		do not search for them again.
- *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the
- *		leaf page looked for again when the row is half as far away.  It is then issued without
- *		the window.
- *	LOT		Leaf pages of random keys are many and scattered, and to start the read of each one
- *		takes more of the processor's time than a fast disk needs for it.  So the windows issue
- *		lots of them in the order of the index (window/lot.c), as soon as waits are proven, and
- *		thousands of rows are known ahead: the more there are, the more of their leaf pages are
- *		neighbours.
+ *	TURN	When a row's turn comes, its blocks are visited first: read into shared buffers, timed,
+ *		and released.  With enable_btree_insert, inserts are told which leaf pages these are.
+ *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the leaf
+ *		page looked for again when the row is half as far away, and issued without the window.
+ *	PIPELINE	Where few rows are known ahead (is_bounded), the second stage stays in their nearer
+ *		half, so that no leaf page is searched as soon as its read has been started.
+ *	LOT		To start the read of each scattered leaf page takes more of the processor's time than a
+ *		fast disk needs for it.  So, as soon as waits are proven, the windows issue lots of them in
+ *		the order of the index (window/lot.c), for thousands of rows, if the source has as many.
+ *	SKIPPED	A row may prove to have no turn.  Where three of four do, look-ahead ends for a while.
  *
  * Memory.  A row takes about 100 bytes here and 64 for each visit in its window, and its source
- * copies it.  Each relation that is visited may have scan_memory, as one scan has, but not more
- * than MEMORY_RELATIONS of them.  The ring doubles as long as the rows of the new half will have
- * room if they are like the others.  Copies are freed in the order in which they were made, so a
- * generation context returns their memory.
+ * copies it.  Each relation that is visited may have scan_memory, but not more than
+ * MEMORY_RELATIONS of them.  The ring doubles as long as the rows of the new half will have room.
  *
  * Invariants
- *	- These are hints.  A leaf page may be split before the row's turn, and the row may be
- *	  changed by a trigger, or not be written at all; then a block was read in vain.
- *	- A window gets the visits that its producer named, in that order, and no others: those
- *	  with `foreseen` set.
+ *	- These are hints: where a page is split, or a row changed, a block was read in vain.
+ *	- A window gets the visits that its producer named (`foreseen`), in that order, and no others.
  *	- No buffer is pinned and no lock held when a row is fetched or handed over.
  *
  * src/rows/ahead.c
@@ -65,6 +57,8 @@
 #define FIRST_VISITS	4		/* of a row */
 #define MEMORY_RELATIONS 4		/* that count for the memory's limit */
 #define NO_ROW			PG_UINT64_MAX
+#define DOUBT_ROWS		64		/* see SKIPPED */
+#define DOUBT_SHARE		4		/* one of so many is to have its turn */
 
 typedef struct Position
 {
@@ -97,6 +91,9 @@ struct LaAhead
 								 * DEFERRED, or NO_ROW */
 	uint64		head;			/* the row whose turn is next */
 	uint64		tail;			/* the row to be fetched next */
+	int			taken;			/* rows known ahead that had their turn, of
+								 * late */
+	int			skipped;		/* ... that had none */
 	MemoryContext memory;		/* of the ring and its rows */
 	MemoryContext copies;		/* see la_ahead_copies() */
 	Size		accounted;		/* what of both was taken from the budget */
@@ -115,6 +112,14 @@ row_at(LaAhead *a, uint64 n)
 	return a->ring[n & a->mask];
 }
 
+static inline Position
+start_of(uint64 row)
+{
+	Position	p = {row, 0};
+
+	return p;
+}
+
 static inline bool
 is_before(Position a, Position b)
 {
@@ -124,26 +129,22 @@ is_before(Position a, Position b)
 /* ---- creation -------------------------------------------------------------- */
 
 static void
-init_stage(LaAhead *a, Stage *stage, bool first, Relation rel, Oid known_by)
+init_stage(LaAhead *a, Stage *stage, bool first, const LaAheadConfig *how)
 {
-	LaIoPolicyConfig config = la_config_reads(rel, true, known_by);
+	LaIoPolicyConfig config = la_config_reads(how->rel, how->takes_all, how->known_by);
 
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
-	config.order = LA_ORDER_OF_TABLE;
+	config.order = how->order;
 	stage->ahead = a;
 	stage->first = first;
 	stage->reads.rels = a->rels;
 	la_io_policy_init(&stage->reads.policy, &config);
 }
 
-/*
- * Created in the current memory context.  rel: one of the relations, by whose tablespace reads
- * are configured; known_by: the index for which history.c may know whether they are waits; estate:
- * of the statement that ends no sooner, or NULL.  NULL if the budget has no room.
- */
+/* Created in the current memory context.  NULL if the budget has no room. */
 LaAhead *
-la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by, const EState *estate)
+la_ahead_create(const LaRowSource *source, const LaAheadConfig *config)
 {
 	LaBudget	budget = {.limit = (Size) la_scan_memory * 1024};
 	LaAhead    *a;
@@ -164,9 +165,9 @@ la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by, const ESt
 										ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE,
 										ALLOCSET_SMALL_MAXSIZE);
 	a->deferred = NO_ROW;
-	init_stage(a, &a->first, true, rel, known_by);
-	init_stage(a, &a->second, false, rel, known_by);
-	la_stats_open(&a->second.reads.counters, estate);
+	init_stage(a, &a->first, true, config);
+	init_stage(a, &a->second, false, config);
+	la_stats_open(&a->second.reads.counters, config->estate);
 	a->second.reads.counters.c[LA_SCANS_ATTACHED] = 1;
 	return a;
 }
@@ -268,6 +269,7 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 	}
 	v = &row->visits[row->nvisits++];
 	v->rel = rel;
+	v->item = 0;
 	v->block = InvalidBlockNumber;
 	v->state = ROW_VISIT_FRESH;
 	v->foreseen = false;
@@ -358,7 +360,7 @@ fetch_row(LaAhead *a, uint64 n)
 }
 
 static bool
-set_key(LaAhead *a, uint64 n, int rel)
+set_key(LaAhead *a, uint64 n, const LaRowVisit *v)
 {
 	MemoryContext old;
 	bool		result;
@@ -366,7 +368,7 @@ set_key(LaAhead *a, uint64 n, int rel)
 	a->block = InvalidBlockNumber;
 	MemoryContextReset(a->keys);
 	old = MemoryContextSwitchTo(a->keys);
-	result = a->source.set_key(a->source.arg, n, rel);
+	result = a->source.set_key(a->source.arg, n, v);
 	MemoryContextSwitchTo(old);
 	return result;
 }
@@ -379,7 +381,7 @@ find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
 
 	if (v->state >= ROW_VISIT_KNOWN)
 		return v->state == ROW_VISIT_KNOWN;
-	if (set_key(a, n, v->rel))
+	if (set_key(a, n, v))
 	{
 		v->block = a->block;
 		result = a->descents[v->rel] == NULL ? LA_DESCENT_FOUND :
@@ -428,7 +430,7 @@ search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
 	LaMatches	matches = {tids, MAX_MATCHES, 0, false};
 	OffsetNumber position;
 
-	if (!set_key(a, n, rel))
+	if (!set_key(a, n, &row->visits[i]))
 		ReleaseBuffer(buffer);
 	else if (la_descent_search_leaf(a->descents[rel], &buffer, &position))
 	{
@@ -501,6 +503,14 @@ search_deferred(LaAhead *a)
 	}
 }
 
+/* Behaviour PIPELINE: is the second stage as far ahead as it may be? */
+static bool
+is_far_enough(const LaAhead *a, const Stage *stage)
+{
+	return !stage->first && a->source.is_bounded && a->first.reads.policy.state == LA_ARMED &&
+		stage->next.row > a->head + (a->tail - a->head) / 2;
+}
+
 /* A stage's window wants one more visit. */
 static bool
 next_visit(void *arg, LaForeseen *foreseen)
@@ -514,7 +524,7 @@ next_visit(void *arg, LaForeseen *foreseen)
 	search_deferred(a);
 	while (next->row < from + 1 + la_window_reach(stage->reads.window))
 	{
-		LaAheadRow *row = fetch_row(a, next->row);
+		LaAheadRow *row = is_far_enough(a, stage) ? NULL : fetch_row(a, next->row);
 		int			end;
 
 		if (row == NULL)
@@ -535,10 +545,7 @@ next_visit(void *arg, LaForeseen *foreseen)
 			foreseen->offset = FirstOffsetNumber;
 			return true;
 		}
-		*next = (Position)
-		{
-			next->row + 1, 0
-		};
+		*next = start_of(next->row + 1);
 	}
 	return false;
 }
@@ -580,6 +587,13 @@ uint64
 la_ahead_next_row(const LaAhead *a)
 {
 	return a->head;
+}
+
+/* The number behind those of the rows that are known. */
+uint64
+la_ahead_end_of_rows(const LaAhead *a)
+{
+	return a->tail;
 }
 
 /* A row that is known, or whose turn it was last. */
@@ -626,10 +640,7 @@ static void
 catch_up(LaAhead *a, Stage *stage)
 {
 	if (stage->next.row < a->head)
-		stage->next = (Position)
-	{
-		a->head, 0
-	};
+		stage->next = start_of(a->head);
 }
 
 static void
@@ -654,17 +665,70 @@ visit_row(LaAhead *a, uint64 n, LaAheadRow *row)
 		la_reads_no_visit(&a->second.reads);
 }
 
+/* Behaviour SKIPPED: a row that was known has had its turn, or none. */
+static void
+note_turn(LaAhead *a, bool taken)
+{
+	if (taken)
+		a->taken++;
+	else
+		a->skipped++;
+	if (a->taken + a->skipped < DOUBT_ROWS)
+		return;
+	if (a->skipped > (DOUBT_SHARE - 1) * a->taken && !a->second.reads.policy.config.force)
+	{
+		la_io_policy_hold_off(&a->first.reads.policy);
+		la_io_policy_hold_off(&a->second.reads.policy);
+	}
+	a->taken /= 2;
+	a->skipped /= 2;
+}
+
+/* Visits from this one on will not be made. */
+static void
+skip_visits(Stage *stage, const LaAheadRow *row, int from, int end)
+{
+	for (int i = from; i < end; i++)
+	{
+		const LaRowVisit *v = &row->visits[i];
+
+		if (v->foreseen)
+			la_window_skip(stage->reads.window, v->rel, v->block);
+	}
+}
+
+/* The next row, which is known, will not have a turn. */
+void
+la_ahead_skip(LaAhead *a)
+{
+	const LaAheadRow *row = row_at(a, a->head);
+
+	if (a->nrels > 0)
+	{
+		if (!row->located)
+			skip_visits(&a->first, row, 0, row->nfirst);
+		skip_visits(&a->second, row, row->nfirst, row->nvisits);
+	}
+	a->head++;
+	note_turn(a, false);
+	catch_up(a, &a->first);
+	catch_up(a, &a->second);
+}
+
 /*
- * Behaviour TURN: the server is to write the next row, whose number is la_ahead_next_row().
+ * Behaviour TURN: it is the turn of the next row, whose number is la_ahead_next_row().
  * Returns false if there is none.
  */
 bool
 la_ahead_turn(LaAhead *a)
 {
+	bool		was_known = a->head < a->tail;
 	LaAheadRow *row = fetch_row(a, a->head);
 
 	if (row == NULL)
 		return false;
+	if (was_known)
+		note_turn(a, true);
 	catch_up(a, &a->first);
 	catch_up(a, &a->second);
 	if (la_ahead_is_active(a))
@@ -690,10 +754,7 @@ la_ahead_clear(LaAhead *a)
 	a->reading = false;
 	a->deferred = NO_ROW;
 	a->head = a->tail;
-	a->first.next = a->second.next = (Position)
-	{
-		a->head, 0
-	};
+	a->first.next = a->second.next = start_of(a->head);
 }
 
 /* Never look ahead. */

@@ -1,6 +1,6 @@
 /*
  * ahead.h
- *	  The blocks that rows will need, read ahead of their turn.
+ *	  The blocks that rows to come will need, read ahead of their turn.
  *
  * See ahead.c.
  *
@@ -14,7 +14,7 @@
 #include "window/reads.h"
 
 #define LA_AHEAD_RELATIONS	512 /* of the tables and indexes of a statement */
-#define LA_ROW_VISITS		24	/* of one row, at most */
+#define LA_ROW_VISITS		96	/* of one row, at most */
 
 typedef enum LaRowVisitState
 {
@@ -28,6 +28,7 @@ typedef struct LaRowVisit
 {
 	BlockNumber block;
 	uint16		rel;			/* see la_ahead_add_relation() */
+	uint8		item;			/* the source's own: which of the row's keys */
 	uint8		state;			/* a LaRowVisitState */
 	bool		foreseen;		/* by its stage's window */
 } LaRowVisit;
@@ -48,6 +49,7 @@ typedef struct LaRowSource
 {
 	void	   *arg;
 	Size		own_size;		/* see la_ahead_own() */
+	bool		is_bounded;		/* few rows are known ahead: see PIPELINE */
 
 	/* makes row n known, the next one; false if it cannot be known now */
 	bool		(*fetch) (void *arg, uint64 n);
@@ -60,10 +62,10 @@ typedef struct LaRowSource
 	void		(*plan) (void *arg, uint64 n, LaAheadRow *row);
 
 	/*
-	 * Sets the row's key in an index's descent, or its block with
+	 * Sets the key of a row's visit in the index's descent, or its block with
 	 * la_ahead_set_block() where there is none; false if the row has no key.
 	 */
-	bool		(*set_key) (void *arg, uint64 n, int rel);
+	bool		(*set_key) (void *arg, uint64 n, const LaRowVisit *visit);
 
 	/*
 	 * Names the row's visits of the second stage, given what its visit of the
@@ -74,10 +76,23 @@ typedef struct LaRowSource
 						   const LaMatches *matches, bool last);
 } LaRowSource;
 
+/* How to look ahead. */
+typedef struct LaAheadConfig
+{
+	Relation	rel;			/* one of those that are visited, by whose
+								 * tablespace reads are configured */
+	Oid			known_by;		/* the index for which history.c may know
+								 * whether they are waits */
+	const EState *estate;		/* of the statement that ends no sooner, or
+								 * NULL */
+	bool		takes_all;		/* all rows that are known will have their
+								 * turn */
+	LaIssueOrder order;
+} LaAheadConfig;
+
 typedef struct LaAhead LaAhead;
 
-extern LaAhead *la_ahead_create(const LaRowSource *source, Relation rel, Oid known_by,
-								const EState *estate);
+extern LaAhead *la_ahead_create(const LaRowSource *source, const LaAheadConfig *config);
 extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
 extern MemoryContext la_ahead_memory(LaAhead *a);
@@ -89,9 +104,11 @@ extern bool la_ahead_is_active(const LaAhead *a);
 extern bool la_ahead_is_armed(const LaAhead *a);
 extern bool la_ahead_has_rows(const LaAhead *a);
 extern uint64 la_ahead_next_row(const LaAhead *a);
+extern uint64 la_ahead_end_of_rows(const LaAhead *a);
 extern const LaAheadRow *la_ahead_row(LaAhead *a, uint64 n);
 extern void la_ahead_pass(LaAhead *a, bool missed);
 extern bool la_ahead_turn(LaAhead *a);
+extern void la_ahead_skip(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
 extern void la_ahead_refuse(LaAhead *a);
 extern const LaCounters *la_ahead_counters(LaAhead *a);

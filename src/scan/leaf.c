@@ -593,6 +593,38 @@ leaf_gettuple(LaScan *ls, ScanDirection dir)
 	return return_item(ring);
 }
 
+/* The n-th item behind the consumer's one, if its page has been read (LaComing.peek). */
+bool
+la_leaf_peek(LaScan *ls, int n, LaComingRow *row)
+{
+	LeafRing   *ring = ls->ahead.state;
+	int64		foreseen = ls->policy.for_reads ? ring->nforeseen - ring->nconsumed : 0;
+	int			left = n;
+	int			item = ring->item;
+
+	for (uint64 i = ring->head; i < ring->tail; i++)
+	{
+		LaLeafBatch *b = batch_of(ring, i);
+		int			behind;
+
+		if (i > ring->head)
+		{
+			item = first_item(ring, b);
+			left--;
+		}
+		behind = ScanDirectionIsForward(ring->dir) ? b->pos->lastItem - item :
+			item - b->pos->firstItem;
+		if (left <= behind)
+		{
+			la_leafbatch_coming(b->pos, item + left * step(ring), row);
+			row->may_read = n <= foreseen / 2;
+			return true;
+		}
+		left -= behind;
+	}
+	return false;
+}
+
 /* ---- MARK ---------------------------------------------------------------- */
 
 static void
@@ -623,11 +655,30 @@ leaf_restore(LaScan *ls)
 	return false;
 }
 
+static int
+leaf_rows_to_come(LaScan *ls, LaIndexRow *rows, int max)
+{
+	LeafRing   *ring = ls->ahead.state;
+	int			by = step(ring);
+	int			n = 0;
+
+	for (uint64 k = ring->head; k < ring->tail && n < max; k++)
+	{
+		const LaLeafBatch *b = batch_of(ring, k);
+		int			item = k == ring->head ? ring->item + by :
+			by > 0 ? b->pos->firstItem : b->pos->lastItem;
+
+		n += la_leafbatch_rows(b->pos, b->tuples, item, by, rows + n, max - n);
+	}
+	return n;
+}
+
 const LaScanOps la_leaf_ops = {
 	.may_begin = leaf_may_begin,
 	.begin = leaf_begin,
 	.gettuple = leaf_gettuple,
 	.mark = leaf_mark,
 	.restore = leaf_restore,
+	.rows_to_come = leaf_rows_to_come,
 	.drop = leaf_drop
 };

@@ -7,8 +7,11 @@
 #ifndef LA_LEAF_H
 #define LA_LEAF_H
 
+#include "attach/follow.h"
 #include "scan/scan_int.h"
 
 extern const LaScanOps la_leaf_ops;
+
+extern bool la_leaf_peek(LaScan *ls, int n, LaComingRow *row);
 
 #endif							/* LA_LEAF_H */

@@ -9,6 +9,7 @@
 
 #include "access/nbtree.h"
 
+#include "attach/follow.h"
 #include "scan/scan_int.h"
 
 typedef struct LaLeafBatch
@@ -38,7 +39,18 @@ typedef struct LaLeafBatchPool
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
+/* An item, as a row to come. */
+static inline void
+la_leafbatch_coming(const BTScanPosData *pos, int item, LaComingRow *row)
+{
+	row->tid = pos->items[item].heapTid;
+	row->id = (uint64) pos->currPage << 16 | (uint64) item;
+	row->buffer = InvalidBuffer;
+}
+
 extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
+extern int	la_leafbatch_rows(BTScanPos pos, char *tuples, int item, int by, LaIndexRow *rows,
+							  int max);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
 extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
 extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);

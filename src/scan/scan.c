@@ -47,6 +47,7 @@
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
+#include "scan/coming.h"
 #include "scan/leafbatch.h"
 #include "scan/scan.h"
 #include "scan/shim.h"
@@ -218,6 +219,7 @@ attach(PlanState *ps)
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
 	ls->order = order_of(ps);
+	la_coming_follow(ls, (ScanState *) ps);
 	la_stats_open(&ls->counters, ps->state);
 }
 
@@ -402,11 +404,32 @@ explain_source(PlanState *ps)
 	return ls == NULL ? NULL : &ls->counters;
 }
 
+/* For attach/: btree scans only; as long as the access method has the position, of its page. */
+static int
+rows_to_come(PlanState *ps, LaIndexRow *rows, int max)
+{
+	IndexScanDesc scan = descriptor_of(ps);
+	LaScan	   *ls = scan == NULL ? NULL : la_shim_of(scan);
+	int			by = ScanDirectionIsForward(order_of(ps)) ? 1 : -1;
+	BTScanOpaque so;
+
+	if (scan == NULL || scan->opaque == NULL || index_of(ps)->rd_rel->relam != BTREE_AM_OID)
+		return 0;
+	if (ls != NULL && ls->owner != NULL)
+		return ls->owner->rows_to_come == NULL ? 0 : ls->owner->rows_to_come(ls, rows, max);
+	so = scan->opaque;
+	if (!BTScanPosIsValid(so->currPos))
+		return 0;
+	return la_leafbatch_rows(&so->currPos, so->currTuples, so->currPos.itemIndex + by, by, rows,
+							 max);
+}
+
 void
 la_scan_init(void)
 {
 	la_attach_register(T_IndexScanState, attach_scan);
 	la_attach_register(T_IndexOnlyScanState, attach_scan);
 	la_attach_register_tidsource(take_tids);
+	la_attach_register_rows_to_come(rows_to_come);
 	la_explain_register(explain_source);
 }

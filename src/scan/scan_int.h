@@ -17,6 +17,7 @@
 #include "attach/demand.h"
 #include "base/budget.h"
 #include "base/shadow.h"
+#include "attach/attach.h"
 #include "base/stats.h"
 #include "window/issue.h"
 #include "window/leaf_policy.h"
@@ -41,6 +42,8 @@ typedef struct LaScanOps
 	/* mark and restore the position; NULL or false: the access method has to */
 	void		(*mark) (LaScan *ls);
 	bool		(*restore) (LaScan *ls);
+	/* the rows behind the one returned last; NULL: not known */
+	int			(*rows_to_come) (LaScan *ls, LaIndexRow *rows, int max);
 	/* the scan starts over or ends: the position is not needed any more */
 	void		(*drop) (LaScan *ls);
 } LaScanOps;
@@ -84,6 +87,7 @@ struct LaScan
 	LaScanWay	ahead;			/* owner when armed: leaf.c, rowqueue.c */
 	LaScanWay	source;			/* owner from a rescan on: tidsource.c */
 	LaScanWay	watch;			/* called in place of amgettuple: graph.c */
+	struct LaFollower *follower;	/* that is told of its rows, or NULL */
 
 	/* nbtree: leafahead.c */
 	LaLeafPolicy leaf_policy;

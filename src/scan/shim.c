@@ -43,6 +43,7 @@
 
 #include "catalog/pg_am.h"
 
+#include "attach/follow.h"
 #include "base/accessmethod.h"
 #include "base/guc.h"
 #include "scan/graph.h"
@@ -196,7 +197,11 @@ shim_gettuple_btree(IndexScanDesc scan, ScanDirection dir)
 {
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
-	return ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, true);
+	bool		found = ls->owner ? ls->owner->gettuple(ls, dir) : pass_row(ls, dir, true);
+
+	if (ls->follower != NULL && found && !la_follow(ls->follower))
+		ls->follower = NULL;
+	return found;
 }
 
 static bool
@@ -239,6 +244,8 @@ finish_scan(LaScan *ls)
 	bool		started = ls->last_dir != NoMovementScanDirection;
 	LaIoVerdict of_first = LA_READS_UNKNOWN;
 
+	if (ls->follower != NULL)
+		ls->follower->clear(ls->follower);
 	if (ls->source.state != NULL)
 		ls->source.ops->drop(ls);
 	if (ls->ahead.state != NULL)
@@ -312,6 +319,9 @@ shim_endscan(IndexScanDesc scan)
 	LaScan	   *ls = (LaScan *) scan->indexRelation;
 
 	finish_scan(ls);
+	if (ls->follower != NULL)
+		ls->follower->end(ls->follower);
+	ls->follower = NULL;
 	la_leafahead_free(ls);
 	la_issue_release_map(&ls->vmbuf, &ls->budget);
 	scan->indexRelation = ls->real;

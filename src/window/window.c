@@ -534,3 +534,28 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 	touch_ahead(w);
 	read_and_report(w, &v, current);
 }
+
+/* The visit that is next, if it is of this block, will not be made. */
+void
+la_window_skip(LaWindow *w, int rel, BlockNumber block)
+{
+	Visit	   *v = &w->ring[w->head & w->mask];
+
+	if (w->head == w->tail || v->block != block || v->rel != rel)
+		return;
+	w->head++;
+	if (v->slot >= 0)
+		la_aio_cancel(w->aio, v->slot);
+	if (v->state == VISIT_ISSUED || v->state == VISIT_LOT)
+	{
+		count(w, LA_BLOCKS_WASTED);
+		if (v->state == VISIT_ISSUED && w->aio != NULL && v->slot < 0)
+			w->nsettled--;
+		else
+			w->in_flight--;
+	}
+	else if (v->on_trial)
+		w->undecided--;
+	if (v->state == VISIT_CONTROL)
+		la_io_policy_on_lost_control(w->policy);
+}

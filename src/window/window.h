@@ -31,6 +31,7 @@ extern void la_window_set_relation(LaWindow *window, int i, Relation rel);
 extern uint64 la_window_reach(const LaWindow *window);
 extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);
+extern void la_window_skip(LaWindow *window, int rel, BlockNumber block);
 extern void la_window_clear(LaWindow *window);
 extern void la_window_free(LaWindow *window);
 

@@ -199,14 +199,14 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 
 /* LaRowSource.set_key */
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	Copy	   *c = arg;
 
 	if (c->slot_row != n)
 		ExecForceStoreHeapTuple(*row_at(c, n), c->slot, false);
 	c->slot_row = n;
-	return la_target_set_key(c->target, rel, c->slot);
+	return la_target_set_key(c->target, visit->rel, c->slot);
 }
 
 /* ---- a row's turn -------------------------------------------------------------- */
@@ -237,11 +237,20 @@ create_target(Copy *c)
 static void
 create_ahead(Copy *c, Relation index)
 {
-	LaRowSource source = {c, sizeof(HeapTuple), fetch, plan_visits, set_key, NULL};
+	LaRowSource source = {
+		.arg = c,
+		.own_size = sizeof(HeapTuple),
+		.fetch = fetch,
+		.plan = plan_visits,
+		.set_key = set_key
+	};
+	LaAheadConfig config = {.takes_all = true,.order = LA_ORDER_OF_TABLE,.estate = NULL};
 	MemoryContext old = MemoryContextSwitchTo(c->context);
 
 	c->known_by = RelationGetRelid(index);
-	c->ahead = la_ahead_create(&source, index, c->known_by, NULL);
+	config.rel = index;
+	config.known_by = c->known_by;
+	c->ahead = la_ahead_create(&source, &config);
 	if (c->ahead != NULL)
 	{
 		create_target(c);

@@ -330,11 +330,11 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 }
 
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	LaKeyAhead *k = arg;
 
-	return la_keytables_set_key(k->others, known(k, n)->tuple, rel);
+	return la_keytables_set_key(k->others, known(k, n)->tuple, visit->rel);
 }
 
 static bool
@@ -400,7 +400,15 @@ load_key(LaKeyAhead *k)
 static bool
 prepare(LaKeyAhead *k)
 {
-	LaRowSource source = {k, sizeof(Known), fetch, plan_visits, set_key, locate};
+	LaRowSource source = {
+		.arg = k,
+		.own_size = sizeof(Known),
+		.fetch = fetch,
+		.plan = plan_visits,
+		.set_key = set_key,
+		.locate = locate
+	};
+	LaAheadConfig config = {.takes_all = true,.order = LA_ORDER_OF_TABLE,.estate = k->estate};
 
 	/*
 	 * reads in flight hold buffers, whose resource owner may end before what
@@ -413,8 +421,9 @@ prepare(LaKeyAhead *k)
 		return false;
 	k->desc = k->events.is_kept ? CreateTupleDescCopyConstr(RelationGetDescr(k->table)) : NULL;
 	k->index = la_keytables_index(k->others);
-	k->ahead = la_ahead_create(&source, la_keytables_heap(k->others), k->index,
-							   k->estate);
+	config.rel = la_keytables_heap(k->others);
+	config.known_by = k->index;
+	k->ahead = la_ahead_create(&source, &config);
 	if (k->ahead == NULL)
 		return false;
 	k->callback.func = on_end;

@@ -213,7 +213,7 @@ takes_all(const LaModify *m)
 
 static bool fetch(void *arg, uint64 n);
 static void plan_visits(void *arg, uint64 n, LaAheadRow *row);
-static bool set_key(void *arg, uint64 n, int rel);
+static bool set_key(void *arg, uint64 n, const LaRowVisit *visit);
 static bool locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches,
 				   bool last);
 
@@ -258,7 +258,15 @@ any_index(const LaModify *m)
 static void
 create_ahead(LaModify *m)
 {
-	LaRowSource source = {m, sizeof(Queued), fetch, plan_visits, set_key, locate};
+	LaRowSource source = {
+		.arg = m,
+		.own_size = sizeof(Queued),
+		.fetch = fetch,
+		.plan = plan_visits,
+		.set_key = set_key,
+		.locate = locate
+	};
+	LaAheadConfig config = {.takes_all = true,.order = LA_ORDER_OF_TABLE,.estate = m->mt->ps.state};
 	const ModifyTable *plan = (const ModifyTable *) m->mt->ps.plan;
 	Relation	index = any_index(m);
 
@@ -267,7 +275,9 @@ create_ahead(LaModify *m)
 	if (plan->onConflictAction == ONCONFLICT_NONE)
 		source.locate = NULL;
 	m->known_by = RelationGetRelid(index);
-	m->ahead = la_ahead_create(&source, index, m->known_by, m->mt->ps.state);
+	config.rel = index;
+	config.known_by = m->known_by;
+	m->ahead = la_ahead_create(&source, &config);
 	if (m->ahead == NULL)
 	{
 		m->eligibility = NOT_ELIGIBLE;
@@ -378,7 +388,7 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 
 /* LaRowSource.set_key */
 static bool
-set_key(void *arg, uint64 n, int rel)
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
 {
 	LaModify   *m = arg;
 	const Queued *q = queued(m, n);
@@ -388,7 +398,7 @@ set_key(void *arg, uint64 n, int rel)
 		return false;
 	tuple = la_newtuples_form(m->tuples, &q->tuple, q->slot);
 	return tuple != NULL &&
-		la_target_set_key(la_newtuples_target(m->tuples, &q->tuple), rel, tuple);
+		la_target_set_key(la_newtuples_target(m->tuples, &q->tuple), visit->rel, tuple);
 }
 
 /* LaRowSource.locate */

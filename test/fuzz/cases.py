@@ -345,9 +345,20 @@ class Gen(Others, Joins):
             f"order by {self.order(k2, 'y', self.chance(0.5))} limit 4)",
             f"(select count(*) from {t2} y where y.b = x.b and y.c < x.c)",
             f"(x.a = any (select y.a from {t2} y where y.b = x.b order by y.a limit 9))",
+            f"exists (select from {t2} y where y.{j} = x.{j} and y.id > x.id)",
+            f"case when x.id % 7 < 4 then (select count(y.t) from {t2} y where y.{j} = x.{j}) end",
+            f"(select sum((select count(z.t) from {t2} z where z.{j} = y.{j})) from {t2} y where y.id = x.id)",
         ])
+        place = self.rng.random()
+        if place < 0.25:
+            # the rows of a node above a sort, and of a filter
+            return (f"select s.id, {sub.replace('x.', 's.')} from (select x.* from {t1} x "
+                    f"where {self.cond(t1, k1, 'x')} order by {self.order(k1, 'x')} limit 400) s")
+        if place < 0.5:
+            return (f"select x.id from {t1} x where {self.cond(t1, k1, 'x')} and {sub} is not null "
+                    f"order by {self.order(k1, 'x')} limit 400")
         return (f"select x.id, {sub} from {t1} x where {self.cond(t1, k1, 'x')} "
-                f"order by {self.order(k1, 'x')} limit {self.rng.choice([5, 40])}")
+                f"order by {self.order(k1, 'x')} limit {self.rng.choice([40, 400])}")
 
     def s_union(self):
         key = self.rng.choice(KEYS)
@@ -369,7 +380,7 @@ class Gen(Others, Joins):
 
     def select(self):
         shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
-            [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 2 + \
+            [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 14 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]
         if not self.readonly:

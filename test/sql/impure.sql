@@ -232,5 +232,16 @@ fetch 1 from c;
 rollback;
 reset pg_lookahead.force;
 
+-- rows to come of correlated subqueries, and of LATERAL subqueries with a LIMIT
+select * from pg_temp.effects('select a.x, note(a.x), (select count(pad) from c where c.id = a.x) from a where a.x < 300');
+select * from pg_temp.effects('select a.x, (select count(pad) from c where c.id = a.x and note(a.x) > 0) from a where a.x < 300');
+select * from pg_temp.effects('select a.x, case when a.x < 200 then (select count(pad) from c where c.id = 100 / (200 - a.x)) end from a where x < 400');
+select * from pg_temp.effects('select s.x, (select count(pad) from c where c.id = s.x) from (select x, note(x) n from a where x < 300 offset 0) s where n > 0');
+select * from pg_temp.effects('select s.x, (select count(pad) from c where c.id = s.x) from (select x, note(x) n from a where x < 300 offset 0) s where n > 0', 'm20 n n');
+select * from pg_temp.effects('select s.x, (select count(pad) from c where c.id = s.x) from (select x, 10 / (50 - x) q from a offset 0) s where q < 100', 'm30 n n');
+select * from pg_temp.effects('select s.x, l.id from (select x, nextval(''sq'') n from a where x < 300 offset 0) s, lateral (select id from c where c.id = s.x order by pad limit 2) l');
+select * from pg_temp.effects('select s.x, l.id from (select x, 10 / (50 - x) q from a offset 0) s, lateral (select id from c where c.id = s.x order by pad limit 2) l limit 40');
+select * from pg_temp.effects('select s.x, l.id from (select x, 10 / (50 - x) q from a offset 0) s, lateral (select id from c where c.id = s.x order by pad limit 2) l', 'loop');
+
 set client_min_messages = warning;
 drop schema la_impure cascade;

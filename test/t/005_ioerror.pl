@@ -79,37 +79,11 @@ sub leaf_pages
 		SELECT blkno, live_items - (btpo_next <> 0)::int FROM leaf ORDER BY n));
 }
 
-# What psql prints for a script in each mode, errors included: mode => text.
-sub transcripts
-{
-	my ($sql, $begin) = @_;
-	my $script = '';
-	my %text;
-
-	for my $mode (sort keys %modes)
-	{
-		$script .= "\\echo =$mode\n\\warn =$mode\n$modes{$mode}\n"
-		  . ($begin // 'BEGIN')
-		  . ";\n$sql;\nROLLBACK;\nRESET ALL;\n";
-	}
-	my ($ret, $out, $err) = $node->psql('postgres', $script, on_error_stop => 0);
-
-	$err =~ s/^psql:<stdin>:\d+: //mg;
-	for my $stream ($out, $err)
-	{
-		my (undef, %part) = split /^=(.*)\n?/m, $stream;
-
-		$text{$_} .= $part{$_} . "\n" for keys %modes;
-	}
-	s/\n+/\n/g for values %text;
-	return %text;
-}
-
 # The same with look-ahead off and forced; $expected is a pattern for both.
 sub same
 {
 	my ($sql, $expected, $name) = @_;
-	my %text = transcripts($sql);
+	my %text = transcripts_of($node, \%modes, $sql);
 
 	like($text{off}, $expected, "$name: off");
 	is($text{$_}, $text{off}, "$name: $_") for @forced;
@@ -122,8 +96,8 @@ sub same_or_earlier
 {
 	my ($sql, $after, $error, $name) = @_;
 
-	my %text = transcripts($sql);
-	my %serializable = transcripts($sql, 'BEGIN ISOLATION LEVEL SERIALIZABLE');
+	my %text = transcripts_of($node, \%modes, $sql);
+	my %serializable = transcripts_of($node, \%modes, $sql, 'BEGIN ISOLATION LEVEL SERIALIZABLE');
 
 	like($text{off}, qr/^$after rows, \Q$error\E\n/, "$name: off");
 	for my $mode (@forced)
@@ -253,7 +227,7 @@ my $motions = join(
 	'MOVE BACKWARD 100 FROM c;',
 	map({ 'FETCH 1 FROM c;' } 1 .. 110),
 	'SELECT 1;', 'ROLLBACK;', 'SELECT 2;');
-my %text = transcripts($motions);
+my %text = transcripts_of($node, \%modes, $motions);
 my @lines = grep { /^\d+\|\d+\|w+$/ } split /\n/, $text{off};
 
 like($text{off}, qr/ERROR:  $error\nERROR:  current transaction is aborted/, 'scroll cursor: off');
@@ -281,7 +255,7 @@ for my $mode (@forced)
 # read failures are counted once
 my $failures = q(SELECT checksum_failures FROM pg_stat_database WHERE datname = 'postgres');
 my $then = $node->safe_psql('postgres', $failures);
-transcripts(walk($scan));
+transcripts_of($node, \%modes, walk($scan));
 is($node->safe_psql('postgres', $failures) - $then, scalar(keys %modes), 'each scan counts one checksum failure');
 
 # zero_damaged_pages: with a warning, the row is missing.  The entry of a missing row is
@@ -365,7 +339,7 @@ nothing_left('damaged second leaf page');
 # ---- an index file that is too short ---------------------------------------------------------
 
 $scan = 'SELECT a, id, w FROM cut_index WHERE a >= 0 ORDER BY a';
-%text = transcripts(walk($scan));
+%text = transcripts_of($node, \%modes, walk($scan));
 my ($after, $missing_leaf) = $text{off} =~ /^(\d+) rows, (XX001: could not read block.*)$/m;
 ok(defined $after, 'index file too short: an error') or diag($text{off});
 same_or_earlier(walk($scan), $after, $missing_leaf, 'index file too short');

@@ -21,7 +21,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
   check_indexes activated backend_fds memory open_session ask is_timeout reset_timeout pid_of start_waiting nothing_pinned
-  path_of overwrite damage create_walk walk create_fail check_cancel start_pgbench check_pgbench);
+  path_of overwrite damage transcripts_of create_walk walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -306,6 +306,33 @@ sub damage
 	my $block_size = 8192;
 
 	return overwrite($path, $block * $block_size + $block_size / 2 - 64, "\xa5" x 128);
+}
+
+# What psql prints for a script in each mode (a name and its settings), errors included:
+# mode => text.
+sub transcripts_of
+{
+	my ($node, $modes, $sql, $begin) = @_;
+	my $script = '';
+	my %text;
+
+	for my $mode (sort keys %$modes)
+	{
+		$script .= "\\echo =$mode\n\\warn =$mode\n$modes->{$mode}\n"
+		  . ($begin // 'BEGIN')
+		  . ";\n$sql;\nROLLBACK;\nRESET ALL;\n";
+	}
+	my ($ret, $out, $err) = $node->psql('postgres', $script, on_error_stop => 0);
+
+	$err =~ s/^psql:<stdin>:\d+: //mg;
+	for my $stream ($out, $err)
+	{
+		my (undef, %part) = split /^=(.*)\n?/m, $stream;
+
+		$text{$_} .= $part{$_} . "\n" for keys %$modes;
+	}
+	s/\n+/\n/g for values %text;
+	return %text;
 }
 
 # walk(query, most): how many rows a cursor returns, and which error then comes.

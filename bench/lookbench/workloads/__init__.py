@@ -20,14 +20,16 @@ from .mixed import Mixed
 from .nestloop import NestLoop, Rivals
 from .short import Short
 from .star import Star
-from .toast import Toast
+from .subquery import Subquery
+from .toast import Documents, Toast
 from .tpch import TpcH
 from .vector import Vector
 from .write import Write
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Short, Mixed, Lookup,
-    Contents, Bitmap, BitmapGin, Vector, Append, Toast, Direct, NestLoop, Rivals, HashJoin, IndexBuild, Insert, Write, TpcH, Star,
+    Contents, Bitmap, BitmapGin, Vector, Append, Toast, Documents, Direct, NestLoop, Rivals, Subquery, HashJoin, IndexBuild, Insert,
+    Write, TpcH, Star,
 )
 
 __all__ = ["CACHED", "COLD", "OS_CACHED", "Cell", "Changing", "Fresh", "Index", "Outcome", "Scope", "Throughput", "WORKLOADS", "Workload"]

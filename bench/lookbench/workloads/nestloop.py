@@ -105,7 +105,7 @@ class NestLoop(Workload):
     def make(self, server: Server, connection: psycopg.Connection, cells: Sequence[Cell]) -> None:
         ensure_table(server, connection, self.table, self.table_rows)
         ensure_table(server, connection, "bench_driver", self.table_rows // DRIVER_SHARE)
-        for table in {_TABLES[cell.shape] for cell in cells if cell.shape in _TABLES}:
+        for table in {table for cell in cells for table in self.tables(cell)} - {self.table, "bench_driver"}:
             ensure_table(server, connection, table, self.table_rows // 4 // 1000 * 1000)
         for index in {self.index(cell) for cell in cells}:
             ensure_index(connection, index)

@@ -1,10 +1,10 @@
 /*
  * prune.c
- *	  Which partition will the inner side scan for an outer row in the queue?
+ *	  Which partition will a plan scan for a row that is known ahead?
  *
- * If the inner side is a partitioned table, it is an Append that chooses among its members for
- * each outer row: run-time pruning, by Params.  The executor's own pruning is done early, with
- * the Params that the row will have (params.c):
+ * If the inner side of a nested loop, or what a subplan scans, is a partitioned table, it is an
+ * Append that chooses among its members for each row: run-time pruning, by Params.
+ * The executor's own pruning is done early, with the Params that the row will have (params.c):
  *
  *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: returned
  *													--> none, or several: unknown
@@ -12,23 +12,21 @@
  * Invariant: the Append prunes again when it is the row's turn, and its state is as if this
  * file had not done it before.
  *
- * A join is not eligible
- *	- without pruning by values of the outer row: all rows would read the same members, either
- *	  all of them or those chosen by a Param from above;
+ * The member cannot be known
+ *	- without pruning by values of the row: all rows would read the same members, either all of
+ *	  them or those chosen by a Param from above;
  *	- where an expression of the pruning must not be evaluated early (attach/runahead.c).
  *
- * src/nestloop/prune.c
+ * src/rows/prune.c
  */
 #include "postgres.h"
 
-#include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "nestloop/params.h"
-#include "nestloop/prune.h"
+#include "rows/prune.h"
 
 struct LaPrune
 {
@@ -40,7 +38,7 @@ struct LaPrune
 
 /* Why must these steps not be executed early?  NULL if they may. */
 static const char *
-refuses_steps(const LaNestLoop *join, List *steps)
+refuses_steps(const LaKeyRows *rows, List *steps)
 {
 	ListCell   *lc;
 
@@ -53,11 +51,11 @@ refuses_steps(const LaNestLoop *join, List *steps)
 
 		if (!IsA(step, PartitionPruneStepOp))
 			continue;
-		refused = la_runahead_refuses_expression(&join->ahead, (Node *) step->exprs);
+		refused = la_runahead_refuses_expression(rows->ahead, (Node *) step->exprs);
 		forboth(function, step->cmpfns, expression, step->exprs)
 		{
 			if (refused == NULL)
-				refused = la_runahead_refuses_support(&join->ahead, lfirst_oid(function),
+				refused = la_runahead_refuses_support(rows->ahead, lfirst_oid(function),
 													  exprType(lfirst(expression)));
 		}
 		if (refused != NULL)
@@ -68,7 +66,7 @@ refuses_steps(const LaNestLoop *join, List *steps)
 
 /* Fill in the pruning's ExprContext; false if it must not, or need not, be done early. */
 static bool
-find_econtext(LaPrune *prune, const LaNestLoop *join, const char **refused)
+find_econtext(LaPrune *prune, const LaKeyRows *rows, const char **refused)
 {
 	PartitionPruneState *pruning = prune->pruning;
 
@@ -82,7 +80,7 @@ find_econtext(LaPrune *prune, const LaNestLoop *join, const char **refused)
 
 			if (table->exec_pruning_steps == NIL)
 				continue;
-			*refused = refuses_steps(join, table->exec_pruning_steps);
+			*refused = refuses_steps(rows, table->exec_pruning_steps);
 			if (*refused != NULL)
 				return false;
 			Assert(prune->econtext == NULL || prune->econtext == table->exec_context.exprcontext);
@@ -94,31 +92,30 @@ find_econtext(LaPrune *prune, const LaNestLoop *join, const char **refused)
 
 /* NULL if partitions cannot be known ahead; *refused is the reason that prohibits it, if any. */
 LaPrune *
-la_prune_create(LaNestLoop *join, const char **refused)
+la_prune_create(PartitionPruneState *pruning, LaKeyRows *rows, const char **refused)
 {
-	PartitionPruneState *pruning = join->append->as_prune_state;
 	LaPrune    *prune;
-	bool		outer = false;
+	bool		has_values = false;
 
 	if (!pruning->do_exec_prune)
 		return NULL;
 	prune = palloc0(sizeof(LaPrune));
 	prune->pruning = pruning;
-	if (!find_econtext(prune, join, refused))
+	if (!find_econtext(prune, rows, refused))
 		return NULL;
-	prune->params = la_params_create(join, pruning->execparamids, &outer);
-	if (!outer)
+	prune->params = la_params_create(&rows->params, pruning->execparamids, &has_values);
+	if (!has_values)
 		return NULL;
-	prune->scratch = AllocSetContextCreate(join->context, "pg_lookahead partitions",
+	prune->scratch = AllocSetContextCreate(rows->context, "pg_lookahead partitions",
 										   ALLOCSET_SMALL_SIZES);
 	return prune;
 }
 
 /* The member of the Append that this row will need; -1 if none, several, or not known. */
 int
-la_prune_find(LaPrune *prune, TupleTableSlot *outer)
+la_prune_find(LaPrune *prune, TupleTableSlot *row)
 {
-	ParamExecData *params = la_params_get(prune->params, outer);
+	ParamExecData *params = la_params_get(prune->params, row);
 	ParamExecData *now = prune->econtext->ecxt_param_exec_vals;
 	MemoryContext old;
 	Bitmapset  *members;

@@ -1,0 +1,306 @@
+/*
+ * scankeys.c
+ *	  The search key of an index scan for a row that is known ahead.
+ *
+ * The scan's runtime keys are expressions over Params with values of the row, which the executor
+ * evaluates when it rescans the scan.  Here they are evaluated for a row whose turn has not come.
+ * Usually the expression is such a Param itself, and its value an attribute of the row.  Otherwise
+ * the executor's own compiled expression is evaluated, in an ExprContext of this file with the
+ * Params that the row will have (params.c).
+ *
+ *		row --(LaRowParams)--> Params --(runtime keys)--> values
+ *				 \_______________________________________________^
+ *					  an attribute itself
+ *
+ * Invariant: of the scan's keys, the key has those that compare the index's first columns for
+ * equality, one for each column.  So it finds all entries that the scan finds, and perhaps
+ * others.
+ *
+ * There is no key
+ *	- where an expression, or the comparison, must not be evaluated early (attach/runahead.c);
+ *	- for a row with a value that is stored out of line: it would have to be read;
+ *	- for a row whose Params are not known ahead (params.c).
+ *
+ * src/rows/scankeys.c
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+
+#include "base/compat.h"
+#include "rows/scankeys.h"
+
+typedef struct ScanKeyColumn
+{
+	ScanKey		key;			/* of the scan; has the value if constant */
+	ExprState  *expression;		/* runtime key, or NULL */
+	AttrNumber	attribute;		/* of the row, if that is the value */
+	bool		toastable;
+} ScanKeyColumn;
+
+struct LaScanKeys
+{
+	LaKeyedScan *scan;
+	LaKeyRows  *rows;
+	int			ncolumns;
+	ScanKeyColumn columns[INDEX_MAX_KEYS];
+	LaParams   *params;			/* of expressions; NULL if none has any */
+};
+
+/* Fill in the scan, of an index of this table.  Returns false if its reads cannot be known. */
+bool
+la_keyedscan_init(LaKeyedScan *s, PlanState *ps, Relation heap)
+{
+	int			norderbys = 0;
+
+	if (IsA(ps, IndexScanState))
+	{
+		IndexScanState *scan = (IndexScanState *) ps;
+
+		norderbys = scan->iss_NumOrderByKeys;
+		s->scandesc = &scan->iss_ScanDesc;
+		s->index = scan->iss_RelationDesc;
+		s->direction = ((IndexScan *) ps->plan)->indexorderdir;
+		s->scankeys = scan->iss_ScanKeys;
+		s->nkeys = scan->iss_NumScanKeys;
+		s->runtime = scan->iss_RuntimeKeys;
+		s->nruntime = scan->iss_NumRuntimeKeys;
+	}
+	else if (IsA(ps, IndexOnlyScanState))
+	{
+		IndexOnlyScanState *scan = (IndexOnlyScanState *) ps;
+
+		norderbys = scan->ioss_NumOrderByKeys;
+		s->scandesc = &scan->ioss_ScanDesc;
+		s->index = scan->ioss_RelationDesc;
+		s->direction = ((IndexOnlyScan *) ps->plan)->indexorderdir;
+		s->scankeys = scan->ioss_ScanKeys;
+		s->nkeys = scan->ioss_NumScanKeys;
+		s->runtime = scan->ioss_RuntimeKeys;
+		s->nruntime = scan->ioss_NumRuntimeKeys;
+		s->index_only = true;
+	}
+	else if (IsA(ps, BitmapIndexScanState))
+	{
+		BitmapIndexScanState *scan = (BitmapIndexScanState *) ps;
+
+		s->index = scan->biss_RelationDesc;
+		s->direction = ForwardScanDirection;
+		s->scankeys = scan->biss_ScanKeys;
+		s->nkeys = scan->biss_NumScanKeys;
+		s->runtime = scan->biss_RuntimeKeys;
+		s->nruntime = scan->biss_NumRuntimeKeys;
+	}
+	else
+		return false;
+	s->heap = heap;
+	if (norderbys > 0 || s->nruntime == 0 || s->index == NULL ||
+		s->index->rd_rel->relam != BTREE_AM_OID ||
+		s->heap->rd_tableam != GetHeapamTableAmRoutine())
+		return false;
+	s->scan = ps;
+	return true;
+}
+
+/* The attribute of the row that this expression is; 0 if it is something else. */
+static AttrNumber
+row_attribute(const LaRowParams *row, Expr *expression)
+{
+	while (IsA(expression, RelabelType))
+		expression = ((RelabelType *) expression)->arg;
+	if (!IsA(expression, Param) || ((Param *) expression)->paramkind != PARAM_EXEC)
+		return 0;
+	for (int i = 0; i < row->n; i++)
+	{
+		if (row->params[i] == ((Param *) expression)->paramid)
+			return row->attributes[i];
+	}
+	return 0;
+}
+
+/* The equality key of that column, or NULL if there is none or more than one. */
+static ScanKey
+equality_key(const LaKeyedScan *scan, int column)
+{
+	ScanKey		found = NULL;
+
+	for (int i = 0; i < scan->nkeys; i++)
+	{
+		ScanKey		key = &scan->scankeys[i];
+
+		if (key->sk_attno != column + 1 ||
+			key->sk_strategy != BTEqualStrategyNumber ||
+			(key->sk_flags & (SK_SEARCHARRAY | SK_ROW_HEADER | SK_ROW_MEMBER |
+							  SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = key;
+	}
+	return found;
+}
+
+/*
+ * Fill in the column, and add the Params of its expression to *params.  Returns false if its
+ * value cannot be known ahead, with keys_refused if it must not be evaluated early.
+ */
+static bool
+init_column(LaScanKeys *keys, ScanKeyColumn *column, ScanKey key, Bitmapset **params)
+{
+	LaKeyedScan *scan = keys->scan;
+
+	memset(column, 0, sizeof(*column));
+	column->key = key;
+	for (int i = 0; i < scan->nruntime; i++)
+	{
+		Expr	   *expression;
+
+		if (scan->runtime[i].scan_key != key)
+			continue;
+		column->expression = scan->runtime[i].key_expr;
+		column->toastable = scan->runtime[i].key_toastable;
+		expression = column->expression->expr;
+		column->attribute = row_attribute(&keys->rows->params, expression);
+		if (column->attribute != 0)
+			return true;
+		scan->keys_refused = la_runahead_refuses_expression(keys->rows->ahead,
+															(Node *) expression);
+		return scan->keys_refused == NULL && !la_params_walker((Node *) expression, params);
+	}
+	return (key->sk_flags & SK_ISNULL) == 0;
+}
+
+/* May the columns be compared early?  Sets keys_refused if not. */
+static bool
+comparisons_may_be_early(const LaScanKeys *keys)
+{
+	LaKeyedScan *scan = keys->scan;
+
+	for (int i = 0; i < keys->ncolumns; i++)
+	{
+		Oid			type;
+		Oid			function = la_descent_comparison(scan->descent, i, &type);
+
+		scan->keys_refused = la_runahead_refuses_support(keys->rows->ahead, function, type);
+		if (scan->keys_refused != NULL)
+			return false;
+	}
+	return true;
+}
+
+static LaScanKeys *
+create(LaKeyedScan *scan, LaKeyRows *rows)
+{
+	LaScanKeys *keys = palloc0(sizeof(LaScanKeys));
+	Bitmapset  *used = NULL;
+	bool		has_values = false;
+
+	keys->scan = scan;
+	keys->rows = rows;
+	scan->descent = la_descent_create(scan->index, scan->heap, LA_DESCENT_ALL);
+	for (int i = 0; i < INDEX_MAX_KEYS; i++)
+	{
+		ScanKey		key = equality_key(scan, i);
+		Bitmapset  *params = NULL;
+
+		if (key == NULL ||
+			!init_column(keys, &keys->columns[i], key, &params) ||
+			!la_descent_add_column(scan->descent, key->sk_subtype,
+								   key->sk_collation))
+			break;
+		keys->ncolumns++;
+		has_values |= keys->columns[i].attribute != 0;
+		used = bms_add_members(used, params);
+	}
+	if (!bms_is_empty(used))
+		keys->params = la_params_create(&rows->params, used, &has_values);
+	if (has_values && keys->ncolumns > 0 && comparisons_may_be_early(keys))
+		return keys;
+	la_descent_free(scan->descent);
+	scan->descent = NULL;
+	return NULL;
+}
+
+/*
+ * The scan's key, created when it is first needed.  NULL if none can be known ahead, or the
+ * budget has no room.
+ */
+LaScanKeys *
+la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
+{
+	Size		size = sizeof(LaScanKeys) + la_descent_size();
+	MemoryContext old;
+
+	if (scan->keys_tried || scan->scan == NULL || !la_budget_has(rows->budget, size))
+		return scan->keys;
+	scan->keys_tried = true;
+	old = MemoryContextSwitchTo(rows->context);
+	if (rows->econtext == NULL)
+		rows->econtext = CreateExprContext(rows->params.estate);
+	scan->keys = create(scan, rows);
+	if (scan->keys != NULL)
+		la_budget_take(rows->budget, size);
+	MemoryContextSwitchTo(old);
+	return scan->keys;
+}
+
+/* Does it have all keys of the scan? */
+bool
+la_scankeys_are_complete(const LaScanKeys *keys)
+{
+	return keys->ncolumns == keys->scan->nkeys;
+}
+
+static bool
+set_columns(LaScanKeys *keys, TupleTableSlot *slot)
+{
+	ExprContext *econtext = keys->rows->econtext;
+
+	if (keys->params != NULL)
+	{
+		ParamExecData *params = la_params_get(keys->params, slot);
+
+		if (params == NULL)
+			return false;
+		econtext->ecxt_param_exec_vals = params;
+	}
+	for (int i = 0; i < keys->ncolumns; i++)
+	{
+		ScanKeyColumn *c = &keys->columns[i];
+		bool		isnull = false;
+		Datum		value;
+
+		if (c->attribute != 0)
+			value = slot_getattr(slot, c->attribute, &isnull);
+		else if (c->expression != NULL)
+			value = ExecEvalExpr(c->expression, econtext, &isnull);
+		else
+			value = c->key->sk_argument;
+		if (isnull)
+			return false;
+		if (!la_descent_set_stored(keys->scan->descent, i, value, c->toastable))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Set the key of the scan's descent for this row.  Returns false if no entry can match, or the
+ * key cannot be known ahead.
+ */
+bool
+la_scankeys_set(LaScanKeys *keys, TupleTableSlot *row)
+{
+	ExprContext *econtext = keys->rows->econtext;
+	MemoryContext old;
+	bool		result;
+
+	ResetExprContext(econtext);
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	result = set_columns(keys, row);
+	MemoryContextSwitchTo(old);
+	return result;
+}

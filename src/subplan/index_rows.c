@@ -1,0 +1,222 @@
+/*
+ * index_rows.c
+ *	  The rows to come of an index scan.
+ *
+ * The access method has read a leaf page as a whole, or the room of index scans some of them, so
+ * the addresses of the rows behind the current one are known (la_attach_rows_to_come()):
+ *
+ *		current row --> [ tid | tid | tid | tid | tid | tid | tid ]
+ *		                        ^ read             ^ issued
+ *
+ * A row has to be read before what is looked up by its values is known, so the reads of the rows'
+ * own blocks are started LEAD addresses earlier.  It is the scan that would read them next.
+ *
+ * Of an index-only scan the values are in the index: its rows are taken from there.
+ *
+ * Invariants
+ *	- These are hints: the scan fetches its rows itself.
+ *	- No buffer is pinned or locked between calls.
+ *	- No predicate lock is taken: this is not for SERIALIZABLE transactions.
+ *
+ * src/subplan/index_rows.c
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "storage/bufmgr.h"
+
+#include "attach/attach.h"
+#include "base/compat.h"
+#include "subplan/index_rows.h"
+#include "window/issue.h"
+
+#define MAX_ROWS		1400	/* more than a leaf page has */
+#define LEAD			32
+
+typedef struct IndexRows
+{
+	LaRowsToCome base;
+	ScanState  *scan;
+	LaRowFilter *filter;
+	TupleTableSlot *slot;
+	MemoryContext context;		/* of the row in it, or of all index tuples */
+	TupleDesc	index_desc;		/* of an index-only scan, or NULL */
+	BlockNumber heap_size;		/* see la_issue_exists() */
+	bool		started;
+	ItemPointerData last;		/* address of the last row */
+	int			n;				/* rows that are known */
+	int			next;			/* the row that is next */
+	int			issued;			/* the address that is next to be issued */
+	int			taken;			/* rows since the restart */
+	LaIndexRow	rows[MAX_ROWS];
+} IndexRows;
+
+static void
+restart(LaRowsToCome *rows)
+{
+	IndexRows  *r = (IndexRows *) rows;
+
+	r->started = false;
+	r->n = r->next = r->issued = r->taken = 0;
+}
+
+/* The tuples are the scan's, which may leave their page. */
+static void
+copy_tuples(IndexRows *r)
+{
+	MemoryContext old;
+
+	MemoryContextReset(r->context);
+	old = MemoryContextSwitchTo(r->context);
+	for (int i = r->next; i < r->n; i++)
+	{
+		if (r->rows[i].tuple != NULL)
+			r->rows[i].tuple = CopyIndexTuple(r->rows[i].tuple);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Ask for the rows behind the last one.  Returns false if there are none now. */
+static bool
+refill(IndexRows *r)
+{
+	r->n = la_attach_rows_to_come(&r->scan->ps, r->rows, MAX_ROWS);
+	r->next = 0;
+	for (int i = 0; r->started && i < r->n; i++)
+	{
+		if (ItemPointerEquals(&r->rows[i].tid, &r->last))
+			r->next = i + 1;
+	}
+	r->issued = r->next;
+	if (r->index_desc != NULL)
+		copy_tuples(r);
+	return r->next < r->n;
+}
+
+/* Start the reads of rows further on; not of more than have been taken. */
+static void
+issue_ahead(IndexRows *r)
+{
+	Relation	heap = r->scan->ss_currentRelation;
+	int			end = Min(r->n, r->next + Min(LEAD, r->taken + 1));
+
+	for (r->issued = Max(r->issued, r->next); r->issued < end; r->issued++)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&r->rows[r->issued].tid);
+		Buffer		recent;
+
+		if (la_issue_exists(heap, block, &r->heap_size))
+			(void) la_issue_block(heap, block, &recent);
+	}
+}
+
+/* Put a row into the slot.  Returns false if it is not visible. */
+static bool
+fetch(IndexRows *r, ItemPointerData tid)
+{
+	Relation	heap = r->scan->ss_currentRelation;
+	Buffer		buffer = InvalidBuffer;
+	HeapTupleData tuple;
+	HeapTuple	copy = NULL;
+	MemoryContext old;
+
+	if (!la_issue_exists(heap, ItemPointerGetBlockNumber(&tid), &r->heap_size))
+		return false;
+	(void) la_issue_read(heap, ItemPointerGetBlockNumber(&tid), InvalidBuffer, false, false,
+						 &buffer);
+	old = MemoryContextSwitchTo(r->context);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (heap_hot_search_buffer(&tid, heap, buffer, r->scan->ps.state->es_snapshot, &tuple, NULL,
+							   true))
+		copy = heap_copytuple(&tuple);
+	UnlockReleaseBuffer(buffer);
+	MemoryContextSwitchTo(old);
+	if (copy == NULL)
+		return false;
+	ExecStoreHeapTuple(copy, r->slot, false);
+	/* a value that is stored out of line would be read */
+	return HeapTupleHasExternal(copy) || la_rowfilter_passes(r->filter, r->slot);
+}
+
+/* The same for an index-only scan.  Whether the row is visible is not asked. */
+static bool
+fetch_from_index(IndexRows *r, IndexTuple tuple)
+{
+	if (tuple == NULL)
+		return false;
+	index_deform_tuple(tuple, r->index_desc, r->slot->tts_values, r->slot->tts_isnull);
+	ExecStoreVirtualTuple(r->slot);
+	return la_rowfilter_passes(r->filter, r->slot);
+}
+
+static TupleTableSlot *
+next(LaRowsToCome *rows)
+{
+	IndexRows  *r = (IndexRows *) rows;
+
+	if (RelationUsesLocalBuffers(r->scan->ss_currentRelation) || IsolationIsSerializable())
+		return NULL;
+	while (r->next < r->n || refill(r))
+	{
+		const LaIndexRow *row = &r->rows[r->next++];
+
+		ExecClearTuple(r->slot);
+		r->last = row->tid;
+		r->started = true;
+		r->taken++;
+		if (r->index_desc != NULL)
+		{
+			if (fetch_from_index(r, row->tuple))
+				return r->slot;
+			continue;
+		}
+		MemoryContextReset(r->context);
+		issue_ahead(r);
+		if (fetch(r, row->tid))
+			return r->slot;
+	}
+	return NULL;
+}
+
+/* The index has values of "name" as cstrings, which are not what an expression expects. */
+static bool
+has_cstrings(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->atttypid == CSTRINGOID)
+			return true;
+	}
+	return false;
+}
+
+/* In the current memory context, which is the query's.  NULL if nothing can be known. */
+LaRowsToCome *
+la_indexrows_create(ScanState *scan, const LaRunAhead *hints)
+{
+	IndexRows  *r = palloc(sizeof(IndexRows));
+	EState	   *estate = scan->ps.state;
+	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
+
+	memset(r, 0, offsetof(IndexRows, rows));
+	r->base.restart = restart;
+	r->base.next = next;
+	r->scan = scan;
+	r->heap_size = InvalidBlockNumber;
+	if (IsA(scan, IndexOnlyScanState))
+	{
+		desc = r->index_desc =
+			RelationGetDescr(((IndexOnlyScanState *) scan)->ioss_RelationDesc);
+		if (has_cstrings(desc))
+			return NULL;
+	}
+	r->filter = la_rowfilter_create(scan, hints);
+	r->context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead rows to come",
+									   ALLOCSET_DEFAULT_SIZES);
+	r->slot = la_alloc_table_slot(&estate->es_tupleTable, desc,
+								  r->index_desc != NULL ? &TTSOpsVirtual : &TTSOpsHeapTuple);
+	return &r->base;
+}

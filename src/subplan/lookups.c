@@ -1,0 +1,424 @@
+/*
+ * lookups.c
+ *	  What a plan that is repeated for each row looks up in indexes by the row's values.
+ *
+ *		Limit                          a lookup is an index, index-only or bitmap index scan
+ *		  -> Nested Loop               whose key has values of the row: its leaf page, and then
+ *			   -> Index Scan    <---   the heap blocks of its matches
+ *			   -> Index Scan           (not this one: its key has values of the row above it)
+ *
+ * All nodes are looked through that execute their children for each execution of their own: Sort,
+ * Limit, Aggregate, joins, Append and MergeAppend, and so on; and InitPlans of theirs, such as that
+ * of min() by an index.  Of a nested loop it is the outer side only.
+ *
+ * Behaviours
+ *	MOST	Below a Limit, or where one match is enough, no more heap blocks are named than are
+ *		likely to be visited.
+ *	PARTITIONS	Where an Append chooses among its members by values of the row, only those lookups
+ *		count that are below the chosen one (rows/prune.c).  Where it does not, all members are
+ *		executed for each row, and all are looked in, up to MAX_MEMBERS.
+ *
+ * Invariant: the keys are those that the scans will have, or no key is set.
+ *
+ * src/subplan/lookups.c
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/rel.h"
+
+#include "rows/prune.h"
+#include "subplan/lookups.h"
+#include "window/issue.h"
+
+#define MAX_LOOKUPS		64
+#define MAX_MEMBERS		32		/* of an Append that does not choose */
+#define MAX_PARTITIONS	256		/* of one that does */
+#define ALL				16		/* heap blocks of one lookup, at most */
+
+/* An Append that chooses among its members. */
+typedef struct Partitions
+{
+	LaPrune    *prune;
+	int			chosen;			/* for the row that is being looked at */
+} Partitions;
+
+typedef struct Lookup
+{
+	LaKeyedScan s;
+	int			most;			/* heap blocks */
+	Partitions *partitions;		/* it is below a member, or NULL */
+	int			member;
+	int			index_number;	/* in ahead */
+	int			heap_number;
+} Lookup;
+
+struct LaLookups
+{
+	LaKeyRows  *rows;
+	LaAhead    *ahead;
+	List	   *items;			/* of Lookup *, which LaScanKeys points to */
+	List	   *partitions;		/* of Partitions * */
+	const char *refused;
+	Lookup	   *searched;		/* for the last key */
+	Buffer		vmbuf;
+	Relation	vm_heap;		/* whose map that is a page of */
+};
+
+/* What a node passes on to its children. */
+typedef struct Walk
+{
+	int			most;
+	Partitions *partitions;
+	int			member;
+} Walk;
+
+static void walk(LaLookups *l, PlanState *ps, Walk state);
+
+static void
+add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
+{
+	Lookup	   *lookup;
+
+	if (heap == NULL || RelationUsesLocalBuffers(heap) ||
+		list_length(l->items) >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS))
+		return;
+	lookup = palloc0(sizeof(Lookup));
+	if (!la_keyedscan_init(&lookup->s, ps, heap))
+	{
+		pfree(lookup);
+		return;
+	}
+	/* a filter, or a condition besides the key, lets few matches through */
+	lookup->most = ps->qual == NULL ? state.most : ALL;
+	lookup->partitions = state.partitions;
+	lookup->member = state.member;
+	l->items = lappend(l->items, lookup);
+}
+
+/* Bitmap index scans of this table. */
+static void
+walk_bitmap(LaLookups *l, PlanState *ps, Relation heap, Walk state)
+{
+	PlanState **members;
+	int			n;
+
+	if (ps == NULL)
+		return;
+	if (IsA(ps, BitmapIndexScanState))
+	{
+		add(l, ps, heap, state);
+		return;
+	}
+	if (IsA(ps, BitmapAndState))
+	{
+		/* few of the matches of each will be left */
+		state.most = 0;
+		members = ((BitmapAndState *) ps)->bitmapplans;
+		n = ((BitmapAndState *) ps)->nplans;
+	}
+	else if (IsA(ps, BitmapOrState))
+	{
+		members = ((BitmapOrState *) ps)->bitmapplans;
+		n = ((BitmapOrState *) ps)->nplans;
+	}
+	else
+		return;
+	for (int i = 0; i < n; i++)
+		walk_bitmap(l, members[i], heap, state);
+}
+
+/* Behaviour PARTITIONS. */
+static void
+walk_members(LaLookups *l, PlanState **members, int n, PartitionPruneState *pruning, Walk state)
+{
+	if (pruning != NULL && pruning->do_exec_prune)
+	{
+		Partitions *p;
+
+		/* the choice below a choice is left to the server */
+		if (state.partitions != NULL || n > MAX_PARTITIONS)
+			return;
+		p = palloc0(sizeof(Partitions));
+		p->prune = la_prune_create(pruning, l->rows, &l->refused);
+		if (p->prune == NULL)
+			return;
+		l->partitions = lappend(l->partitions, p);
+		state.partitions = p;
+	}
+	else if (n > MAX_MEMBERS)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		if (pruning != NULL && pruning->do_exec_prune)
+			state.member = i;
+		walk(l, members[i], state);
+	}
+}
+
+/* Behaviour MOST: how many rows does the Limit take? */
+static int
+limited(const LimitState *node, int most)
+{
+	const Limit *plan = (const Limit *) node->ps.plan;
+	const Const *count = (const Const *) plan->limitCount;
+	int64		rows;
+
+	if (count == NULL || !IsA(count, Const) || count->constisnull ||
+		plan->limitOption != LIMIT_OPTION_COUNT || plan->limitOffset != NULL)
+		return most;
+	rows = DatumGetInt64(count->constvalue);
+	return rows < 0 || rows > most ? most : (int) rows;
+}
+
+static void
+walk_initplans(LaLookups *l, PlanState *ps, Walk state)
+{
+	ListCell   *lc;
+
+	state.most = ALL;
+	foreach(lc, ps->initPlan)
+	{
+		SubPlanState *initplan = lfirst(lc);
+
+		/* one without values of the row is not executed again */
+		if (initplan->subplan->subLinkType != CTE_SUBLINK)
+			walk(l, initplan->planstate, state);
+	}
+}
+
+/* A node that passes rows on: how many of them will be asked for is not changed. */
+static bool
+is_one_to_one(const PlanState *ps)
+{
+	return ps->qual == NULL && (IsA(ps, ResultState) || IsA(ps, SubqueryScanState) ||
+								IsA(ps, MemoizeState) || IsA(ps, LimitState) ||
+								IsA(ps, AppendState) || IsA(ps, MergeAppendState));
+}
+
+static void
+walk(LaLookups *l, PlanState *ps, Walk state)
+{
+	if (ps == NULL || ps->plan->parallel_aware)
+		return;
+	walk_initplans(l, ps, state);
+	if (IsA(ps, LimitState))
+		state.most = limited((LimitState *) ps, state.most);
+	else if (!is_one_to_one(ps) && !IsA(ps, IndexScanState) && !IsA(ps, IndexOnlyScanState))
+		state.most = ALL;
+	switch (nodeTag(ps))
+	{
+		case T_IndexScanState:
+		case T_IndexOnlyScanState:
+			add(l, ps, ((ScanState *) ps)->ss_currentRelation, state);
+			break;
+		case T_BitmapHeapScanState:
+			walk_bitmap(l, outerPlanState(ps), ((ScanState *) ps)->ss_currentRelation, state);
+			break;
+		case T_AppendState:
+			walk_members(l, ((AppendState *) ps)->appendplans, ((AppendState *) ps)->as_nplans,
+						 ((AppendState *) ps)->as_prune_state, state);
+			break;
+		case T_MergeAppendState:
+			walk_members(l, ((MergeAppendState *) ps)->mergeplans,
+						 ((MergeAppendState *) ps)->ms_nplans,
+						 ((MergeAppendState *) ps)->ms_prune_state, state);
+			break;
+		case T_SubqueryScanState:
+			walk(l, ((SubqueryScanState *) ps)->subplan, state);
+			break;
+		case T_NestLoopState:
+			walk(l, outerPlanState(ps), state);
+			break;
+		case T_HashJoinState:
+		case T_MergeJoinState:
+		case T_SetOpState:
+			walk(l, outerPlanState(ps), state);
+			walk(l, innerPlanState(ps), state);
+			break;
+		case T_ResultState:
+		case T_ProjectSetState:
+		case T_LimitState:
+		case T_SortState:
+		case T_IncrementalSortState:
+		case T_MaterialState:
+		case T_MemoizeState:
+		case T_AggState:
+		case T_GroupState:
+		case T_UniqueState:
+		case T_WindowAggState:
+		case T_HashState:
+			walk(l, outerPlanState(ps), state);
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * The lookups of a plan, created in the current memory context.  first_match_only: one row of it is
+ * enough.  NULL if there are none that can be known ahead; *refused is the reason that prohibits
+ * it, if any.
+ */
+LaLookups *
+la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only, const char **refused)
+{
+	LaLookups  *l = palloc0(sizeof(LaLookups));
+	Walk		state = {first_match_only ? 1 : ALL, NULL, 0};
+	ListCell   *lc;
+
+	l->rows = rows;
+	walk(l, plan, state);
+	foreach(lc, l->items)
+	{
+		Lookup	   *lookup = lfirst(lc);
+
+		if (la_scankeys_get(&lookup->s, rows) == NULL)
+		{
+			if (lookup->s.keys_refused != NULL)
+				l->refused = lookup->s.keys_refused;
+			l->items = foreach_delete_current(l->items, lc);
+			continue;
+		}
+		if (!la_scankeys_are_complete(lookup->s.keys))
+			lookup->most = Min(lookup->most * ALL, ALL);
+		if (ScanDirectionIsBackward(lookup->s.direction))
+			la_descent_search_backward(lookup->s.descent);
+	}
+	*refused = l->refused;
+	return l->items == NIL ? NULL : l;
+}
+
+/* One of the scans. */
+const LaKeyedScan *
+la_lookups_first(const LaLookups *l)
+{
+	return &((Lookup *) linitial(l->items))->s;
+}
+
+/* The number of the heap of an earlier lookup, or -1. */
+static int
+known_heap(const LaLookups *l, const Lookup *lookup)
+{
+	ListCell   *lc;
+
+	foreach(lc, l->items)
+	{
+		const Lookup *other = lfirst(lc);
+
+		if (other == lookup)
+			break;
+		if (other->s.heap == lookup->s.heap)
+			return other->heap_number;
+	}
+	return -1;
+}
+
+/* Returns false if there is no room for all of them. */
+bool
+la_lookups_set_ahead(LaLookups *l, LaAhead *ahead)
+{
+	ListCell   *lc;
+
+	l->ahead = ahead;
+	foreach(lc, l->items)
+	{
+		Lookup	   *lookup = lfirst(lc);
+
+		lookup->index_number = la_ahead_add_relation(ahead, lookup->s.index, lookup->s.descent);
+		lookup->heap_number = known_heap(l, lookup);
+		if (lookup->heap_number < 0)
+			lookup->heap_number = la_ahead_add_relation(ahead, lookup->s.heap, NULL);
+		if (lookup->index_number < 0 || lookup->heap_number < 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- LaRowSource ---------------------------------------------------------------------- */
+
+void
+la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
+{
+	ListCell   *lc;
+
+	foreach(lc, l->partitions)
+	{
+		Partitions *p = lfirst(lc);
+
+		p->chosen = la_prune_find(p->prune, row);
+	}
+	foreach(lc, l->items)
+	{
+		const Lookup *lookup = lfirst(lc);
+
+		if (lookup->partitions == NULL || lookup->partitions->chosen == lookup->member)
+			(void) la_ahead_add_visit(visits, lookup->index_number);
+	}
+}
+
+bool
+la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel)
+{
+	ListCell   *lc;
+
+	if (l->searched == NULL || l->searched->index_number != rel)
+	{
+		foreach(lc, l->items)
+		{
+			l->searched = lfirst(lc);
+			if (l->searched->index_number == rel)
+				break;
+		}
+	}
+	return la_scankeys_set(l->searched->s.keys, row);
+}
+
+static bool
+is_all_visible(LaLookups *l, Relation heap, BlockNumber block)
+{
+	LaBudget   *budget = la_ahead_budget(l->ahead);
+
+	/* la_issue_all_visible() would take it for a page of this heap's map */
+	if (heap != l->vm_heap)
+		la_issue_release_map(&l->vmbuf, budget);
+	l->vm_heap = heap;
+	return la_issue_all_visible(heap, block, &l->vmbuf, budget);
+}
+
+/* The matches are of the last key that was set. */
+void
+la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches)
+{
+	const Lookup *lookup = l->searched;
+	BlockNumber seen = InvalidBlockNumber;
+	int			n = 0;
+
+	for (int i = 0; i < matches->count && n < lookup->most; i++)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&matches->tids[i]);
+		LaRowVisit *v;
+
+		if (block == seen)
+			continue;
+		seen = block;
+		n++;
+		if (lookup->s.index_only && is_all_visible(l, lookup->s.heap, block))
+			continue;
+		v = la_ahead_add_visit(row, lookup->heap_number);
+		if (v == NULL)
+			break;
+		v->block = block;
+		v->state = ROW_VISIT_KNOWN;
+	}
+}
+
+/* Release what is pinned. */
+void
+la_lookups_release(LaLookups *l)
+{
+	la_issue_release_map(&l->vmbuf, la_ahead_budget(l->ahead));
+}

@@ -1,0 +1,270 @@
+/*
+ * tablescan.c
+ *	  Between a sequential scan and heapam.
+ *
+ *		executor, COPY TO:	table_scan_getnextslot(scan)
+ *						| scan->rs_rd->rd_tableam->scan_getnextslot
+ *						v
+ *		shadow Relation (a copy, this scan's own) ---> our routine ---> heapam's
+ *						|
+ *						+--> the follower looks at the rows to come
+ *
+ * As an index scan's descriptor is pointed at a copy of the index (scan/shim.c), a table scan's is
+ * pointed at a copy of the table's descriptor, whose routine is ours, and back at the table around
+ * every call of heapam.  An error in heapam leaves the table there; no scan goes on after an error.
+ * The copy is taken out for good when the scan ends, or when there is nothing to follow it for.
+ *
+ * The rows to come are those that heapam has found visible on the page that the scan is on, and
+ * those of the next pages that are cached, up to MAX_PAGES; of these the visible ones are found
+ * here.  In a parallel scan the next pages are not known.  Where the server does not read ahead of
+ * a sequential scan itself, the page after the current one is read, as the scan will in a moment.
+ *
+ * src/toast/tablescan.c
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "utils/memutils.h"
+
+#include "base/compat.h"
+#include "toast/tablescan.h"
+#include "window/issue.h"
+
+#define MAX_PAGES	8
+
+/* The rows of a page that the scan will come to. */
+typedef struct ComingPage
+{
+	BlockNumber block;
+	int			n;
+	OffsetNumber rows[MaxHeapTuplesPerPage];
+} ComingPage;
+
+typedef struct TableScan
+{
+	RelationData shadow;		/* must be first: scan->rs_rd points here */
+	Relation	real;
+	TableScanDesc scan;
+	LaFollower *follower;
+	MemoryContext context;
+	ComingPage *pages;			/* MAX_PAGES, as a ring, or NULL */
+	int			first_page;
+	int			npages;
+} TableScan;
+
+/* Ours, for all scans. */
+static TableAmRoutine routine;
+
+#define heap_scan(s)	((HeapScanDesc) (s)->scan)
+
+/* ---- rows to come -------------------------------------------------------------- */
+
+/* The block that the scan turns to after this one, or InvalidBlockNumber. */
+static BlockNumber
+block_after(const TableScan *s, BlockNumber block)
+{
+	const HeapScanDescData *scan = heap_scan(s);
+	BlockNumber next = block + 1 < scan->rs_nblocks ? block + 1 : 0;
+
+	if (scan->rs_base.rs_parallel != NULL || scan->rs_numblocks != InvalidBlockNumber ||
+		next == scan->rs_startblock)
+		return InvalidBlockNumber;
+	return next;
+}
+
+static void
+find_visible(TableScan *s, ComingPage *p, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	HeapTupleData tuple;
+
+	p->n = 0;
+	tuple.t_tableOid = RelationGetRelid(s->real);
+	for (OffsetNumber i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page) &&
+		 p->n < MaxHeapTuplesPerPage; i++)
+	{
+		ItemId		item = PageGetItemId(page, i);
+
+		if (!ItemIdIsNormal(item))
+			continue;
+		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		tuple.t_len = ItemIdGetLength(item);
+		ItemPointerSet(&tuple.t_self, p->block, i);
+		if (HeapTupleSatisfiesVisibility(&tuple, s->scan->rs_snapshot, buffer))
+			p->rows[p->n++] = i;
+	}
+}
+
+/* One more page becomes known, behind the last one.  Returns false if it is not. */
+static bool
+add_page(TableScan *s)
+{
+	BlockNumber here = heap_scan(s)->rs_cblock;
+	BlockNumber last = s->npages == 0 ? here :
+		s->pages[(s->first_page + s->npages - 1) % MAX_PAGES].block;
+	BlockNumber block = block_after(s, last);
+	ComingPage *p;
+	Buffer		buffer;
+
+	if (block == InvalidBlockNumber || s->npages == MAX_PAGES ||
+		(!la_issue_is_cached(s->real, block, &buffer) &&
+		 (s->npages > 0 || la_table_scans_read_ahead)))
+		return false;
+	if (s->pages == NULL)
+		s->pages = MemoryContextAlloc(s->context, MAX_PAGES * sizeof(ComingPage));
+	p = &s->pages[(s->first_page + s->npages) % MAX_PAGES];
+	p->block = block;
+	buffer = ReadBufferExtended(s->real, MAIN_FORKNUM, block, RBM_NORMAL,
+								heap_scan(s)->rs_strategy);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	find_visible(s, p, buffer);
+	UnlockReleaseBuffer(buffer);
+	s->npages++;
+	return true;
+}
+
+/* Forget pages that the scan has come to. */
+static void
+drop_pages(TableScan *s)
+{
+	BlockNumber next = block_after(s, heap_scan(s)->rs_cblock);
+
+	while (s->npages > 0 && s->pages[s->first_page].block != next)
+	{
+		s->first_page = (s->first_page + 1) % MAX_PAGES;
+		s->npages--;
+	}
+}
+
+static void
+set_row(LaComingRow *row, BlockNumber block, OffsetNumber offset, Buffer buffer)
+{
+	ItemPointerSet(&row->tid, block, offset);
+	row->id = (uint64) block << 16 | offset;
+	row->buffer = buffer;
+	row->may_read = true;
+}
+
+/* LaComing.peek */
+static bool
+peek(void *arg, int n, LaComingRow *row)
+{
+	TableScan  *s = arg;
+	HeapScanDesc scan = heap_scan(s);
+	int			place = (int) scan->rs_cindex + n;
+
+	if (!BufferIsValid(scan->rs_cbuf))
+		return false;
+	if (place < (int) scan->rs_ntuples)
+	{
+		set_row(row, scan->rs_cblock, scan->rs_vistuples[place], scan->rs_cbuf);
+		return true;
+	}
+	place -= (int) scan->rs_ntuples;
+	drop_pages(s);
+	for (int i = 0; i < s->npages || add_page(s); i++)
+	{
+		const ComingPage *p = &s->pages[(s->first_page + i) % MAX_PAGES];
+
+		if (place < p->n)
+		{
+			set_row(row, p->block, p->rows[place], InvalidBuffer);
+			return true;
+		}
+		place -= p->n;
+	}
+	return false;
+}
+
+/* ---- our routine ------------------------------------------------------------------ */
+
+/* Take the copy out. */
+static void
+leave(TableScan *s)
+{
+	s->scan->rs_rd = s->real;
+	s->follower = NULL;
+}
+
+static bool
+shim_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+	bool		found;
+
+	scan->rs_rd = s->real;
+	found = s->real->rd_tableam->scan_getnextslot(scan, direction, slot);
+	scan->rs_rd = &s->shadow;
+	if (!ScanDirectionIsForward(direction))
+		s->follower->clear(s->follower);
+	else if (found && !la_follow(s->follower))
+		leave(s);
+	return found;
+}
+
+static void
+shim_rescan(TableScanDesc scan, struct ScanKeyData *key, bool set_params, bool allow_strat,
+			bool allow_sync, bool allow_pagemode)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+
+	s->follower->clear(s->follower);
+	s->npages = 0;
+	scan->rs_rd = s->real;
+	s->real->rd_tableam->scan_rescan(scan, key, set_params, allow_strat, allow_sync,
+									 allow_pagemode);
+	scan->rs_rd = &s->shadow;
+}
+
+static void
+shim_end(TableScanDesc scan)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+
+	s->follower->end(s->follower);
+	leave(s);
+	s->real->rd_tableam->scan_end(scan);
+}
+
+/*
+ * Have the rows of a scan of a heap table followed, whose values may be read ahead.  The context
+ * lives as long as the scan.
+ */
+void
+la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *columns,
+					MemoryContext context)
+{
+	TableScan  *s;
+	LaValueScan values = {
+		.node = node,
+		.table = scan->rs_rd,
+		.snapshot = scan->rs_snapshot,
+		.strategy = &((HeapScanDesc) scan)->rs_strategy,
+		.columns = *columns,
+		.context = context
+	};
+
+	if ((scan->rs_flags & SO_ALLOW_PAGEMODE) == 0)
+		return;
+	if (routine.type != T_TableAmRoutine)
+	{
+		routine = *scan->rs_rd->rd_tableam;
+		routine.scan_getnextslot = shim_getnextslot;
+		routine.scan_rescan = shim_rescan;
+		routine.scan_end = shim_end;
+	}
+	s = MemoryContextAlloc(context, sizeof(TableScan));
+	memcpy(&s->shadow, scan->rs_rd, sizeof(RelationData));
+	s->shadow.rd_tableam = &routine;
+	s->real = scan->rs_rd;
+	s->scan = scan;
+	s->context = context;
+	s->pages = NULL;
+	s->first_page = s->npages = 0;
+	values.coming.arg = s;
+	values.coming.peek = peek;
+	s->follower = la_valueahead_create(&values);
+	scan->rs_rd = &s->shadow;
+}

@@ -1,0 +1,149 @@
+/*
+ * toast.c
+ *	  Scans whose rows may have values that are stored out of line: how they are reached.
+ *
+ *		SeqScan		a function in front of the node's own until the scan has returned
+ *					attach_threshold rows, or a page of them, or begins with a filter that may
+ *					fetch values; then tablescan.c
+ *		IndexScan	offered by the room of index scans, when it attaches one (attach/follow.h)
+ *		COPY TO		copyto.c
+ *
+ * Not reached: bitmap heap scans, TID scans, and values that are fetched later than before the next
+ * row: those of rows that a sort, a hash table or a parallel worker has passed on.
+ *
+ * src/toast/toast.c
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "executor/executor.h"
+#include "utils/snapmgr.h"
+
+#include "attach/attach.h"
+#include "attach/interpose_node.h"
+#include "base/compat.h"
+#include "base/explain.h"
+#include "base/guc.h"
+#include "toast/copyto.h"
+#include "toast/tablescan.h"
+#include "toast/toast.h"
+
+/* 18 has a function for each combination of filter and projection. */
+static LaNodeKind *
+kind_of(const PlanState *ps)
+{
+	static LaNodeKind kinds[4];
+
+	return &kinds[(ps->qual != NULL ? 1 : 0) + (ps->ps_ProjInfo != NULL ? 2 : 0)];
+}
+
+static bool
+is_possible(ScanState *scan, LaToastColumns *columns)
+{
+	return la_valueahead_is_possible(scan->ss_currentRelation) &&
+		IsMVCCSnapshot(scan->ps.state->es_snapshot) &&
+		la_toastcolumns_of_scan(columns, scan);
+}
+
+/* ---- sequential scans ----------------------------------------------------------- */
+
+/* Has the scan returned so many rows that it is worth while to follow it? */
+static bool
+has_taken_rows(const TableScanDescData *scan)
+{
+	const HeapScanDescData *heap = (const HeapScanDescData *) scan;
+
+	return la_force || (int) heap->rs_cindex + 1 >= la_attach_threshold ||
+		(int) heap->rs_ntuples < la_attach_threshold;
+}
+
+/* Follow the scan, if it has values that may be fetched, and is heapam's. */
+static void
+follow_seq_scan(ScanState *node)
+{
+	LaToastColumns columns;
+
+	if (node->ss_currentScanDesc->rs_rd == node->ss_currentRelation &&
+		is_possible(node, &columns))
+		la_tablescan_follow(node->ss_currentScanDesc, &node->ps, &columns,
+							node->ps.state->es_query_cxt);
+}
+
+static TupleTableSlot *
+seq_execution(PlanState *ps)
+{
+	ScanState  *node = (ScanState *) ps;
+	TupleTableSlot *slot = kind_of(ps)->stock(ps);
+	TableScanDesc scan = node->ss_currentScanDesc;
+
+	if (scan == NULL || (!TupIsNull(slot) && !has_taken_rows(scan)))
+		return slot;
+	la_interpose_replace(ps, seq_execution, kind_of(ps)->stock);
+	if (!TupIsNull(slot))
+		follow_seq_scan(node);
+	return slot;
+}
+
+/*
+ * In front of a node whose filter may fetch values, and take all rows in one execution: create the
+ * scan descriptor as SeqNext() would in the same call.
+ */
+static TupleTableSlot *
+filter_execution(PlanState *ps)
+{
+	ScanState  *node = (ScanState *) ps;
+
+	if (!la_toastcolumns_of_filter(node))
+	{
+		la_interpose_replace(ps, filter_execution, seq_execution);
+		return seq_execution(ps);
+	}
+	la_interpose_replace(ps, filter_execution, kind_of(ps)->stock);
+	if (node->ss_currentScanDesc == NULL)
+		node->ss_currentScanDesc = la_table_beginscan(node, ps->state->es_snapshot);
+	follow_seq_scan(node);
+	return kind_of(ps)->stock(ps);
+}
+
+static bool
+attach_seq_scan(PlanState *ps, bool limited)
+{
+	if (!la_valueahead_is_possible(((ScanState *) ps)->ss_currentRelation) ||
+		!la_interpose_is_possible(ps, kind_of(ps)))
+		return false;
+	la_interpose_replace(ps, kind_of(ps)->stock,
+						 ps->qual != NULL ? filter_execution : seq_execution);
+	return false;
+}
+
+/* ---- index scans ------------------------------------------------------------------ */
+
+/* la_follow_function */
+static LaFollower *
+follow_index_scan(ScanState *scan, const LaComing *coming)
+{
+	LaValueScan values = {
+		.node = &scan->ps,
+		.table = scan->ss_currentRelation,
+		.snapshot = scan->ps.state->es_snapshot,
+		.coming = *coming,
+		.context = scan->ps.state->es_query_cxt
+	};
+
+	return is_possible(scan, &values.columns) ? la_valueahead_create(&values) : NULL;
+}
+
+static const LaCounters *
+explain_source(PlanState *ps)
+{
+	return IsA(ps, SeqScanState) || IsA(ps, IndexScanState) ? la_valueahead_counters(ps) : NULL;
+}
+
+void
+la_toast_init(void)
+{
+	la_attach_register(T_SeqScanState, attach_seq_scan);
+	la_follow_register(follow_index_scan);
+	la_copyto_init();
+	la_explain_register_part(explain_source, "Toast ");
+}

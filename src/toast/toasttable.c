@@ -1,0 +1,118 @@
+/*
+ * toasttable.c
+ *	  A toast table and its index.
+ *
+ * Both are open, and locked, only while look-ahead works on a row, as they are in the server while
+ * it fetches a value: a lock that is kept would keep VACUUM from truncating the toast table, and
+ * REINDEX from ending.  Nobody is waited for.  The table itself cannot be dropped, since the
+ * statement has locked the table that it belongs to.
+ *
+ * What has been fetched is seen from the statistics that this backend collects of the index: each
+ * value is a scan of it, and each chunk a row of that.
+ *
+ * src/toast/toasttable.c
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_am.h"
+#include "storage/lmgr.h"
+#include "utils/relcache.h"
+
+#include "base/compat.h"
+#include "toast/toasttable.h"
+
+static Relation
+open_relation(Oid oid)
+{
+	Relation	rel;
+
+	if (!ConditionalLockRelationOid(oid, AccessShareLock))
+		return NULL;
+	rel = try_relation_open(oid, NoLock);
+	if (rel == NULL)
+		UnlockRelationOid(oid, AccessShareLock);
+	return rel;
+}
+
+/* The index by which values are fetched; REINDEX CONCURRENTLY may be making another one. */
+static Relation
+open_valid_index(Relation table)
+{
+	List	   *list = RelationGetIndexList(table);
+	Relation	result = NULL;
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		Relation	index = open_relation(lfirst_oid(lc));
+
+		if (index == NULL)
+			continue;
+		if (result == NULL && index->rd_index->indisvalid &&
+			index->rd_rel->relam == BTREE_AM_OID)
+			result = index;
+		else
+			relation_close(index, AccessShareLock);
+	}
+	list_free(list);
+	return result;
+}
+
+/*
+ * Open both.  Returns false, with none open, if a lock is not free, or if one is not what it was
+ * the last time.
+ */
+bool
+la_toasttable_open(LaToastTable *t)
+{
+	bool		first = !OidIsValid(t->index);
+	Relation	table = open_relation(t->table);
+	Relation	index = table == NULL ? NULL :
+		first ? open_valid_index(table) : open_relation(t->index);
+
+	if (index == NULL)
+	{
+		if (table != NULL)
+			relation_close(table, AccessShareLock);
+		return false;
+	}
+	if (first)
+	{
+		t->index = RelationGetRelid(index);
+		t->table_rel = table;
+		t->index_rel = index;
+		t->table_file = la_rel_file_number(table);
+		t->index_file = la_rel_file_number(index);
+	}
+	/* a new file, as of TRUNCATE or REINDEX, leaves the entry where it is */
+	if (table == t->table_rel && index == t->index_rel && index->rd_index->indisvalid &&
+		la_rel_file_number(table) == t->table_file &&
+		la_rel_file_number(index) == t->index_file)
+		return true;
+	relation_close(index, AccessShareLock);
+	relation_close(table, AccessShareLock);
+	return false;
+}
+
+void
+la_toasttable_close(LaToastTable *t)
+{
+	relation_close(t->index_rel, AccessShareLock);
+	relation_close(t->table_rel, AccessShareLock);
+}
+
+/* What has been fetched so far; its index is known. */
+LaToastCounts
+la_toasttable_counts(const LaToastTable *t)
+{
+	PgStat_TableStatus *entry = find_tabstat_entry(t->index);
+	LaToastCounts counts = {0, 0};
+
+	if (entry == NULL)
+		return counts;
+	counts.values = la_count_scans(entry);
+	counts.chunks = la_count_returned(entry);
+	la_count_free(entry);
+	return counts;
+}

@@ -1,0 +1,33 @@
+/*
+ * valueahead.h
+ *	  The out-of-line values of rows that a scan will come to, read ahead.
+ *
+ * src/toast/valueahead.h
+ */
+#ifndef LA_VALUEAHEAD_H
+#define LA_VALUEAHEAD_H
+
+#include "storage/bufmgr.h"
+#include "utils/snapshot.h"
+
+#include "attach/follow.h"
+#include "base/counters.h"
+#include "toast/columns.h"
+
+/* A scan whose rows may have such values. */
+typedef struct LaValueScan
+{
+	PlanState  *node;			/* or NULL: COPY */
+	Relation	table;
+	Snapshot	snapshot;
+	BufferAccessStrategy *strategy; /* or NULL */
+	LaToastColumns columns;
+	LaComing	coming;
+	MemoryContext context;		/* as long as the scan lives */
+} LaValueScan;
+
+extern bool la_valueahead_is_possible(Relation table);
+extern LaFollower *la_valueahead_create(const LaValueScan *scan);
+extern const LaCounters *la_valueahead_counters(const PlanState *node);
+
+#endif							/* LA_VALUEAHEAD_H */

@@ -1,0 +1,233 @@
+--
+-- subplan - correlated subqueries, and inner sides of nested loops that are more than one scan,
+-- return the same rows in the same order.
+--
+-- Only the look-ahead over the rows for which a plan is repeated is on here.  "looked_ahead" guards
+-- against a test that tests nothing; where it is f, the test is that look-ahead stands down.
+--
+\set ECHO none
+\getenv src PG_ABS_SRCDIR
+\set helper :src '/sql/nestloop.inc'
+\set schema la_subplan
+\i :helper
+set pg_lookahead.enable_bitmap_scan = off;
+set pg_lookahead.enable_hash_join = off;
+
+create table p (id int, k int, k8 bigint, grp int, s text, w text);
+insert into p
+    select i, case when i % 11 > 0 then i * 7919 % 3001 end, i * 31 % 4000, i % 17,
+        case when i % 13 > 0 then 's' || i % 900 end,
+        case when i % 100 = 0 then repeat('wide', 3000) else 'w' end
+    from generate_series(1, 2000) i;
+create index on p (id);
+create index on p (grp);
+create table c (cid int, pid int, val int, s text, pad text) with (fillfactor = 30);
+insert into c
+    select i, i * 4447 % 3011, i * 13 % 700, 's' || i * 7 % 1000, repeat('p', i % 90)
+    from generate_series(1, 6000) i;
+create index on c (pid) with (fillfactor = 10);
+create index on c (pid, val) with (fillfactor = 10);
+create index on c (val) with (fillfactor = 10);
+create index on c (s) with (fillfactor = 10);
+vacuum analyze p;
+vacuum analyze c;
+delete from c where cid % 10 = 3;
+alter table p set (parallel_workers = 0);
+alter table c set (parallel_workers = 0);
+
+-- the target list of a sequential scan: scalar, EXISTS, IN, ARRAY, ALL, rows
+select pg_temp.nodes('select id, (select count(*) from c where pid = p.k) from p');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p');
+select * from pg_temp.compare('select id, (select sum(val) from c where pid = p.k and val > 100) from p');
+select * from pg_temp.compare('select id, (select max(pad) from c where pid = p.k and c.s <> p.s) from p');
+select * from pg_temp.compare('select id, (select max(val) from c where pid = p.k), (select min(val) from c where pid = p.k) from p');
+select * from pg_temp.compare('select id, exists (select from c where pid = p.k and val > p.grp) from p');
+select * from pg_temp.compare('select id, p.grp in (select val from c where pid = p.k) from p');
+select * from pg_temp.compare('select id, p.grp < all (select val from c where pid = p.k) from p');
+select * from pg_temp.compare('select id, (p.grp, 3) < (select val, cid from c where pid = p.k order by cid limit 1) from p');
+select * from pg_temp.compare('select id, array(select val from c where pid = p.k order by val, cid) from p');
+-- other types, across and text; both columns of a key; constants
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k8) from p');
+select * from pg_temp.compare('select id, (select max(cid) from c where c.s = p.s) from p');
+select * from pg_temp.compare('select id, (select max(cid) from c where pid = p.k and val = p.grp) from p');
+select * from pg_temp.compare('select id, (select max(cid) from c where pid = p.k and val = 91) from p');
+-- values that are stored out of line
+select * from pg_temp.compare('select id, (select count(*) from c where c.s = p.w) from p');
+-- the first row only, the first ones in both directions
+select * from pg_temp.compare('select id, (select pad from c where pid = p.k order by val limit 1) from p');
+select * from pg_temp.compare('select id, (select val from c where pid = p.k order by val desc limit 1) from p');
+select * from pg_temp.compare('select id, array(select pad from c where pid = p.k order by val desc limit 2) from p');
+
+-- filters: alone, behind others, in AND, OR, CASE and COALESCE, which skip it for some rows
+select * from pg_temp.compare('select id from p where (select count(*) from c where pid = p.k) = 2');
+select * from pg_temp.compare('select id from p where grp = 3 and (select count(*) from c where pid = p.k) < 5');
+select * from pg_temp.compare('select id from p where grp = 3 or exists (select from c where pid = p.k and val > 300)');
+select * from pg_temp.compare('select id, case when grp = 3 then (select count(*) from c where pid = p.k) end from p');
+select * from pg_temp.compare('select id, coalesce(k8 % 3, 0) = 0 and (select count(*) from c where pid = p.k) > 1 from p');
+select * from pg_temp.compare('select id, coalesce(p.s, (select max(s) from c where pid = p.k)) from p');
+select * from pg_temp.compare('select id, case when grp > 0 then (select count(*) from c where pid = p.k) else (select count(*) from c where val = p.grp) end from p');
+-- a filter that fails for rows, and one that fails behind the last row wanted
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where 1000 / (id - 1500) < 5000');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where 1000 / (id - 1500) < 5000 limit 1000');
+-- keys that could fail are not computed ahead, and those that cannot are
+select * from pg_temp.compare('select id, case when id < 1500 then (select count(*) from c where pid = 1000 / (p.id - 1500)) end from p');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k / 3) from p');
+
+-- several of them, nested ones, and in other places
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k), (select max(pid) from c where val = p.grp), array(select cid from c where c.s = p.s) from p where exists (select from c where pid = p.id)');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k and exists (select from c d where d.pid = c.val)) from p');
+select * from pg_temp.compare('select id, (select sum((select count(*) from c d where d.pid = c.val and d.val > p.grp)) from c where pid = p.k) from p where id < 500');
+select * from pg_temp.compare('select sum((select count(*) from c where pid = p.k)), count(*) from p');
+select * from pg_temp.compare('select grp, sum((select count(*) from c where pid = p.k)) from p group by grp order by grp');
+select * from pg_temp.compare('select grp, (select count(*) from c where pid = x.grp) from (select grp, count(*) from p group by grp order by grp offset 0) x');
+select * from pg_temp.compare('select id, row_number() over (order by (select count(*) from c where pid = p.k), id) from p');
+select * from pg_temp.compare('select id, generate_series(1, (select count(*) from c where pid = p.k)) from p');
+
+-- above other nodes: a sort with a limit, subqueries, joins
+select * from pg_temp.compare('select id, (select count(*) from c where pid = x.k) from (select * from p order by k8, id limit 700) x');
+select * from pg_temp.compare('select id, k8, (select count(*) from c where pid = p.k) from p order by k8, id limit 300');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = x.k) from (select id, k from p where id < 500 union all select id, k from p where id > 1700) x');
+set enable_hashjoin = on;
+set enable_nestloop = off;
+select * from pg_temp.compare('select p.id, q.grp, (select count(*) from c where pid = p.k) from p join (select id, grp from p where grp < 9) q on q.id = p.k8');
+set enable_hashjoin = off;
+set enable_mergejoin = on;
+select * from pg_temp.compare('select p.id, q.grp, (select count(*) from c where pid = p.k) from p join (select id, grp from p where grp < 9) q on q.id = p.k8');
+set enable_mergejoin = off;
+set enable_nestloop = on;
+select * from pg_temp.compare('select p.id, q.grp, (select count(*) from c where pid = p.k) from p join p q on q.id = p.k8');
+
+-- index scans: forward, backward, with a filter, array keys, index-only
+set enable_seqscan = off;
+select pg_temp.nodes('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500 order by id desc');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where id > 100 and grp in (3, 5) order by id limit 100');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where grp in (3, 5, 11)');
+select * from pg_temp.compare('select grp, (select count(*) from c where pid = p.grp) from p where grp > 4 order by grp');
+set pg_lookahead.enable_index_scan = on;
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500');
+set pg_lookahead.enable_index_scan = off;
+set enable_indexscan = off;
+set enable_bitmapscan = on;
+select pg_temp.nodes('select id, (select count(*) from c where pid = p.k) from p where grp in (3, 5, 11)');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where grp in (3, 5, 11)');
+select * from pg_temp.compare('select id, (select sum(val) from c where pid = p.k and cid > 5 and (val < 90 or val > 300)) from p');
+set enable_indexscan = on;
+set enable_bitmapscan = off;
+set enable_seqscan = on;
+
+-- cursors: turns, and rows taken some at a time
+select * from pg_temp.play('select id, (select count(*) from c where pid = p.k) from p', 'n n n m300 n p p w100 n n e p p f n l');
+select * from pg_temp.play('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500 order by id', 'm20 n w10 n n m500 n p n l p');
+select * from pg_temp.play('select id, k8, (select count(*) from c where pid = p.k) from p order by k8, id limit 300', 'n n m100 n p w20 n n e p');
+select * from pg_temp.differ('forward_rows(''select id, (select count(*) from c where pid = p.k) from p'', ''{1, 1, 5, 300, 1, 900, 1000, 1}'')');
+
+-- rescans of the node itself
+select * from pg_temp.compare('select q.id, l.* from p q, lateral (select id, (select count(*) from c where pid = p.k) from p where p.grp = q.id offset 0) l where q.id < 12');
+select * from pg_temp.compare('select q.id, (select string_agg((select count(*) from c where pid = x.k)::text, '','') from (select * from p where p.grp = q.id order by k8, id limit 30) x) from p q where q.id < 12');
+
+-- writes: rows that the statement changes, RETURNING, and ON CONFLICT
+select * from pg_temp.differ($$rows_after('update p set grp = (select count(*) from c where pid = p.k)', 'select id, grp from p order by id')$$);
+select * from pg_temp.differ($$rows_after('update c set val = (select count(*) from c d where d.pid = c.val)', 'select cid, val from c order by cid')$$);
+select * from pg_temp.differ($$rows_after('delete from p where not exists (select from c where pid = p.k and val > p.grp) or grp = 4', 'select id from p order by id')$$);
+select * from pg_temp.differ($$rows_after('insert into p select cid, (select min(id) from p where p.id >= c.pid) from c', 'select id, k from p order by id, k')$$);
+select * from pg_temp.differ($$rows_after('update p set (grp, s) = (select count(*), max(s) from c where pid = p.k)', 'select id, grp, s from p order by id')$$);
+
+-- left to the server: row locks, volatile functions, hashed subplans, temporary tables
+set pg_lookahead.force = on;
+select count(l) from (select (select cid from c where pid = p.k limit 1 for update) l from p) x;
+select reason from pg_lookahead_last_statement() where reason is not null;
+select count(*) from (select (select count(*) from c where pid = p.k and random() >= 0) l from p offset 0) x where l >= 0;
+select reason from pg_lookahead_last_statement() where reason is not null;
+select count(*) from p where p.grp not in (select val from c);
+reset pg_lookahead.force;
+create temp table tc as select * from c;
+create index on tc (pid);
+analyze tc;
+select * from pg_temp.compare('select id, (select count(*) from tc where pid = p.k) from p');
+
+-- LATERAL: the first ones, aggregates, distinct ones, joins, set operations
+select pg_temp.nodes('select p.id, l.* from p, lateral (select cid, val from c where pid = p.k order by val desc limit 3) l');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select cid, val from c where pid = p.k order by val desc limit 3) l');
+select * from pg_temp.compare('select p.id, l.* from p left join lateral (select cid, val, pad from c where pid = p.k order by pad, cid limit 2) l on true');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select count(*), max(val) from c where pid = p.k) l');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select distinct val from c where pid = p.k order by val limit 4) l');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select c.cid, d.cid from c join c d on d.pid = c.val where c.pid = p.k order by c.cid, d.cid limit 5) l(a, b)');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select cid from c where pid = p.k union all select cid from c where val = p.k order by cid limit 3) l');
+select * from pg_temp.compare('select p.id, l.* from p left join lateral (select cid from c where pid = p.k intersect select cid from c where val = p.grp) l on true');
+select * from pg_temp.compare('select p.id from p where p.id > 300 and exists (select from c where pid = p.k offset 1) limit 200');
+set enable_memoize = on;
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select count(*), max(val) from c where pid = p.grp) l');
+set enable_memoize = off;
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select cid, val from c where pid = p.k order by val desc limit 3) l limit 50');
+select * from pg_temp.play('select p.id, l.* from p, lateral (select cid, val from c where pid = p.k order by val desc limit 3) l', 'n n m100 n w50 n e p');
+-- rows that come from a function, a CTE, VALUES
+select * from pg_temp.compare('select g, l.* from generate_series(1, 700) g, lateral (select cid, val from c where pid = g order by val desc limit 3) l');
+select * from pg_temp.compare('with x as materialized (select * from p where grp < 9) select x.id, l.* from x, lateral (select cid, val from c where pid = x.k order by val desc limit 3) l');
+select * from pg_temp.compare('select u, l.* from unnest(array(select k from p)) u, lateral (select cid, val from c where pid = u order by val desc limit 3) l');
+select * from pg_temp.compare('select v, c.cid from (values (5), (7), (7), (900), (3)) x(v), lateral (select * from c where pid = v order by cid limit 3) c');
+select * from pg_temp.compare('select g, c.cid from generate_series(1, 700) g join c on c.pid = g');
+-- a function that may change what is read, and one that must be called for each row at its time
+select * from pg_temp.compare('select p.id, l.*, set_config(''my.x'', p.id::text, true) from p, lateral (select cid, val from c where pid = p.k + coalesce(nullif(current_setting(''my.x'', true), ''''), ''0'')::int * 0 order by val desc limit 3) l');
+create sequence sq;
+select * from pg_temp.compare('select x.id, l.* from (select id, k, nextval(''sq'') n from p offset 0) x, lateral (select cid from c where pid = x.k order by val limit 3) l where n > 0');
+
+-- partitions: all of them for each row, and the one that the key tells
+create table h (cid int, pid int, val int, pad text) partition by hash (cid);
+select format('create table h%s partition of h for values with (modulus 16, remainder %s) with (fillfactor = 30)', i, i) from generate_series(0, 15) i \gexec
+insert into h select cid, pid, val, pad from c;
+create index on h (pid) with (fillfactor = 10);
+create index on h (pid, val) with (fillfactor = 10);
+create table r (cid int, pid int, val int) partition by range (pid);
+select format('create table r%s partition of r for values from (%s) to (%s)', i, i * 400, i * 400 + 400) from generate_series(0, 7) i \gexec
+insert into r select cid, pid, val from c;
+create index on r (pid) with (fillfactor = 10);
+vacuum analyze h;
+vacuum analyze r;
+select pg_temp.nodes('select p.id, h.cid from p join h on h.pid = p.k');
+select * from pg_temp.compare('select p.id, h.cid from p join h on h.pid = p.k');
+select * from pg_temp.compare('select p.id, (select count(*) from h where pid = p.k) from p');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select cid, val from h where pid = p.k order by val desc limit 3) l where id < 700');
+select * from pg_temp.compare('select p.id, (select count(*) from r where pid = p.k) from p');
+select * from pg_temp.compare('select p.id, (select max(val) from r where pid = p.k) from p where exists (select from h where pid = p.k)');
+
+-- workers
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set min_parallel_table_scan_size = 0;
+set max_parallel_workers_per_gather = 2;
+alter table p set (parallel_workers = 2);
+select pg_temp.nodes('select id, (select count(*) from c where pid = p.k) from p where grp > 2');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where grp > 2 order by id');
+select * from pg_temp.compare('select id, (select max(val) from h where pid = p.k) from p order by id');
+reset max_parallel_workers_per_gather;
+set max_parallel_workers_per_gather = 0;
+
+-- SERIALIZABLE: nothing is noted that the server would not
+begin isolation level serializable;
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p');
+set enable_seqscan = off;
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500');
+commit;
+set enable_seqscan = on;
+
+-- blocks read ahead, and where it is shown; nothing of it with the setting off
+set pg_lookahead.force = on;
+select count(m) from (select (select max(pad) from c where pid = p.k) m from p offset 0) x;
+select kind, scans_activated, blocks_foreseen > 2000 as foreseen from pg_lookahead_last_statement() where kind = 'subplan';
+select count(*) from p, lateral (select cid, pad from c where pid = p.k order by val desc limit 3) l;
+select kind, scans_activated, blocks_foreseen > 2000 as foreseen from pg_lookahead_last_statement() where kind = 'nested loop';
+set pg_lookahead.enable_subplan = off;
+select count(m) from (select (select max(pad) from c where pid = p.k) m from p offset 0) x;
+select count(*) from pg_lookahead_last_statement() where kind = 'subplan';
+reset pg_lookahead.enable_subplan;
+reset pg_lookahead.force;
+-- kinds and reasons are those of the view
+select kind from pg_stat_lookahead where kind = 'subplan';
+-- plans are the same
+select * from pg_temp.compare_plans('select id, (select count(*) from c where pid = p.k) from p');
+
+\set ECHO none
+set client_min_messages = warning;
+drop schema la_subplan cascade;

@@ -1,0 +1,265 @@
+--
+-- toast - values stored out of line are the same when they are read ahead.
+--
+-- As in scan.sql.  "ahead" says whether values were looked ahead for, and not only rows; where a
+-- statement does not fetch them, they must not be.
+--
+\set ECHO none
+\getenv src PG_ABS_SRCDIR
+\set helper :src '/sql/helper.inc'
+\set schema la_toast
+\i :helper
+set client_min_messages = warning;
+
+-- what was done for values so far
+create function pg_temp.of_values(what text) returns bigint language plpgsql as $$
+declare n bigint;
+begin
+    execute format('select %I from pg_stat_lookahead where kind = ''toast''', what) into n;
+    return n;
+end $$;
+
+create function pg_temp.values(q text, out identical bool, out n int, out ahead bool)
+language plpgsql as $$
+declare before bigint := pg_temp.of_values('scans_activated');
+begin
+    select c.identical, c.n into identical, n from pg_temp.compare(q) c;
+    ahead := pg_temp.of_values('scans_activated') > before;
+end $$;
+
+create function pg_temp.values_played(q text, motions text, out identical bool, out n int, out ahead bool)
+language plpgsql as $$
+declare before bigint := pg_temp.of_values('scans_activated');
+begin
+    select c.identical, c.n into identical, n from pg_temp.play(q, motions) c;
+    ahead := pg_temp.of_values('scans_activated') > before;
+end $$;
+
+-- the file that COPY TO writes, in the same ways
+create function pg_temp.copied(what text, out identical bool, out ahead bool)
+language plpgsql as $$
+declare way pg_temp.ahead; stock text; ours text;
+    before bigint := pg_temp.of_values('scans_activated');
+    file text := current_setting('data_directory') || '/la_toast.copy';
+begin
+    perform pg_temp.set_ahead(null);
+    execute format('copy %s to %L', what, file);
+    stock := md5(pg_read_binary_file(file));
+    identical := true;
+    for way in select * from pg_temp.ways() loop
+        perform pg_temp.set_ahead(way);
+        execute format('copy %s to %L', what, file);
+        identical := identical and md5(pg_read_binary_file(file)) = stock;
+    end loop;
+    ahead := pg_temp.of_values('scans_activated') > before;
+end $$;
+
+set max_parallel_workers_per_gather = 0;
+set enable_bitmapscan = off;
+
+-- Values that are long, stored as they are and compressed, of several columns; short, null, and
+-- compressed within the row.
+create table docs (id int, k int, grp int, ext text, comp text, plain text);
+alter table docs alter ext set storage external;
+insert into docs
+    select i, (i::bigint * 7919 % 3001)::int, i % 10,
+        case when i % 7 = 0 then null when i % 5 = 0 then 'short' else repeat(md5(i::text), 60 + i % 300) end,
+        case when i % 3 = 0 then repeat('a', 4000 + i)
+             when i % 11 = 0 then (select string_agg(md5((i + j)::text), '') from generate_series(1, 150) j) end,
+        'row ' || i
+    from generate_series(1, 3000) i;
+create index on docs (k);
+create index on docs (grp);
+-- versions, some on the same page and some not; dead rows
+update docs set plain = plain || '!' where id % 13 = 0;
+update docs set ext = ext || 'x' where id % 17 = 0;
+delete from docs where id % 19 = 0;
+analyze docs;
+
+\set ECHO all
+-- sequential scans
+explain (costs off) select id, md5(ext) from docs;
+select * from pg_temp.values('select id, md5(ext) from docs');
+select * from pg_temp.values('select id, md5(comp), length(ext) from docs where id > 100');
+select * from pg_temp.values('select id from docs where ext like ''%aa%''');
+select * from pg_temp.values('select id, md5(docs::text) from docs');
+select * from pg_temp.values('select id, md5(ext) from docs where grp = 3');
+select * from pg_temp.values('select id, md5(ext) from docs limit 200');
+-- an error in the middle
+select * from pg_temp.values('select id, md5(ext), 1 / (id - 2000) from docs');
+-- values that are not fetched
+select * from pg_temp.values('select id, ext is null from docs');
+select * from pg_temp.values('select id, plain from docs');
+select * from pg_temp.values('select count(*) from docs');
+select * from pg_temp.values('select id, octet_length(ext), pg_column_size(comp) from docs');
+-- values that are sorted or hashed first
+select * from pg_temp.values('select grp, max(md5(ext)) from docs group by grp order by grp');
+select * from pg_temp.values('select id, md5(d.ext) from (select * from docs order by plain offset 0) d');
+
+-- index scans
+set enable_seqscan = off;
+explain (costs off) select id, md5(ext) from docs where k > 500 order by k;
+select * from pg_temp.values('select id, md5(ext) from docs where k > 500 order by k');
+select * from pg_temp.values('select id, md5(ext), md5(comp) from docs order by k desc');
+select * from pg_temp.values('select id, md5(ext) from docs where grp = 4');
+select * from pg_temp.values('select id, md5(ext) from docs where k > 100 and plain like ''%!'' order by k');
+select * from pg_temp.values('select id, md5(ext) from docs order by k limit 100 offset 30');
+select * from pg_temp.values('select id, plain from docs where k > 500 order by k');
+-- a loop takes rows in batches, before their values
+select * from pg_temp.values('select id, ext from docs where k > 500 order by k');
+select * from pg_temp.values_played('select id, md5(ext) from docs order by k', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
+-- the same rows as the outer side of a join, and rescanned
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_material = off;
+set enable_memoize = off;
+select * from pg_temp.values('select a.id, md5(a.ext), b.id from docs a join docs b on b.k = a.id where a.k < 900');
+select * from pg_temp.values('select g, d.id, md5(d.ext) from generate_series(1, 4) g, lateral (select * from docs where grp = g order by grp limit 150) d');
+reset enable_hashjoin;
+reset enable_mergejoin;
+reset enable_material;
+reset enable_memoize;
+reset enable_seqscan;
+
+-- slices: few chunks of many
+create table slices (id int, v text);
+alter table slices alter v set storage external;
+insert into slices select i, repeat(md5(i::text), 1500) from generate_series(1, 400) i;
+select * from pg_temp.values('select id, substr(v, 100, 10) from slices');
+select * from pg_temp.values('select id, md5(v) from slices');
+
+-- functions that are called for each row see what the server would see
+create sequence s;
+create function noted(t text) returns text language plpgsql volatile as $$
+begin
+    return nextval('s') || md5(t);
+end $$;
+select * from pg_temp.values('select setval(''s'', 1) union all select length(noted(ext)) from docs where id < 500');
+create function fails(t text) returns text language plpgsql as $$
+begin
+    if t like 'short' then
+        return 1 / 0;
+    end if;
+    return md5(t);
+end $$;
+select * from pg_temp.values('select id, fails(ext) from docs where id % 5 > 0 or id > 1500');
+
+-- partitions, an unlogged and a temporary table
+create table parts (id int, v text) partition by range (id);
+alter table parts alter v set storage external;
+create table parts1 partition of parts for values from (minvalue) to (300);
+create table parts2 partition of parts default;
+insert into parts select i, repeat(md5(i::text), 100) from generate_series(1, 800) i;
+create unlogged table unlog (like parts including storage);
+insert into unlog select * from parts;
+create temporary table temp (like parts including storage);
+insert into temp select * from parts;
+select * from pg_temp.values('select id, md5(v) from parts');
+select * from pg_temp.values('select id, md5(v) from unlog');
+select * from pg_temp.values('select id, md5(v) from temp');
+
+-- rows that this transaction has written
+begin;
+update docs set comp = comp || id where id < 200;
+insert into docs select id + 10000, k, grp, ext || 'y', comp, plain from docs where id between 500 and 700;
+select * from pg_temp.values('select id, md5(ext), md5(comp) from docs where id < 400 or id > 10000');
+rollback;
+
+-- SERIALIZABLE
+begin isolation level serializable;
+select * from pg_temp.values('select id, md5(ext) from docs');
+commit;
+
+-- parallel workers
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set min_parallel_table_scan_size = 0;
+set max_parallel_workers_per_gather = 2;
+select * from pg_temp.values('select max(md5(ext)), max(md5(comp)), count(*) from docs');
+reset max_parallel_workers_per_gather;
+set max_parallel_workers_per_gather = 0;
+
+-- writes that read values
+create table target (id int, v text);
+alter table target alter v set storage external;
+create function pg_temp.written(settings text) returns text language plpgsql as $$
+begin
+    perform set_config('pg_lookahead.enable_toast', settings, true), set_config('pg_lookahead.force', 'on', true);
+    truncate target;
+    insert into target select id, ext || 'z' from docs;
+    update target set v = v || 'u' where id % 2 = 0;
+    return (select md5(string_agg(md5(t::text), '' order by id)) from target t);
+end $$;
+select pg_temp.written('on') = pg_temp.written('off') as same;
+
+-- COPY TO
+select * from pg_temp.copied('docs');
+select * from pg_temp.copied('docs (id, comp)');
+select * from pg_temp.copied('docs (id, plain, k)');
+select * from pg_temp.copied('(select id, ext from docs where grp < 5)');
+select * from pg_temp.copied('temp');
+select * from pg_temp.copied('parts2');
+-- statements that fail before their scan, or in it, leave the table as it was
+set pg_lookahead.force = on;
+copy docs to '/nowhere/at/all';
+copy docs (id, nothing) to stdout;
+copy docs to stdout (format nothing);
+begin;
+copy docs to '/nowhere/at/all';
+rollback;
+do $$
+begin
+    copy docs to '/nowhere/at/all';
+exception when others then
+    perform count(*) from docs;
+end $$;
+set enable_seqscan = off;
+select count(*), count(ext) from docs where k > 2000;
+reset enable_seqscan;
+truncate slices;
+copy slices to stdout;
+drop table slices;
+reset pg_lookahead.force;
+
+-- the toast table gets a new file below an open cursor
+begin;
+set local pg_lookahead.force = on;
+declare c cursor for select id, left(md5(v), 6) from parts2;
+move 100 in c;
+fetch 2 in c;
+do $$
+begin
+    execute format('reindex table %s', (select reltoastrelid::regclass from pg_class where oid = 'parts2'::regclass));
+end $$;
+fetch 2 in c;
+move 200 in c;
+fetch 2 in c;
+commit;
+
+-- Without SERIALIZE, EXPLAIN sends no values.
+create function pg_temp.lines(q text) returns bigint language plpgsql as $$
+declare r record; before bigint := pg_temp.of_values('scans_activated');
+begin
+    set local pg_lookahead.force = on;
+    for r in execute q loop
+    end loop;
+    return pg_temp.of_values('scans_activated') - before;
+end $$;
+select pg_temp.lines('explain (analyze) select ext from docs');
+select pg_temp.lines('explain (analyze) select md5(ext) from docs');
+
+-- settings
+set pg_lookahead.force = on;
+select pg_temp.of_values('scans_activated') as before \gset
+set pg_lookahead.enable_toast = off;
+select max(md5(ext)) from docs;
+reset pg_lookahead.enable_toast;
+set track_counts = off;
+select max(md5(ext)) from docs;
+reset track_counts;
+set pg_lookahead.excluded_access_methods = 'btree';
+select max(md5(ext)) from docs;
+reset pg_lookahead.excluded_access_methods;
+select pg_temp.of_values('scans_activated') - :before as activated;
+
+drop schema la_toast cascade;
