@@ -171,6 +171,14 @@
 #define la_aio_error_cleanup()	((void) 0)
 #endif
 
+/* From 16 on a resource owner knows of reads into buffers. */
+#if PG_VERSION_NUM >= 160000
+#define la_abort_buffer_io()	((void) 0)
+#else
+#include "storage/bufmgr.h"
+#define la_abort_buffer_io()	AbortBufferIO()
+#endif
+
 /*
  * 19 lets an operation wait for a read of the block that another operation, perhaps of
  * another process, has started.  Its own result is then not known (commit 999dec9ec6a8).

@@ -70,6 +70,7 @@ clean_up(LaGuard *guard, const Before *before)
 	ConditionVariableCancelSleep();
 	pgstat_report_wait_end();
 	la_aio_error_cleanup();
+	la_abort_buffer_io();
 	UnlockBuffers();
 	release(guard->owner);
 	guard->owner = NULL;
