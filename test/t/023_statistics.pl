@@ -39,6 +39,13 @@ EOT
 my $scan = 'select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s';
 my $active = 'select count(*), sum(executions) from pg_stat_lookahead_statements where scans_activated > 0';
 my $indexes = "select relname, indexrelname, scans_activated from pg_stat_lookahead_indexes where relname = 't'";
+my $workers = <<'EOT';
+set max_parallel_workers_per_gather = 2;
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set min_parallel_table_scan_size = 0;
+set min_parallel_index_scan_size = 0;
+EOT
 my $reasons = "select reasons from pg_stat_lookahead_statements where reasons <> '{}'";
 
 sub scan_twice
@@ -154,12 +161,8 @@ is($node->safe_psql('postgres', 'select statements between 30 and 40 from pg_sta
 # ---- parallel workers ----------------------------------------------------------------------------
 
 $node->safe_psql('postgres', 'select pg_stat_lookahead_reset()');
-$node->safe_psql('postgres', <<'EOT');
-set max_parallel_workers_per_gather = 2;
-set parallel_setup_cost = 0;
-set parallel_tuple_cost = 0;
-set min_parallel_table_scan_size = 0;
-set min_parallel_index_scan_size = 0;
+$node->safe_psql('postgres', <<"EOT");
+$workers
 select count(w) from t where a > 10;
 EOT
 is($node->safe_psql('postgres', $active), '1|1', 'workers add to the entry of their leader');
@@ -168,27 +171,19 @@ cmp_ok($node->safe_psql('postgres', $reads), '<=',
 	$node->safe_psql('postgres', "select pg_relation_size('t') / 8192 + pg_relation_size('t_a') / 8192 + 10"),
 	'... and what they read is counted once');
 
-$node->safe_psql('postgres', <<'EOT');
-create function parallel() returns bigint language plpgsql as $$ begin return (select count(w) from t where a > 10); end $$;
+$node->safe_psql('postgres', <<"EOT");
+create function parallel() returns bigint language plpgsql as \$\$ begin return (select count(w) from t where a > 10); end \$\$;
 select pg_stat_lookahead_reset();
-set max_parallel_workers_per_gather = 2;
-set parallel_setup_cost = 0;
-set parallel_tuple_cost = 0;
-set min_parallel_table_scan_size = 0;
-set min_parallel_index_scan_size = 0;
+$workers
 select parallel();
 EOT
 is($node->safe_psql('postgres', 'select toplevel, executions from pg_stat_lookahead_statements where scans_activated > 0'),
 	'f|1', '... also where a function has started them');
 
-$node->safe_psql('postgres', <<'EOT');
+$node->safe_psql('postgres', <<"EOT");
 select pg_stat_lookahead_reset();
 set parallel_leader_participation = off;
-set max_parallel_workers_per_gather = 2;
-set parallel_setup_cost = 0;
-set parallel_tuple_cost = 0;
-set min_parallel_table_scan_size = 0;
-set min_parallel_index_scan_size = 0;
+$workers
 select count(w) from t where a > 10;
 select count(w) from t where a > 10;
 EOT
