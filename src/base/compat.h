@@ -68,13 +68,6 @@
 #define la_relation_path(rel)	relpath(RelationGetSmgr(rel)->smgr_rnode, MAIN_FORKNUM)
 #endif
 
-/* 17 reads ahead of sequential scans by itself (commit b7b0f3f27241). */
-#if PG_VERSION_NUM >= 170000
-#define la_seqscans_stream		true
-#else
-#define la_seqscans_stream		false
-#endif
-
 /* 16 renamed RelFileNode to RelFileLocator (commit b0a55e43299c). */
 #if PG_VERSION_NUM >= 160000
 #define LaRelFileLocator		RelFileLocator

@@ -25,6 +25,7 @@
 #include "storage/bufmgr.h"
 
 #include "base/compat.h"
+#include "rows/heappage.h"
 #include "subplan/page_rows.h"
 #include "window/issue.h"
 
@@ -85,32 +86,12 @@ restart(LaRowsToCome *rows)
 static void
 copy_page(PageRows *r, Buffer buffer, BlockNumber block)
 {
-	HeapScanDesc scan = descriptor_of(r);
-	Snapshot	snapshot = scan->rs_base.rs_snapshot;
-	Page		page = BufferGetPage(buffer);
-	bool		all_visible;
-	OffsetNumber max;
-
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	all_visible = PageIsAllVisible(page) && !snapshot->takenDuringRecovery;
-	max = PageIsNew(page) ? 0 : PageGetMaxOffsetNumber(page);
 	r->block = block;
-	r->n = r->next = 0;
-	for (OffsetNumber offset = FirstOffsetNumber; offset <= max; offset++)
-	{
-		ItemId		item = PageGetItemId(page, offset);
-		HeapTupleData tuple;
-
-		if (!ItemIdIsNormal(item))
-			continue;
-		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple.t_len = ItemIdGetLength(item);
-		tuple.t_tableOid = RelationGetRelid(scan->rs_base.rs_rd);
-		ItemPointerSet(&tuple.t_self, block, offset);
-		if (all_visible || HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer))
-			r->offsets[r->n++] = offset;
-	}
-	memcpy(r->page.data, page, BLCKSZ);
+	r->next = 0;
+	r->n = la_heappage_visible(r->scan->ss_currentRelation, descriptor_of(r)->rs_base.rs_snapshot,
+							   buffer, r->offsets);
+	memcpy(r->page.data, BufferGetPage(buffer), BLCKSZ);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 }
 
@@ -120,20 +101,19 @@ next_page(PageRows *r)
 {
 	HeapScanDesc scan = descriptor_of(r);
 	Relation	rel = r->scan->ss_currentRelation;
-	BlockNumber block = r->block + 1;
+	BlockNumber block;
 	Buffer		buffer = InvalidBuffer;
 	Buffer		recent;
 
 	if (r->block == InvalidBlockNumber || !IsA(r->scan, SeqScanState) || scan == NULL ||
 		r->npages >= MAX_PAGES || RelationUsesLocalBuffers(rel))
 		return false;
-	if (block >= scan->rs_nblocks)
-		block = 0;
-	if (block == scan->rs_startblock)
+	block = la_heappage_after(scan, r->block);
+	if (block == InvalidBlockNumber)
 		return false;
 	if (la_issue_is_cached(rel, block, &recent))
 		(void) la_issue_read(rel, block, recent, false, false, &buffer);
-	else if (la_seqscans_stream || scan->rs_base.rs_parallel != NULL || r->npages > 0)
+	else if (la_table_scans_read_ahead || scan->rs_base.rs_parallel != NULL || r->npages > 0)
 		return false;
 	else
 		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, scan->rs_strategy);

@@ -24,11 +24,11 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "rows/heappage.h"
 #include "toast/tablescan.h"
 #include "window/issue.h"
 
@@ -66,35 +66,10 @@ static BlockNumber
 block_after(const TableScan *s, BlockNumber block)
 {
 	const HeapScanDescData *scan = heap_scan(s);
-	BlockNumber next = block + 1 < scan->rs_nblocks ? block + 1 : 0;
 
-	if (scan->rs_base.rs_parallel != NULL || scan->rs_numblocks != InvalidBlockNumber ||
-		next == scan->rs_startblock)
+	if (scan->rs_base.rs_parallel != NULL || scan->rs_numblocks != InvalidBlockNumber)
 		return InvalidBlockNumber;
-	return next;
-}
-
-static void
-find_visible(TableScan *s, ComingPage *p, Buffer buffer)
-{
-	Page		page = BufferGetPage(buffer);
-	HeapTupleData tuple;
-
-	p->n = 0;
-	tuple.t_tableOid = RelationGetRelid(s->real);
-	for (OffsetNumber i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page) &&
-		 p->n < MaxHeapTuplesPerPage; i++)
-	{
-		ItemId		item = PageGetItemId(page, i);
-
-		if (!ItemIdIsNormal(item))
-			continue;
-		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple.t_len = ItemIdGetLength(item);
-		ItemPointerSet(&tuple.t_self, p->block, i);
-		if (HeapTupleSatisfiesVisibility(&tuple, s->scan->rs_snapshot, buffer))
-			p->rows[p->n++] = i;
-	}
+	return la_heappage_after(scan, block);
 }
 
 /* One more page becomes known, behind the last one.  Returns false if it is not. */
@@ -119,7 +94,7 @@ add_page(TableScan *s)
 	buffer = ReadBufferExtended(s->real, MAIN_FORKNUM, block, RBM_NORMAL,
 								heap_scan(s)->rs_strategy);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	find_visible(s, p, buffer);
+	p->n = la_heappage_visible(s->real, s->scan->rs_snapshot, buffer, p->rows);
 	UnlockReleaseBuffer(buffer);
 	s->npages++;
 	return true;
