@@ -40,6 +40,7 @@ NULLABLE = {"b", "c", "t", 't collate "C"', "n", "f", "lower(t)"}
 # integer columns that two tables can be joined on
 JOINABLE = ["id", "a", "b", "c"]
 NESTED_LOOP = "/* nested loop */"  # planner() knows it by that
+SUBPLAN = "/* subplan */"
 
 REVERSED = {"": "desc", "desc": "", "desc nulls first": "", "desc nulls last": "nulls first",
             "nulls first": "desc nulls last"}
@@ -349,6 +350,7 @@ class Gen(Others, Joins):
             f"case when x.id % 7 < 4 then (select count(y.t) from {t2} y where y.{j} = x.{j}) end",
             f"(select sum((select count(z.t) from {t2} z where z.{j} = y.{j})) from {t2} y where y.id = x.id)",
         ])
+        sub = f"{SUBPLAN} {sub}"
         place = self.rng.random()
         if place < 0.25:
             # the rows of a node above a sort, and of a filter
@@ -456,8 +458,9 @@ class Gen(Others, Joins):
         kind = self.rng.choice(kinds)
         case = getattr(self, "k_" + kind)(number)
         case.ahead = self.ahead()
-        # a nested loop reads few blocks that its outer side has not read
-        case.cold = self.chance(0.8 if NESTED_LOOP in " ".join(case.steps) else 0.4)
+        # these read few blocks that their outer side has not read
+        text = " ".join(case.steps)
+        case.cold = self.chance(0.8 if NESTED_LOOP in text or SUBPLAN in text else 0.4)
         return case
 
     def make(self, number, kind, steps, explain, **more):
