@@ -20,6 +20,7 @@ TESTLOGS=$LOGS/test
 QUEUE=()				# ids, in order
 declare -A COMMANDS=()			# id -> command line, quoted
 declare -A RUNNING=()			# pid -> id
+LEFT_OUT=()			# ids, since the time was over
 DONE=()				# ids, in order of completion
 
 job()
@@ -106,15 +107,26 @@ explain_failure()
 	done < <(sed -n 's/^trouble //p' "$TESTLOGS/$id.report")
 }
 
+# leave_out: what is queued, when the time is over
+leave_out()
+{
+	[ -n "${LA_MINUTES:-}" ] && [ ${#QUEUE[@]} -gt 0 ] || return 0
+	[ $(($(date +%s) - STARTED)) -ge $((LA_MINUTES * 60)) ] || return 0
+	LEFT_OUT+=("${QUEUE[@]}")
+	QUEUE=()
+}
+
 run_jobs()
 {
 	local slots=$1 pid
 
 	while [ ${#QUEUE[@]} -gt 0 ] || [ ${#RUNNING[@]} -gt 0 ]; do
+		leave_out
 		while [ ${#QUEUE[@]} -gt 0 ] && [ ${#RUNNING[@]} -lt "$slots" ]; do
 			start_job "${QUEUE[0]}"
 			QUEUE=("${QUEUE[@]:1}")
 		done
+		[ ${#RUNNING[@]} -gt 0 ] || break
 		wait -n -p pid "${!RUNNING[@]}" || true
 		[ -n "${pid:-}" ] || continue
 		end_job "${RUNNING[$pid]}"
@@ -153,6 +165,7 @@ summary()
 		explain_failure "$id"
 		echo
 	done
+	[ ${#LEFT_OUT[@]} -eq 0 ] || say "left out, as $LA_MINUTES minutes were over: ${LEFT_OUT[*]}"
 	say "finished; logs in $TESTLOGS"
 	echo "$all_passed passed, $all_failed failed"
 	[ "$all_failed" -eq 0 ] && [ "$all_passed" -gt 0 ]

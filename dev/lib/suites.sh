@@ -192,24 +192,32 @@ older_server()
 	[ "$oldest" = "$1" ] || echo "${HOMES[$oldest]}"
 }
 
-# The scripts of test/t that a quick run leaves out, since each takes as long as all the
-# others together, or nearly so.  What they try is also tried, with fewer cases, by
-# test/sql (all kinds of scans, joins, builds and inserts) and the differential test.
-LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|029_replica'
+# The scripts of test/t that are long: each takes as long as all the others together, or
+# nearly so.  What they try is also tried, with fewer cases, by test/sql (all kinds of scans,
+# joins, builds and inserts) and the differential test.
+LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|028_apply|029_replica'
 
-# tap_scripts [--quick]
+# is_deep NAME: do the long scripts and the whole differential test run on it, if no server was
+# asked for?  On the oldest, and on the one with assertions, which is the newest; the code for
+# 16 and 17 is that of these two, and has PostgreSQL's own suites.
+is_deep()
+{
+	[ "$1" = 15 ] || [[ $1 = *-assert ]]
+}
+
+# tap_scripts short|long
 tap_scripts()
 {
 	names_in t pl | {
-		if [ "${1:-}" = --quick ]; then
-			grep -vxE "$LONG_TAP"
+		if [ "$1" = long ]; then
+			grep -xE "$LONG_TAP"
 		else
-			cat
+			grep -vxE "$LONG_TAP"
 		fi
 	}
 }
 
-# own_tap NAME [--quick]: a busy machine needs more time for a query, or for crash recovery,
+# own_tap NAME short|long: a busy machine needs more time for a query, or for crash recovery,
 # than the tools' 180 and 60 seconds, and for all scripts together more than for another job;
 # what LA_REPLICA_SECONDS asks of t/029_replica.pl comes on top
 own_tap()
@@ -217,9 +225,9 @@ own_tap()
 	local name=$1 pgxs missing other older rc=0
 	local -a scripts
 
-	mapfile -t scripts < <(tap_scripts "${@:2}" | sed "s|.*|$WORK/own/test/t/&.pl|")
+	mapfile -t scripts < <(tap_scripts "$2" | sed "s|.*|$WORK/own/test/t/&.pl|")
 	LIMIT[-1]=${LA_TIMEOUT:-$((3000 + ${LA_REPLICA_SECONDS:-60}))}
-	job_dir "$name-own-tap" || return 1
+	job_dir "$name-own-tap-$2" || return 1
 	build_library "$name" company "$DIR/company" || return 1
 	pgxs=$(pgxs_of "$name")
 	# where SERVER_USER can read it
@@ -242,8 +250,8 @@ own_tap()
 	missing=$(missing_third_party "$name" | paste -sd ' ')
 	[ -z "$missing" ] || note "without ${missing// / and }, which cannot be had or built"
 	if [ $rc -ne 0 ]; then
-		mkdir -p "$TESTLOGS/$name/tap"
-		cp "$DIR"/tmp_check/log/* "$TESTLOGS/$name/tap/" 2>/dev/null
+		mkdir -p "$TESTLOGS/$name/tap-$2"
+		cp "$DIR"/tmp_check/log/* "$TESTLOGS/$name/tap-$2/" 2>/dev/null
 		{
 			# got and expected, or why a script died
 			grep -E -A 9 '^not ok |^# Tests were run but no plan|^#   Failed test' "$DIR/out" | head -n 60

@@ -17,8 +17,8 @@ declare r record; h text; out text := '';
 begin
     for r in select oid::regclass t from pg_class
         where relnamespace = 'la_keys'::regnamespace and relkind = 'r' order by relname loop
-        execute format('select md5(string_agg(t::text, '','' order by t::text)) from %s t', r.t) into h;
-        out := out || coalesce(left(h, 8), '-') || ' ';
+        execute format('select count(*) || '' '' || sum(hashtextextended(t::text, 0)) from %s t', r.t) into h;
+        out := out || coalesce(h, '-') || ' ';
     end loop;
     return out;
 end $$;
