@@ -43,7 +43,7 @@
 #endif
 
 static inline bool
-la_tbm_next(LaTbmIterator *iterator, BlockNumber *block, OffsetNumber *offsets, int *n)
+la_tbm_next(LaTbmIterator * iterator, BlockNumber *block, OffsetNumber *offsets, int *n)
 {
 #if PG_VERSION_NUM >= 180000
 	TBMIterateResult page;

@@ -3,8 +3,8 @@
  *	  The pages that a bitmap heap scan will come to.
  *
  * A bitmap names them all, in the order of the table.  The scan has an iterator over it, and here
- * is one more, as the server has two of them in earlier releases: it begins when pages are first asked
- * for, and ends before the scan frees the bitmap, that is when the scan is rescanned or ends.
+ * is one more, as the server has two of them in earlier releases: it begins when pages are first
+ * asked for, and ends before the scan frees the bitmap, that is when the scan is rescanned or ends.
  *
  * The bitmap of a parallel scan is in shared memory, and which of its pages a process will come to
  * is not known.

@@ -14,7 +14,8 @@
  * That is not noticed.  When a sort returns its first row, it has read all its input.  In memory,
  * the others are an array of tuples, of which each call returns the next one: nothing is evaluated,
  * read or written, nor can it fail.  Left alone are
- *		- sorts whose rows can be asked for in another order (randomAccess: scrollable cursors, marks);
+ *		- sorts whose rows can be asked for in another order (randomAccess: scrollable cursors,
+ *		  marks);
  *		- sorts in files;
  *		- sorts that workers execute, which pass pointers on to their leader.
  * A sort that is bounded by a Limit is not asked for more rows than that will take.  Where it is
@@ -268,7 +269,8 @@ exec_sort(PlanState *ps)
 	SortedRows *s = la_interpose_container(SortedRows, la_interpose_enter(ps, LA_LAYER_NODE));
 	TupleTableSlot *slot;
 
-	if (s->given_up && (s->queue == NULL || (!la_childqueue_has_rows(s->queue) && !s->queue->at_end)))
+	if (s->given_up &&
+		(s->queue == NULL || (!la_childqueue_has_rows(s->queue) && !s->queue->at_end)))
 	{
 		la_interpose_end(&s->interposer);
 		return s->interposer.below(ps);
@@ -297,7 +299,7 @@ is_topmost(const PlanState *ps)
 	return ps->plan == top || (IsA(top, Limit) && outerPlan(top) == ps->plan);
 }
 
-/* Columns that are not sorted by only, and may have values out of line.  False if there are none. */
+/* Columns that are returned, and may have values out of line.  False if there are none. */
 static bool
 find_columns(LaToastColumns *c, const PlanState *ps)
 {

@@ -179,6 +179,7 @@ peek(void *arg, int n, LaComingRow *row)
 {
 	TableScan  *s = arg;
 	HeapScanDesc scan = heap_scan(s);
+
 	/* the index is behind the row that a bitmap heap scan has returned */
 	int			place = (int) scan->rs_cindex + n - (s->bitmap == NULL ? 0 : 1);
 

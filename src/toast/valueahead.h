@@ -26,8 +26,8 @@ typedef struct LaValueScan
 	LaComing	coming;
 
 	/*
-	 * the values of the n-th row behind the current one, which is known; NULL:
-	 * they are looked for in the table
+	 * the values of the n-th row behind the current one, which is known;
+	 * NULL: they are looked for in the table
 	 */
 	void		(*find) (void *arg, int n, LaRowValues *values);
 	MemoryContext context;		/* as long as the scan lives */
