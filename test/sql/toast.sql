@@ -239,7 +239,7 @@ select * from pg_temp.copied('(select id, ext, comp from docs order by plain)');
 select * from pg_temp.copied('(select ext from docs order by ext)');
 select * from pg_temp.copied('(select id, ext from docs order by plain limit 300)');
 select * from pg_temp.copied('(select id, ext from docs order by plain limit 300 offset 40)');
-select * from pg_temp.copied('(select id, ext from docs order by grp fetch first 300 rows with ties)');
+select * from pg_temp.copied('(select id, ext from docs order by id % 4 fetch first 300 rows with ties)');
 select * from pg_temp.copied('(select d.id, d.ext, e.comp from docs d join docs e on e.id = d.k order by d.plain)');
 select * from pg_temp.copied('(select id, ext, v from docs left join parts2 using (id) order by plain desc)');
 select * from pg_temp.copied('(select id, ext from docs where id < 3 order by plain)');
