@@ -14,11 +14,12 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
+
 /* 17 has one more argument, 19 another one. */
 #if PG_VERSION_NUM >= 190000
 #define la_table_beginscan_bm(ss, snapshot) \
-	table_beginscan_bm((ss)->ss_currentRelation, snapshot, 0, NULL, \
-					   ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
+	table_beginscan_bm((ss)->ss_currentRelation, snapshot, 0, NULL, la_table_scan_flags(ss))
 #elif PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 180000
 #define la_table_beginscan_bm(ss, snapshot) \
 	table_beginscan_bm((ss)->ss_currentRelation, snapshot, 0, NULL, true)

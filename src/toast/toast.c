@@ -130,7 +130,9 @@ attach_seq_scan(PlanState *ps, bool limited)
 static void
 follow_bitmap_scan(ScanState *node)
 {
-	if (!la_valueahead_is_possible(node->ss_currentRelation) ||
+	LaToastColumns columns;
+
+	if (!is_possible(node, &columns) ||
 		(!la_force && node->ps.plan->plan_rows < la_attach_threshold &&
 		 !la_toastcolumns_of_filter(node)))
 		return;
