@@ -8,12 +8,14 @@
  *		client, table, function <-- [ row ] <-- [ row | row | row ] <-- sort, in memory
  *									current		 taken before their turn
  *
- * Where a sort is the topmost node of a statement, or only a Limit is above it, the rows that come
- * next are taken from it ahead (rows/childqueue.c), as soon as reads of values are waited for.
+ * Where only nodes are above the sort that pass its rows on, or compute with them (is_near_top()),
+ * the rows that come next are taken from it ahead (rows/childqueue.c), as soon as reads of values
+ * are waited for.
  *
  * That is not noticed.  When a sort returns its first row, it has read all its input.  In memory,
  * the others are an array of tuples, of which each call returns the next one: nothing is evaluated,
- * read or written, nor can it fail.  Left alone are
+ * read or written, nor can it fail, and whatever is done above does not change them.  Left alone
+ * are
  *		- sorts whose rows can be asked for in another order (randomAccess: scrollable cursors,
  *		  marks);
  *		- sorts in files;
@@ -290,13 +292,23 @@ exec_sort(PlanState *ps)
 	return slot;
 }
 
-/* Is nothing but a Limit above the node? */
+/* Are there only nodes above that use one row, or some, and then ask for the next one? */
 static bool
-is_topmost(const PlanState *ps)
+is_near_top(const PlanState *ps)
 {
-	const Plan *top = ps->state->es_plannedstmt->planTree;
+	const Plan *plan = ps->state->es_plannedstmt->planTree;
 
-	return ps->plan == top || (IsA(top, Limit) && outerPlan(top) == ps->plan);
+	while (plan != NULL && plan != ps->plan)
+	{
+		if (IsA(plan, SubqueryScan))
+			plan = ((const SubqueryScan *) plan)->subplan;
+		else if (IsA(plan, Limit) || IsA(plan, Result) || IsA(plan, ProjectSet) ||
+				 IsA(plan, Unique))
+			plan = outerPlan(plan);
+		else
+			return false;
+	}
+	return plan != NULL;
 }
 
 /* Columns that are returned, and may have values out of line.  False if there are none. */
@@ -325,7 +337,7 @@ la_sortedrows_attach(PlanState *ps, bool limited)
 	SortedRows *s;
 
 	if (!la_enable_toast || !pgstat_track_counts || IsParallelWorker() ||
-		((SortState *) ps)->randomAccess || !is_topmost(ps) ||
+		((SortState *) ps)->randomAccess || !is_near_top(ps) ||
 		!find_columns(&columns, ps) || !la_interpose_is_possible(ps, &kind))
 		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(SortedRows));

@@ -243,6 +243,11 @@ select * from pg_temp.copied('(select id, ext from docs order by id % 4 fetch fi
 select * from pg_temp.copied('(select d.id, d.ext, e.comp from docs d join docs e on e.id = d.k order by d.plain)');
 select * from pg_temp.copied('(select id, ext, v from docs left join parts2 using (id) order by plain desc)');
 select * from pg_temp.copied('(select id, ext from docs where id < 3 order by plain)');
+select * from pg_temp.copied('(select id, md5(ext) from (select * from docs order by plain offset 0) d where id % 3 < 2 limit 800)');
+select * from pg_temp.copied('(select distinct on (k % 900) k % 900, id, ext from docs order by k % 900, plain desc)');
+select * from pg_temp.copied('(select id, ext, generate_series(1, id % 3) from docs where id < 600 order by plain)');
+-- a subquery for each of the rows, which may take them ahead as well
+select * from pg_temp.copied('(select d.id, d.ext, (select max(length(e.comp)) from docs e where e.k = d.k) from (select * from docs order by plain offset 0) d)');
 -- not fetched; in files; all of them fetched before
 select * from pg_temp.copied('(select id, plain from docs order by ext is null, plain)');
 set work_mem = '64kB';
