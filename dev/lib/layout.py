@@ -13,7 +13,7 @@ that defines it, and the includes between modules have no circle.  A header with
 declared by what lies in the same room or below it, macros included.
 
 Project headers are named relative to src/.  The server's version is asked for in
-base/compat.h alone; what that says of a version by a macro LA_... does not divide functions
+base/compat.h alone (and base/compat_bitmap.h); what that says of a version by a macro LA_... does not divide functions
 elsewhere.  Files have a header comment and at most 800 lines, of at most 100 columns;
 functions have at most 60, or the file's header says why not, naming them.
 
@@ -29,6 +29,7 @@ MAX_LINES = 800
 MAX_FUNCTION = 60
 MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
+COMPAT = ("base/compat.h", "base/compat_bitmap.h")
 
 ABOVE = ["scan", "bitmap", "nestloop", "subplan", "hashjoin", "indexbuild", "toast", "write", "plancost", "calibrate", "replay"]
 BELOW = ["rows", "btree", "window", "attach", "base"]
@@ -108,7 +109,7 @@ def check(path):
             if name not in text[: text.index("*/")]:
                 yield start, f"{name}() has {number - start - 1} lines, at most {MAX_FUNCTION} are allowed"
         inside = line == "{" or (inside and not line.startswith("}"))
-        if rel.as_posix() != "base/compat.h":
+        if rel.as_posix() not in COMPAT:
             if inside and FEATURE.match(line):
                 yield number, "a check of the version, by another name, inside a function"
             for name in VERSION.findall(line):

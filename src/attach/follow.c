@@ -13,6 +13,9 @@
  *
  * la_follow() is two comparisons as long as no block is read.
  *
+ * A node of which one room has the first execution, and whose rows another one finds by itself, is
+ * offered by la_follow_table().
+ *
  * src/attach/follow.c
  */
 #include "postgres.h"
@@ -20,6 +23,7 @@
 #include "attach/follow.h"
 
 static la_follow_function follow_function = NULL;
+static la_follow_table_function table_function = NULL;
 
 void
 la_follow_register(la_follow_function function)
@@ -31,6 +35,19 @@ LaFollower *
 la_follow_scan(ScanState *scan, const LaComing *coming)
 {
 	return follow_function == NULL ? NULL : follow_function(scan, coming);
+}
+
+void
+la_follow_register_table(la_follow_table_function function)
+{
+	table_function = function;
+}
+
+void
+la_follow_table(ScanState *scan)
+{
+	if (table_function != NULL)
+		table_function(scan);
 }
 
 /* A turn, which the follower may find nothing to do for. */

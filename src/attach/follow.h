@@ -58,7 +58,12 @@ typedef struct LaFollower
 /* Offers a scan node to the room; NULL if that does not follow it. */
 typedef LaFollower *(*la_follow_function) (ScanState *scan, const LaComing *coming);
 
+/* Offers a node that is about to scan a table for the first time. */
+typedef void (*la_follow_table_function) (ScanState *scan);
+
 extern void la_follow_register(la_follow_function function);
+extern void la_follow_register_table(la_follow_table_function function);
+extern void la_follow_table(ScanState *scan);
 extern LaFollower *la_follow_scan(ScanState *scan, const LaComing *coming);
 extern bool la_follow_turn(LaFollower *follower);
 

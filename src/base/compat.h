@@ -243,9 +243,11 @@
 #define la_ioss_instrument(node)	((node)->ioss_Instrument)
 #define la_table_beginscan_parallel(rel, scan) \
 	table_beginscan_parallel(rel, scan, SO_NONE)
+#define la_table_scan_flags(ss) \
+	((ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE) | \
+	 (((ss)->ps.state->es_instrument & INSTRUMENT_IO) != 0 ? SO_SCAN_INSTRUMENT : SO_NONE))
 #define la_table_beginscan(ss, snapshot) \
-	table_beginscan((ss)->ss_currentRelation, snapshot, 0, NULL, \
-					ScanRelIsReadOnly(ss) ? SO_HINT_REL_READ_ONLY : SO_NONE)
+	table_beginscan((ss)->ss_currentRelation, snapshot, 0, NULL, la_table_scan_flags(ss))
 #define la_table_beginscan_tidrange(rel, snap, first, last) \
 	table_beginscan_tidrange(rel, snap, first, last, SO_NONE)
 #elif PG_VERSION_NUM >= 180000

@@ -8,8 +8,8 @@
  *
  * After ExecutorStart a function of ours is put in front of that of each bitmap heap scan
  * (attach/interpose_node.c).  At the node's first execution it takes itself out, and does for the
- * node and the index scans below it what follows.  Nodes that are never executed are never
- * attached.
+ * node and the index scans below it what follows, and offers the node to a room that follows its
+ * rows.  Nodes that are never executed are never attached.
  *
  * Heap blocks: DISTANCE
  *		A bitmap names all its blocks, and the node prefetches them.  How many at a time is
@@ -44,6 +44,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "attach/follow.h"
 #include "attach/interpose_node.h"
 #include "base/compat.h"
 #include "base/explain.h"
@@ -156,12 +157,16 @@ first_execution(PlanState *ps)
 	BitmapHeapScanState *node = (BitmapHeapScanState *) ps;
 
 	la_interpose_replace(ps, first_execution, heap_scans.stock);
-	if (!node->initialized && la_enable && la_enable_bitmap_scan &&
+	if (!node->initialized && la_enable &&
 		node->ss.ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
 		IsMVCCSnapshot(ps->state->es_snapshot))
 	{
-		lengthen(node);
-		attach_index_scans(outerPlanState(ps));
+		if (la_enable_bitmap_scan)
+		{
+			lengthen(node);
+			attach_index_scans(outerPlanState(ps));
+		}
+		la_follow_table(&node->ss);
 	}
 	return heap_scans.stock(ps);
 }
@@ -170,7 +175,7 @@ first_execution(PlanState *ps)
 static bool
 attach_bitmap_scan(PlanState *ps, bool limited)
 {
-	if (!la_enable_bitmap_scan || !la_interpose_is_possible(ps, &heap_scans))
+	if (!la_interpose_is_possible(ps, &heap_scans))
 		return false;
 	la_interpose_replace(ps, heap_scans.stock, first_execution);
 	return false;

@@ -1,6 +1,6 @@
 /*
  * heappage.h
- *	  The pages that a sequential scan will come to, and their rows.
+ *	  The pages that a scan of a table will come to, and their rows.
  *
  * src/rows/heappage.h
  */
@@ -12,5 +12,9 @@
 extern BlockNumber la_heappage_after(const HeapScanDescData *scan, BlockNumber block);
 extern int	la_heappage_visible(Relation rel, Snapshot snapshot, Buffer buffer,
 								OffsetNumber *offsets);
+extern bool la_heappage_version(Relation rel, Snapshot snapshot, Buffer buffer,
+								const ItemPointerData *tid, HeapTuple tuple);
+extern int	la_heappage_versions(Relation rel, Snapshot snapshot, Buffer buffer,
+								 OffsetNumber *offsets, int n);
 
 #endif							/* LA_HEAPPAGE_H */

@@ -1,8 +1,8 @@
 /*
  * tablescan.c
- *	  Between a sequential scan and heapam.
+ *	  Between a sequential or bitmap heap scan and heapam.
  *
- *		executor, COPY TO:	table_scan_getnextslot(scan)
+ *		executor, COPY TO:	table_scan_getnextslot(scan), table_scan_bitmap_next_tuple(scan)
  *						| scan->rs_rd->rd_tableam->scan_getnextslot
  *						v
  *		shadow Relation (a copy, this scan's own) ---> our routine ---> heapam's
@@ -13,11 +13,14 @@
  * pointed at a copy of the table's descriptor, whose routine is ours, and back at the table around
  * every call of heapam.  An error in heapam leaves the table there; no scan goes on after an error.
  * The copy is taken out for good when the scan ends, or when there is nothing to follow it for.
+ * Until 17 the node of a bitmap heap scan uses the Relation in the descriptor for its prefetch, too
+ * (base/compat_bitmap.h).
  *
  * The rows to come are those that heapam has found visible on the page that the scan is on, and
  * those of the next pages that are cached, up to MAX_PAGES; of these the visible ones are found
  * here.  In a parallel scan the next pages are not known.  Where the server does not read ahead of
- * a sequential scan itself, the page after the current one is read, as the scan will in a moment.
+ * a sequential scan itself, the page after the current one is read, as the scan will in a moment;
+ * and until 17 the nearer half of the pages of which a bitmap heap scan has advised the kernel.
  *
  * src/toast/tablescan.c
  */
@@ -25,14 +28,17 @@
 
 #include "access/heapam.h"
 #include "access/tableam.h"
+#include "storage/buf_internals.h"
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "base/compat_bitmap.h"
 #include "rows/heappage.h"
+#include "toast/bitmappages.h"
 #include "toast/tablescan.h"
 #include "window/issue.h"
 
-#define MAX_PAGES	8
+#define MAX_PAGES	16
 
 /* The rows of a page that the scan will come to. */
 typedef struct ComingPage
@@ -49,6 +55,8 @@ typedef struct TableScan
 	TableScanDesc scan;
 	LaFollower *follower;
 	MemoryContext context;
+	MemoryContextCallback callback;
+	LaBitmapPages *bitmap;		/* of a bitmap heap scan, or NULL */
 	ComingPage *pages;			/* MAX_PAGES, as a ring, or NULL */
 	int			first_page;
 	int			npages;
@@ -72,6 +80,38 @@ block_after(const TableScan *s, BlockNumber block)
 	return la_heappage_after(scan, block);
 }
 
+/* Is a page in shared buffers, and not being read? */
+static bool
+is_cached(const TableScan *s, BlockNumber block)
+{
+	Buffer		recent;
+
+	return la_issue_is_cached(s->real, block, &recent) &&
+		(la_buffer_state(recent) & BM_VALID) != 0;
+}
+
+/* May the page that would be the next one to be known be read for it? */
+static bool
+may_read(const TableScan *s)
+{
+	if (s->bitmap != NULL)
+		return la_bitmappages_is_advised(s->bitmap, s->npages);
+	return s->npages == 0 && !la_table_scans_read_ahead;
+}
+
+/* The rows of a page that is pinned and locked. */
+static void
+find_rows(TableScan *s, ComingPage *p, const LaBitmapPage *in_bitmap, Buffer buffer)
+{
+	if (in_bitmap == NULL || in_bitmap->n < 0)
+		p->n = la_heappage_visible(s->real, s->scan->rs_snapshot, buffer, p->rows);
+	else
+	{
+		memcpy(p->rows, in_bitmap->offsets, in_bitmap->n * sizeof(OffsetNumber));
+		p->n = la_heappage_versions(s->real, s->scan->rs_snapshot, buffer, p->rows, in_bitmap->n);
+	}
+}
+
 /* One more page becomes known, behind the last one.  Returns false if it is not. */
 static bool
 add_page(TableScan *s)
@@ -79,13 +119,22 @@ add_page(TableScan *s)
 	BlockNumber here = heap_scan(s)->rs_cblock;
 	BlockNumber last = s->npages == 0 ? here :
 		s->pages[(s->first_page + s->npages - 1) % MAX_PAGES].block;
-	BlockNumber block = block_after(s, last);
+	const LaBitmapPage *in_bitmap = NULL;
+	BlockNumber block;
 	ComingPage *p;
 	Buffer		buffer;
 
-	if (block == InvalidBlockNumber || s->npages == MAX_PAGES ||
-		(!la_issue_is_cached(s->real, block, &buffer) &&
-		 (s->npages > 0 || la_table_scans_read_ahead)))
+	if (s->npages == MAX_PAGES)
+		return false;
+	if (s->bitmap == NULL)
+		block = block_after(s, last);
+	else
+	{
+		in_bitmap = la_bitmappages_after(s->bitmap, last);
+		block = in_bitmap == NULL || in_bitmap->block >= heap_scan(s)->rs_nblocks ?
+			InvalidBlockNumber : in_bitmap->block;
+	}
+	if (block == InvalidBlockNumber || (!is_cached(s, block) && !may_read(s)))
 		return false;
 	if (s->pages == NULL)
 		s->pages = MemoryContextAlloc(s->context, MAX_PAGES * sizeof(ComingPage));
@@ -94,7 +143,7 @@ add_page(TableScan *s)
 	buffer = ReadBufferExtended(s->real, MAIN_FORKNUM, block, RBM_NORMAL,
 								heap_scan(s)->rs_strategy);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	p->n = la_heappage_visible(s->real, s->scan->rs_snapshot, buffer, p->rows);
+	find_rows(s, p, in_bitmap, buffer);
 	UnlockReleaseBuffer(buffer);
 	s->npages++;
 	return true;
@@ -104,9 +153,11 @@ add_page(TableScan *s)
 static void
 drop_pages(TableScan *s)
 {
-	BlockNumber next = block_after(s, heap_scan(s)->rs_cblock);
+	BlockNumber here = heap_scan(s)->rs_cblock;
+	BlockNumber next = s->bitmap == NULL ? block_after(s, here) : InvalidBlockNumber;
 
-	while (s->npages > 0 && s->pages[s->first_page].block != next)
+	while (s->npages > 0 && (s->bitmap != NULL ? s->pages[s->first_page].block <= here :
+							 s->pages[s->first_page].block != next))
 	{
 		s->first_page = (s->first_page + 1) % MAX_PAGES;
 		s->npages--;
@@ -128,7 +179,9 @@ peek(void *arg, int n, LaComingRow *row)
 {
 	TableScan  *s = arg;
 	HeapScanDesc scan = heap_scan(s);
-	int			place = (int) scan->rs_cindex + n;
+
+	/* the index is behind the row that a bitmap heap scan has returned */
+	int			place = (int) scan->rs_cindex + n - (s->bitmap == NULL ? 0 : 1);
 
 	if (!BufferIsValid(scan->rs_cbuf))
 		return false;
@@ -161,6 +214,23 @@ leave(TableScan *s)
 {
 	s->scan->rs_rd = s->real;
 	s->follower = NULL;
+	la_shadow_leave(&s->shadow);
+	if (s->bitmap != NULL)
+		la_bitmappages_restart(s->bitmap);
+}
+
+/* ... and put in again, after a call of heapam. */
+static void
+enter(TableScan *s)
+{
+	la_shadow_enter(&s->shadow, s->real);
+	s->scan->rs_rd = &s->shadow;
+}
+
+static void
+on_context_reset(void *arg)
+{
+	la_shadow_leave(&((TableScan *) arg)->shadow);
 }
 
 static bool
@@ -171,10 +241,37 @@ shim_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot *sl
 
 	scan->rs_rd = s->real;
 	found = s->real->rd_tableam->scan_getnextslot(scan, direction, slot);
-	scan->rs_rd = &s->shadow;
+	enter(s);
 	if (!ScanDirectionIsForward(direction))
 		s->follower->clear(s->follower);
 	else if (found && !la_follow(s->follower))
+		leave(s);
+	return found;
+}
+
+/* Until 17: the scan turns to a page. */
+static bool
+shim_bitmap_next_block(TableScanDesc scan, struct TBMIterateResult *page)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+	bool		found;
+
+	scan->rs_rd = s->real;
+	found = la_bitmap_next_block(s->real, scan, page);
+	enter(s);
+	return found;
+}
+
+static bool
+shim_bitmap_next_tuple(LA_BITMAP_NEXT_ARGS)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+	bool		found;
+
+	scan->rs_rd = s->real;
+	found = s->real->rd_tableam->scan_bitmap_next_tuple(LA_BITMAP_NEXT_PASS);
+	enter(s);
+	if (found && !la_follow(s->follower))
 		leave(s);
 	return found;
 }
@@ -187,10 +284,12 @@ shim_rescan(TableScanDesc scan, struct ScanKeyData *key, bool set_params, bool a
 
 	s->follower->clear(s->follower);
 	s->npages = 0;
+	if (s->bitmap != NULL)
+		la_bitmappages_restart(s->bitmap);
 	scan->rs_rd = s->real;
 	s->real->rd_tableam->scan_rescan(scan, key, set_params, allow_strat, allow_sync,
 									 allow_pagemode);
-	scan->rs_rd = &s->shadow;
+	enter(s);
 }
 
 static void
@@ -203,9 +302,22 @@ shim_end(TableScanDesc scan)
 	s->real->rd_tableam->scan_end(scan);
 }
 
+static void
+init_routine(const TableAmRoutine *heapam)
+{
+	if (routine.type == T_TableAmRoutine)
+		return;
+	routine = *heapam;
+	routine.scan_getnextslot = shim_getnextslot;
+	la_bitmap_set_block_function(&routine, shim_bitmap_next_block);
+	routine.scan_bitmap_next_tuple = shim_bitmap_next_tuple;
+	routine.scan_rescan = shim_rescan;
+	routine.scan_end = shim_end;
+}
+
 /*
  * Have the rows of a scan of a heap table followed, whose values may be read ahead.  The context
- * lives as long as the scan.
+ * lives as long as the scan.  node is NULL in COPY TO.
  */
 void
 la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *columns,
@@ -223,23 +335,21 @@ la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *c
 
 	if ((scan->rs_flags & SO_ALLOW_PAGEMODE) == 0)
 		return;
-	if (routine.type != T_TableAmRoutine)
-	{
-		routine = *scan->rs_rd->rd_tableam;
-		routine.scan_getnextslot = shim_getnextslot;
-		routine.scan_rescan = shim_rescan;
-		routine.scan_end = shim_end;
-	}
-	s = MemoryContextAlloc(context, sizeof(TableScan));
+	init_routine(scan->rs_rd->rd_tableam);
+	s = MemoryContextAllocZero(context, sizeof(TableScan));
 	memcpy(&s->shadow, scan->rs_rd, sizeof(RelationData));
 	s->shadow.rd_tableam = &routine;
+	s->shadow.rd_smgr = NULL;
 	s->real = scan->rs_rd;
 	s->scan = scan;
 	s->context = context;
-	s->pages = NULL;
-	s->first_page = s->npages = 0;
+	if (node != NULL && IsA(node, BitmapHeapScanState))
+		s->bitmap = la_bitmappages_create((BitmapHeapScanState *) node, context);
+	s->callback.func = on_context_reset;
+	s->callback.arg = s;
+	MemoryContextRegisterResetCallback(context, &s->callback);
 	values.coming.arg = s;
 	values.coming.peek = peek;
 	s->follower = la_valueahead_create(&values);
-	scan->rs_rd = &s->shadow;
+	enter(s);
 }

@@ -6,10 +6,13 @@
  *					attach_threshold rows, or a page of them, or begins with a filter that may
  *					fetch values; then tablescan.c
  *		IndexScan	offered by the room of index scans, when it attaches one (attach/follow.h)
+ *		BitmapHeapScan	offered by the room of bitmap scans, before its first execution; then
+ *					tablescan.c
+ *		Sort		sortedrows.c, where the statement's rows are those of a sort
  *		COPY TO		copyto.c
  *
- * Not reached: bitmap heap scans, TID scans, and values that are fetched later than before the next
- * row: those of rows that a sort, a hash table or a parallel worker has passed on.
+ * Not reached: TID scans, and values that are fetched later than before the next row: those of rows
+ * that another sort, a hash table or a parallel worker has passed on.
  *
  * src/toast/toast.c
  */
@@ -22,9 +25,11 @@
 #include "attach/attach.h"
 #include "attach/interpose_node.h"
 #include "base/compat.h"
+#include "base/compat_bitmap.h"
 #include "base/explain.h"
 #include "base/guc.h"
 #include "toast/copyto.h"
+#include "toast/sortedrows.h"
 #include "toast/tablescan.h"
 #include "toast/toast.h"
 
@@ -59,7 +64,7 @@ has_taken_rows(const TableScanDescData *scan)
 
 /* Follow the scan, if it has values that may be fetched, and is heapam's. */
 static void
-follow_seq_scan(ScanState *node)
+follow_table_scan(ScanState *node)
 {
 	LaToastColumns columns;
 
@@ -80,7 +85,7 @@ seq_execution(PlanState *ps)
 		return slot;
 	la_interpose_replace(ps, seq_execution, kind_of(ps)->stock);
 	if (!TupIsNull(slot))
-		follow_seq_scan(node);
+		follow_table_scan(node);
 	return slot;
 }
 
@@ -101,7 +106,7 @@ filter_execution(PlanState *ps)
 	la_interpose_replace(ps, filter_execution, kind_of(ps)->stock);
 	if (node->ss_currentScanDesc == NULL)
 		node->ss_currentScanDesc = la_table_beginscan(node, ps->state->es_snapshot);
-	follow_seq_scan(node);
+	follow_table_scan(node);
 	return kind_of(ps)->stock(ps);
 }
 
@@ -114,6 +119,27 @@ attach_seq_scan(PlanState *ps, bool limited)
 	la_interpose_replace(ps, kind_of(ps)->stock,
 						 ps->qual != NULL ? filter_execution : seq_execution);
 	return false;
+}
+
+/* ---- bitmap heap scans ------------------------------------------------------------ */
+
+/*
+ * la_follow_table_function.  As of a sequential scan whose filter may fetch values; else if so many
+ * rows are expected that it is worth while.
+ */
+static void
+follow_bitmap_scan(ScanState *node)
+{
+	LaToastColumns columns;
+
+	if (!is_possible(node, &columns) ||
+		(!la_force && node->ps.plan->plan_rows < la_attach_threshold &&
+		 !la_toastcolumns_of_filter(node)))
+		return;
+	/* as its first execution does otherwise */
+	if (node->ss_currentScanDesc == NULL)
+		node->ss_currentScanDesc = la_table_beginscan_bm(node, node->ps.state->es_snapshot);
+	follow_table_scan(node);
 }
 
 /* ---- index scans ------------------------------------------------------------------ */
@@ -136,14 +162,17 @@ follow_index_scan(ScanState *scan, const LaComing *coming)
 static const LaCounters *
 explain_source(PlanState *ps)
 {
-	return IsA(ps, SeqScanState) || IsA(ps, IndexScanState) ? la_valueahead_counters(ps) : NULL;
+	return IsA(ps, SeqScanState) || IsA(ps, IndexScanState) || IsA(ps, BitmapHeapScanState) ||
+		IsA(ps, SortState) ? la_valueahead_counters(ps) : NULL;
 }
 
 void
 la_toast_init(void)
 {
 	la_attach_register(T_SeqScanState, attach_seq_scan);
+	la_attach_register(T_SortState, la_sortedrows_attach);
 	la_follow_register(follow_index_scan);
+	la_follow_register_table(follow_bitmap_scan);
 	la_copyto_init();
 	la_explain_register_part(explain_source, "Toast ");
 }

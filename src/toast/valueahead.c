@@ -81,6 +81,7 @@ typedef struct LaValueAhead
 	EState	   *estate;			/* or NULL */
 	MemoryContext parent;
 	LaComing	coming;
+	void		(*find) (void *arg, int n, LaRowValues *values);
 	LaValueRows rows;
 	LaToastTable toast;
 	LaGuard		guard;
@@ -124,12 +125,16 @@ fetch(void *arg, uint64 n)
 {
 	LaValueAhead *v = arg;
 	KnownRow   *row = known(v, n);
+	int			distance = (int) (n - la_ahead_next_row(v->ahead));
 	LaComingRow coming;
 
 	if (la_ahead_has_rows(v->ahead) && !la_ahead_is_armed(v->ahead))
 		return false;
-	if (!v->coming.peek(v->coming.arg, (int) (n - la_ahead_next_row(v->ahead)), &coming) ||
-		!la_values_find(&v->rows, &coming, &row->values))
+	if (!v->coming.peek(v->coming.arg, distance, &coming))
+		return false;
+	if (v->find != NULL)
+		v->find(v->coming.arg, distance, &row->values);
+	else if (!la_values_find(&v->rows, &coming, &row->values))
 		return false;
 	row->id = coming.id;
 	return true;
@@ -432,6 +437,7 @@ la_valueahead_create(const LaValueScan *scan)
 	v->estate = scan->node == NULL ? NULL : scan->node->state;
 	v->parent = scan->context;
 	v->coming = scan->coming;
+	v->find = scan->find;
 	v->rows.table = scan->table;
 	v->rows.snapshot = scan->snapshot;
 	v->rows.strategy = scan->strategy;

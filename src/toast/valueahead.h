@@ -13,6 +13,7 @@
 #include "attach/follow.h"
 #include "base/counters.h"
 #include "toast/columns.h"
+#include "toast/values.h"
 
 /* A scan whose rows may have such values. */
 typedef struct LaValueScan
@@ -23,6 +24,12 @@ typedef struct LaValueScan
 	BufferAccessStrategy *strategy; /* or NULL */
 	LaToastColumns columns;
 	LaComing	coming;
+
+	/*
+	 * the values of the n-th row behind the current one, which is known;
+	 * NULL: they are looked for in the table
+	 */
+	void		(*find) (void *arg, int n, LaRowValues *values);
 	MemoryContext context;		/* as long as the scan lives */
 } LaValueScan;
 

@@ -3,8 +3,7 @@
  *	  The values of a row that are stored out of line.
  *
  * The row is looked at on its page, share-locked.  Of the versions that an index entry leads to it
- * is the one that the scan's snapshot sees, which the scan will return; it is found as heapam finds
- * it, but that nothing is noted for SERIALIZABLE.
+ * is the one that the scan's snapshot sees, which the scan will return (rows/heappage.c).
  *
  * src/toast/values.c
  */
@@ -16,6 +15,7 @@
 #include "access/htup_details.h"
 
 #include "base/compat.h"
+#include "rows/heappage.h"
 #include "toast/values.h"
 #include "window/issue.h"
 
@@ -36,45 +36,20 @@ page_of(const LaValueRows *rows, const LaComingRow *row)
 							  rows->strategy == NULL ? NULL : *rows->strategy);
 }
 
-/* Follow a chain of versions on a page to the one that the snapshot sees. */
-static bool
-find_version(const LaValueRows *rows, Buffer buffer, const ItemPointerData *tid, HeapTuple tuple)
+/* Add one to those of a row, if it is in this toast table. */
+void
+la_values_add(LaRowValues *values, Datum value, Oid toast_table)
 {
-	Page		page = BufferGetPage(buffer);
-	BlockNumber block = BufferGetBlockNumber(buffer);
-	OffsetNumber offset = ItemPointerGetOffsetNumber(tid);
-	TransactionId previous = InvalidTransactionId;
+	struct varatt_external pointer;
 
-	for (int i = 0; i < MaxHeapTuplesPerPage; i++)
-	{
-		ItemId		item;
-
-		if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page))
-			return false;
-		item = PageGetItemId(page, offset);
-		if (i == 0 && ItemIdIsRedirected(item))
-		{
-			offset = ItemIdGetRedirect(item);
-			continue;
-		}
-		if (!ItemIdIsNormal(item))
-			return false;
-		tuple->t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple->t_len = ItemIdGetLength(item);
-		tuple->t_tableOid = RelationGetRelid(rows->table);
-		ItemPointerSet(&tuple->t_self, block, offset);
-		if (TransactionIdIsValid(previous) &&
-			!TransactionIdEquals(previous, HeapTupleHeaderGetXmin(tuple->t_data)))
-			return false;
-		if (HeapTupleSatisfiesVisibility(tuple, rows->snapshot, buffer))
-			return true;
-		if (!HeapTupleIsHotUpdated(tuple) ||
-			ItemPointerGetBlockNumber(&tuple->t_data->t_ctid) != block)
-			return false;
-		previous = HeapTupleHeaderGetUpdateXid(tuple->t_data);
-		offset = ItemPointerGetOffsetNumber(&tuple->t_data->t_ctid);
-	}
-	return false;
+	if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
+		return;
+	VARATT_EXTERNAL_GET_POINTER(pointer, (struct varlena *) DatumGetPointer(value));
+	/* while a table is rewritten, values are still in the old one's */
+	if (pointer.va_toastrelid != toast_table)
+		return;
+	values->ids[values->n++] = pointer.va_valueid;
+	values->chunks += (VARATT_EXTERNAL_GET_EXTSIZE(pointer) - 1) / TOAST_MAX_CHUNK_SIZE + 1;
 }
 
 static void
@@ -85,16 +60,9 @@ add_values(const LaValueRows *rows, HeapTuple tuple, LaRowValues *values)
 		bool		isnull;
 		Datum		value = heap_getattr(tuple, rows->columns.numbers[i],
 										 RelationGetDescr(rows->table), &isnull);
-		struct varatt_external pointer;
 
-		if (isnull || !VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
-			continue;
-		VARATT_EXTERNAL_GET_POINTER(pointer, (struct varlena *) DatumGetPointer(value));
-		/* while a table is rewritten, values are still in the old one's */
-		if (pointer.va_toastrelid != rows->toast_table)
-			continue;
-		values->ids[values->n++] = pointer.va_valueid;
-		values->chunks += (VARATT_EXTERNAL_GET_EXTSIZE(pointer) - 1) / TOAST_MAX_CHUNK_SIZE + 1;
+		if (!isnull)
+			la_values_add(values, value, rows->toast_table);
 	}
 }
 
@@ -113,7 +81,7 @@ la_values_find(const LaValueRows *rows, const LaComingRow *row, LaRowValues *val
 	if (!BufferIsValid(buffer))
 		return false;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (find_version(rows, buffer, &row->tid, &tuple))
+	if (la_heappage_version(rows->table, rows->snapshot, buffer, &row->tid, &tuple))
 		add_values(rows, &tuple, values);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 	if (buffer != row->buffer)

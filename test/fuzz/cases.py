@@ -5,7 +5,8 @@ A Case is what the driver runs twice: planner settings, and steps that go to the
 one after the other inside a transaction.  All choices come from the random generator that
 the driver seeds with (seed, case number), so a case can be made again on its own.
 
-Three layers (those for access methods other than btree are in others.py, hash joins in joins.py):
+Three layers (those for access methods other than btree are in others.py, hash joins in joins.py, long
+values in values.py):
   KEYS and Gen.cond()    conditions that an index of schema.py can use
   Gen.s_*                query shapes: one SELECT each
   Gen.case()             kinds: how such a SELECT is run (plain, cursor, prepared, ...)
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 import schema
 from joins import HASH_JOIN, Joins
 from others import Others
+from values import LONG, Values
 
 # Leading columns of the indexes, with the order that the index has.
 KEYS = [
@@ -64,11 +66,12 @@ class Case:
     cold: bool = False          # nothing is cached when a run begins
 
 
-class Gen(Others, Joins):
+class Gen(Others, Joins, Values):
     def __init__(self, rng, samples, readonly=False):
         self.rng = rng
         self.samples = samples  # table -> expression -> literals
         self.readonly = readonly
+        self.keys = KEYS
 
     # ---- small choices ----------------------------------------------------
 
@@ -382,7 +385,7 @@ class Gen(Others, Joins):
 
     def select(self):
         shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
-            [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 14 + \
+            [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 14 + [self.s_long] * 5 + \
             [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]
         if not self.readonly:
@@ -427,12 +430,15 @@ class Gen(Others, Joins):
             s["enable_partitionwise_aggregate"] = "on"
         if self.chance(0.35 if HASH_JOIN in sql else 0.1):
             s["work_mem"] = r.choice(["64kB", "64kB", "150kB", "400kB"])
+        if LONG in sql:
+            self.plan_values(s)
         return s
 
     def ahead(self):
         r = self.rng
         s = {"enable_nestloop": r.choice(["on", "on", "on", "off"]),
              "enable_hash_join": r.choice(["on", "on", "on", "off"]),
+             "enable_toast": r.choice(["on", "on", "on", "off"]),
              "hash_join_huge_pages": r.choice(["on", "off"]),
              "nestloop_reuse_tids": r.choice(["on", "on", "off"]),
              "max_leaf_pages": r.choice([2, 3, 8, 64]),
@@ -450,7 +456,7 @@ class Gen(Others, Joins):
     # ---- kinds ------------------------------------------------------------
 
     def case(self, number):
-        kinds = ["select"] * 9 + ["cursor"] * 6 + ["prepared", "parallel", "plpgsql"]
+        kinds = ["select"] * 9 + ["cursor"] * 6 + ["prepared", "parallel", "plpgsql", "copy"]
         if not self.readonly:
             # these need a table that holds still, or a transaction of their own
             kinds += ["analyze"] * 2 + ["dml"] * 3 + ["write"] * 6 + ["hold", "currentof", "inside", "serializable",
@@ -460,7 +466,7 @@ class Gen(Others, Joins):
         case.ahead = self.ahead()
         # these read few blocks that their outer side has not read
         text = " ".join(case.steps)
-        case.cold = self.chance(0.8 if NESTED_LOOP in text or SUBPLAN in text else 0.4)
+        case.cold = self.chance(0.8 if NESTED_LOOP in text or SUBPLAN in text or LONG in text else 0.4)
         return case
 
     def make(self, number, kind, steps, explain, **more):
@@ -510,7 +516,7 @@ class Gen(Others, Joins):
         return out
 
     def cursor_query(self):
-        shape = self.rng.choice([self.s_scan] * 5 + [self.s_lists] * 3 + [self.s_merge, self.s_nestloop, self.s_union,
+        shape = self.rng.choice([self.s_scan] * 5 + [self.s_lists] * 3 + [self.s_long] * 2 + [self.s_merge, self.s_nestloop, self.s_union,
                                                      self.s_lateral] + [self.s_other] * (not self.readonly))
         if shape == self.s_scan:
             return self.s_scan(wide=self.chance(0.6))

@@ -67,6 +67,7 @@ SERVER_SETTINGS = {
     # off by default
     "pg_lookahead.enable_index_build": "on",
     "pg_lookahead.enable_subplan": "on",
+    "pg_lookahead.enable_toast": "on",
     "log_min_error_statement": "panic",
     "deadlock_timeout": "200ms",
 }
@@ -537,8 +538,8 @@ class Fuzz:
         scans = ("scans_attached", "scans_activated")
         blocks = ("blocks_foreseen", "blocks_issued")
         # heap blocks of bitmaps are the server's from 18 on; foreign keys are in impure statements;
-        # a subplan is attached only when it has read a block; values out of line are not generated
-        counted = {"hash join": scans, "foreign key": (), "toast": (), "subplan": blocks, "bitmap heap scan": (), "bitmap index scan": scans + ("leaf_pages_issued",)}
+        # a subplan, or a scan with values out of line, is attached only when it has read a block
+        counted = {"hash join": scans, "foreign key": (), "toast": blocks, "subplan": blocks, "bitmap heap scan": (), "bitmap index scan": scans + ("leaf_pages_issued",)}
         return [f"{kind}: {name} = {row.get(name)}" for kind, row in activity.items()
                 for name in counted.get(kind, scans + blocks)
                 if (row.get(name) or 0) < 50]

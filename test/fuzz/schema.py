@@ -12,6 +12,7 @@ is how the table is stored and what has happened to it:
   unl       unlogged, with dead entries (pins are kept on its leaf pages)
   part      range partitions over a, one of them with hash sub-partitions
   small     80 rows: a scan ends on the first leaf page
+  long      w has up to 12 kB in most rows, in all the ways in which values are stored
   tmp       temporary, made by each session itself
   copy1, copy2   identical; DML runs on copy1 with look-ahead off and on copy2 with it on
   child1, child2   refer to copy1 and copy2 with ON DELETE CASCADE
@@ -50,6 +51,7 @@ TABLES = {
     "unl": (6000, (10, 90)),
     "part": (8000, (10, 90)),
     "small": (80, (90,)),
+    "long": (1200, (50, 90)),
     "tmp": (4000, (10, 90)),
     "copy1": (4000, (10, 90)),
     "copy2": (4000, (10, 90)),
@@ -57,7 +59,7 @@ TABLES = {
 
 # What a query may read.  The copies change while the test runs; both runs of a query
 # still see the same rows, as DML is a step of its own.
-READABLE = ("vis", "mixed", "dead", "dups", "frag", "unl", "part", "small", "tmp")
+READABLE = ("vis", "mixed", "dead", "dups", "frag", "unl", "part", "small", "long", "tmp")
 # tables that cases of kind "inside" and "currentof" change, and roll back
 CHANGED = ("mixed", "dead", "unl", "part", "small", "tmp")
 
@@ -157,7 +159,24 @@ end $$;
 """
 
 
-def row_query(seed, rows, shuffled):
+def value(s):
+    """w: now and then out of line."""
+    return (f"case when rnd(i, {s + 11}, 60) = 0 then repeat(md5(i::text), 190) "
+            f"when rnd(i, {s + 11}, 3) = 0 then 'short' || i end")
+
+
+def long_value(s):
+    """w: null, short, compressed within the row, or of 2 to 12 kB out of line, compressed or not.
+
+    Every second row gets it before the column is compressed (create_table()).
+    """
+    digits = f"(select string_agg(md5(i || '.' || j), '') from generate_series(1, 64 + rnd(i, {s + 21}, 320)) j)"
+    return (f"case rnd(i, {s + 20}, 10) when 0 then null when 1 then 'short' || i when 2 then repeat('x', 3000 + i) "
+            f"when 3 then {digits} || repeat('y', 4000) when 4 then json_build_object('k', {digits}, 'n', i)::text "
+            f"else {digits} end")
+
+
+def row_query(seed, rows, shuffled, w=value, which="true"):
     """SELECT that makes the rows of a table."""
     s = seed % 1000
     order = f"order by rnd(i, {s + 90}, 1000000)" if shuffled else ""
@@ -173,12 +192,11 @@ def row_query(seed, rows, shuffled):
         timestamp '2020-01-01' + (i / 3 + rnd(i, {s + 7}, 40)) * interval '1 minute',
         case when rnd(i, {s + 8}, 5) > 0 then rnd(i, {s + 9}, 50000) / 100.0 end,
         case when rnd(i, {s + 10}, 6) > 0 then rnd(i, {s + 10}, 2) = 0 end,
-        case when rnd(i, {s + 11}, 60) = 0 then repeat(md5(i::text), 190)
-            when rnd(i, {s + 11}, 3) = 0 then 'short' || i end,
+        {w(s)},
         -- no two alike: the order of equal distances is nobody's
         point(rnd(i, {s + 12}, 1000) + i / 1e5, rnd(i, {s + 13}, 1000) + i / 1e6),
         int4range(rnd(i, {s + 14}, 900), rnd(i, {s + 14}, 900) + 1 + rnd(i, {s + 15}, 60))
-    from generate_series(1, {rows}) i {order}"""
+    from generate_series(1, {rows}) i where {which} {order}"""
 
 
 def index_statements(rng, table, choose):
@@ -228,6 +246,11 @@ def create_table(table, seed):
         out.append(f"alter table {table} alter w set storage external")
     # copies have the same contents
     base = seed + (0 if table.startswith("copy") else len(table) * 7)
+    if table == "long":
+        out.append(f"insert into long{row_query(base, rows, True, long_value, 'i % 2 = 0')}")
+        out.append("alter table long alter w set storage extended")
+        out.append(f"insert into long{row_query(base, rows, True, long_value, 'i % 2 = 1')}")
+        return out
     out.append(f"insert into {table}" + row_query(base, rows, table in ("frag", "dead", "dups", "small")))
     return out
 
@@ -249,6 +272,8 @@ def wear(table):
         return ["delete from part where rnd(id, 7, 5) = 0", "analyze part"]
     if table == "small":
         return ["vacuum (analyze) small"]
+    if table == "long":
+        return ["update long set w = w || 'z' where rnd(id, 7, 9) = 0", "analyze long"]
     return [f"analyze {table}"]
 
 

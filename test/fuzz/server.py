@@ -185,12 +185,31 @@ class Session:
             cols = range(res.nfields)
             rows = [tuple(res.get_value(i, j) for j in cols) for i in range(res.ntuples)]
             out = Outcome(rows, None, self.notices, res.command_status)
+        elif status == pq.ExecStatus.COPY_OUT:
+            out = self.copied()
         elif status in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY):
             out = Outcome(None, None, self.notices, res.command_status)
         else:
             error = tuple(res.error_field(f) for f in ERROR_FIELDS)
             out = Outcome(None, error, self.notices, None)
         res.clear()
+        return out
+
+    def copied(self):
+        """The outcome of COPY TO STDOUT, each message of which counts as a row."""
+        rows = []
+        while True:
+            size, data = self.conn.get_copy_data(0)
+            if size <= 0:
+                break
+            rows.append((bytes(data),))
+        out = None
+        while (res := self.conn.get_result()) is not None:
+            if res.status == pq.ExecStatus.COMMAND_OK:
+                out = Outcome(rows, None, self.notices, res.command_status)
+            else:
+                out = Outcome(rows, tuple(res.error_field(f) for f in ERROR_FIELDS), self.notices, None)
+            res.clear()
         return out
 
     def must(self, sql):

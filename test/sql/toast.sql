@@ -121,6 +121,41 @@ reset enable_material;
 reset enable_memoize;
 reset enable_seqscan;
 
+-- bitmap heap scans, which are found by the room of bitmap scans, and also where that does nothing
+set enable_seqscan = off;
+set enable_indexscan = off;
+set enable_bitmapscan = on;
+explain (costs off) select id, md5(ext) from docs where k > 500;
+select * from pg_temp.values('select id, md5(ext), md5(comp) from docs where k > 500');
+select * from pg_temp.values('select id from docs where k > 100 and ext like ''%aa%''');
+select * from pg_temp.values('select id, md5(ext) from docs where grp = 4 or k between 700 and 900');
+select * from pg_temp.values('select id, md5(ext) from docs where k > 500 limit 200');
+select * from pg_temp.values('select id, md5(ext), 1 / (id - 2000) from docs where k > 100');
+select * from pg_temp.values('select id, plain from docs where k > 500');
+select * from pg_temp.values('select id, octet_length(ext) from docs where k > 500');
+select * from pg_temp.values_played('select id, md5(ext) from docs where k > 100', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
+-- rescanned, to its end and not
+set enable_material = off;
+select * from pg_temp.values('select g, d.id, md5(d.ext) from generate_series(1, 4) g, lateral (select * from docs where grp = g offset 0) d');
+select * from pg_temp.values('select g, d.id, md5(d.ext) from generate_series(1, 4) g, lateral (select * from docs where grp = g limit 50 + g) d');
+reset enable_material;
+-- a bitmap without the rows of each page
+set work_mem = '64kB';
+create table lossy (k int, v text, fill text) with (fillfactor = 10);
+alter table lossy alter v set storage external, alter fill set storage plain;
+insert into lossy select i, case when i % 4 = 0 then repeat(md5(i::text), 100) end, repeat('f', 600) from generate_series(1, 4000) i;
+create index on lossy (k);
+analyze lossy;
+select pg_temp.values('select k, md5(v) from lossy where k > 200 and k % 3 = 0');
+reset work_mem;
+drop table lossy;
+set pg_lookahead.enable_bitmap_scan = off;
+select * from pg_temp.values('select id, md5(ext), md5(comp) from docs where k > 500');
+reset pg_lookahead.enable_bitmap_scan;
+set enable_indexscan = on;
+set enable_bitmapscan = off;
+reset enable_seqscan;
+
 -- slices: few chunks of many
 create table slices (id int, v text);
 alter table slices alter v set storage external;
@@ -199,6 +234,76 @@ select * from pg_temp.copied('docs (id, plain, k)');
 select * from pg_temp.copied('(select id, ext from docs where grp < 5)');
 select * from pg_temp.copied('temp');
 select * from pg_temp.copied('parts2');
+-- rows of a sort
+select * from pg_temp.copied('(select id, ext, comp from docs order by plain)');
+select * from pg_temp.copied('(select ext from docs order by ext)');
+select * from pg_temp.copied('(select id, ext from docs order by plain limit 300)');
+select * from pg_temp.copied('(select id, ext from docs order by plain limit 300 offset 40)');
+select * from pg_temp.copied('(select id, ext from docs order by id % 4 fetch first 300 rows with ties)');
+select * from pg_temp.copied('(select d.id, d.ext, e.comp from docs d join docs e on e.id = d.k order by d.plain)');
+select * from pg_temp.copied('(select id, ext, v from docs left join parts2 using (id) order by plain desc)');
+select * from pg_temp.copied('(select id, ext from docs where id < 3 order by plain)');
+select * from pg_temp.copied('(select id, md5(ext) from (select * from docs order by plain offset 0) d where id % 3 < 2 limit 800)');
+select * from pg_temp.copied('(select distinct on (k % 900) k % 900, id, ext from docs order by k % 900, plain desc)');
+select * from pg_temp.copied('(select id, ext, generate_series(1, id % 3) from docs where id < 600 order by plain)');
+-- a subquery for each of the rows, which may take them ahead as well
+select * from pg_temp.copied('(select d.id, d.ext, (select max(length(e.comp)) from docs e where e.k = d.k) from (select * from docs order by plain offset 0) d)');
+-- not fetched; in files; all of them fetched before
+select * from pg_temp.copied('(select id, plain from docs order by ext is null, plain)');
+set work_mem = '64kB';
+select * from pg_temp.copied('(select id, ext from docs order by plain)');
+reset work_mem;
+-- in batches of a loop; by a cursor that goes forward, and by one that does not
+select * from pg_temp.values('select id, ext from docs order by plain');
+create function pg_temp.forward(q text, steps text, out identical bool, out n int, out ahead bool) language plpgsql as $$
+declare before bigint := pg_temp.of_values('scans_activated');
+begin
+    select d.identical, d.n into identical, n from pg_temp.differ(format('forward_rows(%L, %L)', q, steps)) d;
+    ahead := pg_temp.of_values('scans_activated') > before;
+end $$;
+select * from pg_temp.forward('select id, ext from docs order by plain', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,5,60,1,200,1,1,3000,1}');
+select * from pg_temp.forward('select id, ext from docs order by plain limit 70', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,5,40,1,200,1,1}');
+select * from pg_temp.values_played('select id, ext from docs order by plain', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
+-- a cursor whose table is changed, and whose transaction goes on after an error
+begin;
+set local pg_lookahead.force = on;
+declare c no scroll cursor for select id, left(plain, 9), ext from docs order by plain limit 500;
+move 20 from c;
+create temporary table moved as select 1;
+savepoint s;
+update docs set ext = 'changed' || id;
+select 1 / 0;
+rollback to s;
+delete from docs where id % 2 = 0;
+copy (select 1) to stdout;
+do $$
+declare c refcursor := 'c'; r record; n int := 0; h text := '';
+begin
+    loop
+        fetch c into r;
+        exit when not found;
+        n := n + 1;
+        h := md5(h || r::text);
+    end loop;
+    raise warning '% rows, %', n, left(h, 8);
+end $$;
+rollback;
+begin;
+set local pg_lookahead.enable = off;
+declare c no scroll cursor for select id, left(plain, 9), ext from docs order by plain limit 500;
+move 20 from c;
+do $$
+declare c refcursor := 'c'; r record; n int := 0; h text := '';
+begin
+    loop
+        fetch c into r;
+        exit when not found;
+        n := n + 1;
+        h := md5(h || r::text);
+    end loop;
+    raise warning '% rows, %', n, left(h, 8);
+end $$;
+rollback;
 -- statements that fail before their scan, or in it, leave the table as it was
 set pg_lookahead.force = on;
 copy docs to '/nowhere/at/all';

@@ -36,6 +36,7 @@ my %modes = (
 	'low thresholds' => plans_only() . 'SET pg_lookahead.miss_threshold = 0; SET pg_lookahead.min_read_time = 0;');
 my @ahead = grep { $_ ne 'off' } sort keys %modes;
 my $seq = 'SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off;';
+my $bitmap = 'SET enable_bitmapscan = on; SET enable_indexscan = off;';
 
 sub plans_only
 {
@@ -85,7 +86,11 @@ my $low = 'SET pg_lookahead.min_read_time = 0;';
 my %reads = (
 	'index scan' => plans_only() . "$low SELECT md5(v) FROM t WHERE id > 50 ORDER BY id",
 	'sequential scan' => "$low SELECT id, v FROM t",
+	'bitmap heap scan' => plans_only() . "$low $bitmap SELECT id, v FROM t WHERE id > 50",
+	'filter of a bitmap heap scan' => plans_only() . "$low $bitmap SELECT count(*) FROM t WHERE id > 50 AND v LIKE '%x%'",
 	'filter' => "$low SELECT count(*) FROM t WHERE v LIKE '%x%'",
+	'sort' => "$low SELECT id, v FROM t ORDER BY w",
+	'sort with a limit' => "$low SELECT id, v FROM t ORDER BY w DESC LIMIT 2000",
 	'COPY' => "$low COPY t TO '$file'");
 
 for my $name (sort keys %reads)
@@ -103,9 +108,11 @@ like($explained, $node->pg_version >= 18 ? qr/^ +Toast Prefetch: avg=.*\n +Toast
 
 my %none = (
 	'other columns' => "$low SELECT id, w FROM t",
+	'other columns, by a bitmap' => plans_only() . "$low $bitmap SELECT id, w FROM t WHERE id > 50",
 	'other columns, by an index' => plans_only() . "$low SELECT id, w FROM t WHERE id > 50",
 	'COPY of other columns' => "$low COPY t (id, w) TO '$file'",
 	'lengths' => "$low SELECT octet_length(v) FROM t",
+	'sort, other columns' => "$low SELECT id, w FROM t ORDER BY v IS NULL, w",
 	'EXPLAIN' => "$low EXPLAIN (ANALYZE) SELECT v FROM t",
 	'settings' => "$low SET pg_lookahead.enable_toast = off; SELECT v FROM t");
 for my $name (sort keys %none)
@@ -191,8 +198,11 @@ for my $name (sort keys %damage)
 	my $table = "SELECT id, md5(v) FROM d_$name";
 
 	same(walk($scan), qr/^\d+ rows, \w+: .*$error/, "$name, index scan");
+	same('SET LOCAL enable_bitmapscan = on; SET LOCAL enable_indexscan = off; ' . walk("$table WHERE id >= 0"),
+		qr/^\d+ rows, \w+: .*$error/, "$name, bitmap heap scan");
 	same("$seq " . walk($table), qr/^\d+ rows, \w+: .*$error/, "$name, sequential scan");
 	same("$seq SELECT id, left(v, 20) FROM d_$name", qr/ERROR: .*$error/, "$name, rows that are sent");
+	same("$seq SELECT id, left(w, 20), v FROM d_$name ORDER BY w DESC LIMIT 500", qr/ERROR: .*$error/, "$name, rows of a sort");
 	same("COPY d_$name TO STDOUT", qr/ERROR: .*$error/, "$name, COPY");
 	same("$seq SELECT count(*) FROM d_$name WHERE v LIKE '%xyz%'", qr/ERROR: .*$error/, "$name, filter");
 	next if $name =~ m{root|meta};
@@ -221,9 +231,10 @@ nothing_pinned($node, 'after the transaction');
 my $locker = open_session($node, '');
 ask($locker, 'SELECT pg_advisory_lock(1)');
 my $waiting = 'SELECT max(md5(v)), max(CASE WHEN id = 1500 THEN pg_advisory_xact_lock(1)::text END) FROM t';
-for my $kind ('index scan', 'sequential scan')
+for my $kind ('index scan', 'bitmap heap scan', 'sequential scan')
 {
-	ask($session, 'SET enable_seqscan = on; SET enable_indexscan = off') if $kind eq 'sequential scan';
+	ask($session, $bitmap) if $kind eq 'bitmap heap scan';
+	ask($session, 'SET enable_bitmapscan = off; SET enable_seqscan = on; SET enable_indexscan = off') if $kind eq 'sequential scan';
 	check_cancel($node, $session, $pid, $kind, "$waiting WHERE id >= 0", timeout => '300ms', cursor => 'CURSOR');
 	ask($session, 'ROLLBACK');
 	nothing_pinned($node, "$kind: rolled back");
@@ -234,6 +245,10 @@ like(ask($session, 'SELECT 1'), qr/canceling statement/, 'COPY: canceled');
 nothing_pinned($node, 'COPY: canceled');
 ask($session, 'SELECT md5(v) FROM t LIMIT 300');
 ask($session, 'BEGIN; DECLARE c CURSOR FOR SELECT md5(v) FROM t; MOVE 700 FROM c; CLOSE c; COMMIT');
+ask($session, 'SELECT v FROM t ORDER BY w LIMIT 300');
+ask($session, 'BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT v FROM t ORDER BY w');
+ask($session, 'FETCH 20 FROM c') for 1 .. 10;
+ask($session, 'CLOSE c; COMMIT');
 ask($session, 'BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT md5(v) FROM t; MOVE 700 FROM c; COMMIT; FETCH c; CLOSE c');
 nothing_pinned($node, 'closed cursors');
 $_->quit for $session, $locker;
@@ -247,13 +262,14 @@ $node->safe_psql('postgres', q(
 	CREATE FUNCTION agrees() RETURNS void LANGUAGE plpgsql AS $$
 	DECLARE wrong int; total int;
 	BEGIN
-		SELECT count(*), count(*) FILTER (WHERE v <> repeat(md5(id || '.' || n), 100)) INTO total, wrong FROM c;
+		SELECT count(*), count(*) FILTER (WHERE v <> repeat(md5(id || '.' || n), 100)) INTO total, wrong FROM c WHERE id > 0;
 		IF total <> 1000 OR wrong > 0 THEN
 			RAISE EXCEPTION '% rows, % wrong', total, wrong;
 		END IF;
 	END $$));
 my %files = (
 	read_seq => "SELECT agrees();",
+	read_bitmap => "SET enable_seqscan = off;\nSET enable_indexscan = off;\nSELECT agrees();",
 	read_index => "SET enable_seqscan = off;\nSET enable_bitmapscan = off;\nSELECT agrees();",
 	copy => "COPY c TO '$file';",
 	update => "\\set a random(1, 1000)\nUPDATE c SET n = n + 1, v = repeat(md5(id || '.' || n + 1), 100) WHERE id IN (SELECT id FROM c WHERE id BETWEEN :a AND :a + 30 FOR UPDATE SKIP LOCKED);",

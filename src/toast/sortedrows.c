@@ -1,0 +1,349 @@
+/*
+ * sortedrows.c
+ *	  The rows that a sort passes on.
+ *
+ * A sort moves pointers, not values.  Those are fetched when its rows are used: sent, stored, or
+ * read by a function.
+ *
+ *		client, table, function <-- [ row ] <-- [ row | row | row ] <-- sort, in memory
+ *									current		 taken before their turn
+ *
+ * Where only nodes are above the sort that pass its rows on, or compute with them (is_near_top()),
+ * the rows that come next are taken from it ahead (rows/childqueue.c), as soon as reads of values
+ * are waited for.
+ *
+ * That is not noticed.  When a sort returns its first row, it has read all its input.  In memory,
+ * the others are an array of tuples, of which each call returns the next one: nothing is evaluated,
+ * read or written, nor can it fail, and whatever is done above does not change them.  Left alone
+ * are
+ *		- sorts whose rows can be asked for in another order (randomAccess: scrollable cursors,
+ *		  marks);
+ *		- sorts in files;
+ *		- sorts that workers execute, which pass pointers on to their leader.
+ * A sort that is bounded by a Limit is not asked for more rows than that will take.  Where it is
+ * executed anew, it forgets that it was done (sort_Done).
+ *
+ * Which table's values they are is known from the pointers: the first one that leads to the toast
+ * table of a table that the statement has open.  Values of other tables are not read ahead.
+ *
+ * src/toast/sortedrows.c
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/parallel.h"
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "utils/tuplesort.h"
+
+#include "attach/demand.h"
+#include "attach/interpose_node.h"
+#include "base/compat.h"
+#include "base/guc.h"
+#include "rows/childqueue.h"
+#include "toast/sortedrows.h"
+#include "toast/valueahead.h"
+
+#define MOST_LOOKED		64		/* rows without a value out of line */
+#define WANTED			128		/* rows known ahead */
+
+typedef struct SortedRows
+{
+	LaInterposer interposer;
+	LaToastColumns columns;
+	LaFollower *follower;		/* NULL until there is a value */
+	LaChildQueue *queue;		/* likewise */
+	LaBudget	budget;
+	const LimitState *limit;
+	Oid			toast_table;
+	TupleTableSlot *current;
+	uint64		number;			/* of the current row */
+	int64		returned;		/* rows since the sort was done */
+	int			looked;			/* rows, for a value */
+	bool		given_up;
+	bool		ahead;			/* rows are taken before their turn */
+} SortedRows;
+
+static LaNodeKind kind;
+
+static const SortState *
+sort_of(const SortedRows *s)
+{
+	return (const SortState *) s->interposer.node;
+}
+
+/* ---- rows to come -------------------------------------------------------------- */
+
+/* LaChildQueue.may_fetch */
+static bool
+may_fetch(void *arg, int64 queued)
+{
+	const SortedRows *s = arg;
+	const SortState *sort = sort_of(s);
+
+	if (!s->ahead)
+		return true;
+	return queued < la_demand_rows_wanted(s->limit) &&
+		(!sort->bounded_Done || s->returned + queued < sort->bound_Done);
+}
+
+/* The n-th row behind the current one. */
+static TupleTableSlot *
+row_at(const SortedRows *s, int n)
+{
+	const LaChildQueue *queue = s->queue;
+
+	if (n == 0)
+		return s->current;
+	return queue->head + n - 1 < queue->tail ? la_childqueue_at(queue, queue->head + n - 1) : NULL;
+}
+
+/* LaComing.peek */
+static bool
+peek(void *arg, int n, LaComingRow *row)
+{
+	SortedRows *s = arg;
+
+	if (row_at(s, n) == NULL)
+		return false;
+	ItemPointerSetInvalid(&row->tid);
+	row->id = s->number + n;
+	row->buffer = InvalidBuffer;
+	row->may_read = false;
+	return true;
+}
+
+/* LaValueScan.find */
+static void
+find_values(void *arg, int n, LaRowValues *values)
+{
+	SortedRows *s = arg;
+	TupleTableSlot *slot = row_at(s, n);
+
+	values->n = 0;
+	values->chunks = 0;
+	for (int i = 0; i < s->columns.n; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, s->columns.numbers[i], &isnull);
+
+		if (!isnull)
+			la_values_add(values, value, s->toast_table);
+	}
+}
+
+/* ---- begin and end ----------------------------------------------------------------- */
+
+/* The table that this is the toast table of, if the statement has it open, and it is possible. */
+static Relation
+table_of(const EState *estate, Oid toast_table)
+{
+	for (Index i = 0; i < estate->es_range_table_size; i++)
+	{
+		Relation	rel = estate->es_relations[i];
+
+		if (rel != NULL && rel->rd_rel->reltoastrelid == toast_table)
+			return la_valueahead_is_possible(rel) ? rel : NULL;
+	}
+	return NULL;
+}
+
+/* The table that a value of this row leads to, or NULL. */
+static Relation
+find_table(const SortedRows *s, TupleTableSlot *slot)
+{
+	for (int i = 0; i < s->columns.n; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, s->columns.numbers[i], &isnull);
+		struct varatt_external pointer;
+		Relation	table;
+
+		if (isnull || !VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
+			continue;
+		VARATT_EXTERNAL_GET_POINTER(pointer, (struct varlena *) DatumGetPointer(value));
+		table = table_of(sort_of(s)->ss.ps.state, pointer.va_toastrelid);
+		if (table != NULL)
+			return table;
+	}
+	return NULL;
+}
+
+static bool
+is_in_memory(const SortState *sort)
+{
+	TuplesortInstrumentation stats;
+
+	tuplesort_get_stats(sort->tuplesortstate, &stats);
+	return stats.spaceType == SORT_SPACE_TYPE_MEMORY;
+}
+
+static void
+on_rescan(LaInterposer *interposer)
+{
+	SortedRows *s = la_interpose_container(SortedRows, interposer);
+
+	if (s->follower != NULL)
+		s->follower->clear(s->follower);
+	if (s->queue != NULL)
+		la_childqueue_clear(s->queue);
+	s->returned = 0;
+}
+
+static void
+on_end(LaInterposer *interposer)
+{
+	la_budget_end(&la_interpose_container(SortedRows, interposer)->budget);
+}
+
+/* Follow the rows from this one on, if it has a value. */
+static void
+begin(SortedRows *s, TupleTableSlot *slot)
+{
+	PlanState  *ps = s->interposer.node;
+	EState	   *estate = ps->state;
+	Relation	table = find_table(s, slot);
+	LaDemandContext demand;
+	LaValueScan scan = {
+		.node = ps,
+		.table = table,
+		.snapshot = estate->es_snapshot,
+		.columns = s->columns,
+		.coming = {s, peek},
+		.find = find_values,
+		.context = estate->es_query_cxt
+	};
+
+	if (table == NULL || !is_in_memory(sort_of(s)))
+	{
+		s->given_up = table != NULL || ++s->looked >= MOST_LOOKED;
+		return;
+	}
+	la_demand_context(ps, &demand);
+	s->limit = demand.limit;
+	s->toast_table = table->rd_rel->reltoastrelid;
+	s->budget.limit = (Size) la_scan_memory * 1024;
+	/* it tells of the end of the query; of a rescan, sort_Done does as well */
+	s->interposer.listens_to = CreateExprContext(estate);
+	s->queue = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaChildQueue));
+	la_childqueue_init(s->queue, &s->interposer, estate->es_query_cxt, &s->budget);
+	s->queue->may_fetch = may_fetch;
+	s->queue->arg = s;
+	s->follower = la_valueahead_create(&scan);
+}
+
+/* ---- the node ------------------------------------------------------------------------ */
+
+static TupleTableSlot *
+next_row(SortedRows *s)
+{
+	LaChildQueue *queue = s->queue;
+
+	if (queue == NULL)
+		return s->interposer.below(s->interposer.node);
+	if ((s->follower != NULL && s->follower->attends) || la_childqueue_has_rows(queue) ||
+		queue->at_end)
+		return la_childqueue_head(queue) == NULL ? NULL : la_childqueue_return_head(queue);
+	la_childqueue_release(queue);
+	return s->interposer.below(s->interposer.node);
+}
+
+/* The current row is about to be returned. */
+static void
+follow(SortedRows *s)
+{
+	/* the sort's own slot must not be used again yet */
+	if (s->follower->attends && s->queue->returned != NULL)
+	{
+		s->ahead = true;
+		(void) la_childqueue_row(s->queue, s->queue->head + WANTED - 1);
+		s->ahead = false;
+	}
+	if (la_follow(s->follower))
+		return;
+	s->follower = NULL;
+	s->given_up = true;
+}
+
+static TupleTableSlot *
+exec_sort(PlanState *ps)
+{
+	SortedRows *s = la_interpose_container(SortedRows, la_interpose_enter(ps, LA_LAYER_NODE));
+	TupleTableSlot *slot;
+
+	if (s->given_up &&
+		(s->queue == NULL || (!la_childqueue_has_rows(s->queue) && !s->queue->at_end)))
+	{
+		la_interpose_end(&s->interposer);
+		return s->interposer.below(ps);
+	}
+	if (!((SortState *) ps)->sort_Done)
+		on_rescan(&s->interposer);
+	slot = next_row(s);
+	s->current = slot;
+	if (TupIsNull(slot))
+		return slot;
+	s->number++;
+	s->returned++;
+	if (s->queue == NULL && !s->given_up)
+		begin(s, slot);
+	if (s->follower != NULL)
+		follow(s);
+	return slot;
+}
+
+/* Are there only nodes above that use one row, or some, and then ask for the next one? */
+static bool
+is_near_top(const PlanState *ps)
+{
+	const Plan *plan = ps->state->es_plannedstmt->planTree;
+
+	while (plan != NULL && plan != ps->plan)
+	{
+		if (IsA(plan, SubqueryScan))
+			plan = ((const SubqueryScan *) plan)->subplan;
+		else if (IsA(plan, Limit) || IsA(plan, Result) || IsA(plan, ProjectSet) ||
+				 IsA(plan, Unique))
+			plan = outerPlan(plan);
+		else
+			return false;
+	}
+	return plan != NULL;
+}
+
+/* Columns that are returned, and may have values out of line.  False if there are none. */
+static bool
+find_columns(LaToastColumns *c, const PlanState *ps)
+{
+	TupleDesc	desc = ps->ps_ResultTupleDesc;
+	ListCell   *lc;
+
+	foreach(lc, ps->plan->targetlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, lc);
+
+		if (!entry->resjunk && c->n < LA_TOAST_COLUMNS &&
+			TupleDescAttr(desc, entry->resno - 1)->attlen == -1)
+			c->numbers[c->n++] = entry->resno;
+	}
+	return c->n > 0;
+}
+
+/* la_attach_function */
+bool
+la_sortedrows_attach(PlanState *ps, bool limited)
+{
+	LaToastColumns columns = {0};
+	SortedRows *s;
+
+	if (!la_enable_toast || !pgstat_track_counts || IsParallelWorker() ||
+		((SortState *) ps)->randomAccess || !is_near_top(ps) ||
+		!find_columns(&columns, ps) || !la_interpose_is_possible(ps, &kind))
+		return false;
+	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(SortedRows));
+	s->columns = columns;
+	s->interposer.on_rescan = on_rescan;
+	s->interposer.on_end = on_end;
+	la_interpose_begin(&s->interposer, ps, LA_LAYER_NODE, exec_sort);
+	return true;
+}
