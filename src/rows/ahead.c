@@ -20,8 +20,8 @@
  *		and released.  With enable_btree_insert, inserts are told which leaf pages these are.
  *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the leaf
  *		page looked for again when the row is half as far away, and issued without the window.
- *	PIPELINE	Where few rows are known ahead (is_bounded), the second stage stays in their nearer
- *		half, so that no leaf page is searched as soon as its read has been started.
+ *	PIPELINE	The second stage may stay in the nearest part of the rows (`nearer`), where they are
+ *		few, or as a lot of it searches leaf pages in one go, whose reads are to be done by then.
  *	LOT		To start the read of each scattered leaf page takes more of the processor's time than a
  *		fast disk needs for it.  So, as soon as waits are proven, the windows issue lots of them in
  *		the order of the index (window/lot.c), for thousands of rows, if the source has as many.
@@ -56,6 +56,7 @@
 #define MOST_ROWS		8192
 #define FIRST_VISITS	4		/* of a row */
 #define MEMORY_RELATIONS 4		/* that count for the memory's limit */
+#define LEAST_NEAR		32		/* rows; see PIPELINE */
 #define NO_ROW			PG_UINT64_MAX
 #define DOUBT_ROWS		64		/* see SKIPPED */
 #define DOUBT_SHARE		4		/* one of so many is to have its turn */
@@ -87,12 +88,10 @@ struct LaAhead
 	Stage		first;
 	Stage		second;
 	bool		reading;		/* through the windows */
-	uint64		deferred;		/* no row before this has a visit in state
-								 * DEFERRED, or NO_ROW */
+	uint64		deferred;		/* none is in state DEFERRED before it */
 	uint64		head;			/* the row whose turn is next */
 	uint64		tail;			/* the row to be fetched next */
-	int			taken;			/* rows known ahead that had their turn, of
-								 * late */
+	int			taken;			/* rows known ahead that had their turn */
 	int			skipped;		/* ... that had none */
 	MemoryContext memory;		/* of the ring and its rows */
 	MemoryContext copies;		/* see la_ahead_copies() */
@@ -136,6 +135,7 @@ init_stage(LaAhead *a, Stage *stage, bool first, const LaAheadConfig *how)
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
 	config.order = how->order;
+	config.supply_varies = how->supply_varies;
 	stage->ahead = a;
 	stage->first = first;
 	stage->reads.rels = a->rels;
@@ -191,8 +191,7 @@ create_window(LaAhead *a, Stage *stage)
 
 /*
  * Add a table, or an index with the descent that is to search it, if it has one.  Neither is
- * temporary.
- * Returns its number, or -1 if there is no room.
+ * temporary.  Returns its number, or -1 if there is no room.
  */
 int
 la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent)
@@ -408,10 +407,8 @@ visit(Stage *stage, uint64 n, int i, Buffer *buffer)
 	if (!is_before(here, stage->next))
 	{
 		/* ahead of the window's producer, which continues behind it */
-		stage->next = (Position)
-		{
-			n, i + 1
-		};
+		stage->next = here;
+		stage->next.visit++;
 		v->foreseen = true;
 	}
 	if (v->foreseen)
@@ -503,12 +500,15 @@ search_deferred(LaAhead *a)
 	}
 }
 
-/* Behaviour PIPELINE: is the second stage as far ahead as it may be? */
+/* Behaviour PIPELINE: is this row, which is the second stage's next one, to wait? */
 static bool
-is_far_enough(const LaAhead *a, const Stage *stage)
+is_far_enough(const LaAhead *a, const LaAheadRow *row)
 {
-	return !stage->first && a->source.is_bounded && a->first.reads.policy.state == LA_ARMED &&
-		stage->next.row > a->head + (a->tail - a->head) / 2;
+	uint64		known = a->tail - a->head;
+	uint64		near = Max(known / Max(a->source.nearer, 1), Min(known / 2, LEAST_NEAR));
+
+	return a->source.nearer > 0 && !row->located && a->first.reads.policy.state == LA_ARMED &&
+		a->second.next.row > a->head + near;
 }
 
 /* A stage's window wants one more visit. */
@@ -524,10 +524,10 @@ next_visit(void *arg, LaForeseen *foreseen)
 	search_deferred(a);
 	while (next->row < from + 1 + la_window_reach(stage->reads.window))
 	{
-		LaAheadRow *row = is_far_enough(a, stage) ? NULL : fetch_row(a, next->row);
+		LaAheadRow *row = fetch_row(a, next->row);
 		int			end;
 
-		if (row == NULL)
+		if (row == NULL || (!stage->first && is_far_enough(a, row)))
 			return false;
 		if (!stage->first)
 			locate(a, next->row, row);

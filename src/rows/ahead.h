@@ -49,7 +49,8 @@ typedef struct LaRowSource
 {
 	void	   *arg;
 	Size		own_size;		/* see la_ahead_own() */
-	bool		is_bounded;		/* few rows are known ahead: see PIPELINE */
+	uint8		nearer;			/* the second stage stays in the nearest of so
+								 * many parts of the rows; 0: see PIPELINE */
 
 	/* makes row n known, the next one; false if it cannot be known now */
 	bool		(*fetch) (void *arg, uint64 n);
@@ -87,6 +88,7 @@ typedef struct LaAheadConfig
 								 * NULL */
 	bool		takes_all;		/* all rows that are known will have their
 								 * turn */
+	bool		supply_varies;	/* how many are known is not ours to decide */
 	LaIssueOrder order;
 } LaAheadConfig;
 

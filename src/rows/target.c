@@ -262,13 +262,14 @@ depends_on(const LaTargetIndex *ix, const Bitmapset *columns)
 }
 
 static void
-add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters, const Bitmapset *unknown)
+add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters, const Bitmapset *unknown,
+		   Relation without)
 {
 	for (int i = 0; i < target->nindexes; i++)
 	{
 		const LaTargetIndex *ix = &target->indexes[i];
 
-		if (ix->arbiter == arbiters && !depends_on(ix, unknown))
+		if (ix->arbiter == arbiters && !depends_on(ix, unknown) && ix->index != without)
 			(void) la_ahead_add_visit(row, ix->rel);
 	}
 }
@@ -277,7 +278,15 @@ add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters, const Bitmaps
 void
 la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown)
 {
-	add_visits(target, row, target->has_arbiters, unknown);
+	add_visits(target, row, target->has_arbiters, unknown, NULL);
+}
+
+/* The same, but for an index whose leaf page for the row is known already. */
+void
+la_target_plan_without(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown,
+					   Relation index)
+{
+	add_visits(target, row, target->has_arbiters, unknown, index);
 }
 
 /* The server's IndexInfo of an index, which lives as long as the target. */
@@ -327,7 +336,7 @@ la_target_locate(const LaTarget *target, LaAheadRow *row, const LaMatches *match
 		return true;
 	}
 	if (last)
-		add_visits(target, row, false, NULL);
+		add_visits(target, row, false, NULL, NULL);
 	return last;
 }
 

@@ -53,6 +53,8 @@ extern void la_target_expect(LaTarget *target, const LaAheadRow *row, LaExpectLe
 extern void la_target_set_arbiters(LaTarget *target, List *arbiters);
 extern Bitmapset *la_target_columns(const LaTarget *target);
 extern void la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown);
+extern void la_target_plan_without(const LaTarget *target, LaAheadRow *row,
+								   const Bitmapset *unknown, Relation index);
 extern bool la_target_locate(const LaTarget *target, LaAheadRow *row,
 							 const LaMatches *matches, bool last);
 extern bool la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot);

@@ -212,7 +212,7 @@ create_ahead(LaValueAhead *v)
 	LaRowSource source = {
 		.arg = v,
 		.own_size = sizeof(KnownRow),
-		.is_bounded = true,
+		.nearer = 2,
 		.fetch = fetch,
 		.plan = plan_visits,
 		.set_key = set_key,

@@ -42,6 +42,8 @@ typedef struct LaIoPolicyConfig
 	LaIssueOrder order;
 	bool		kernel_reads_near;	/* advice would spoil its read-ahead */
 	bool		force;			/* look ahead at once and for good */
+	bool		supply_varies;	/* few visits that can be foreseen now do not
+								 * mean few later */
 } LaIoPolicyConfig;
 
 typedef enum LaIoState

@@ -34,6 +34,9 @@
  *				the visits that there are.  So do the leaf pages that may be kept, for the rows of
  *				two lots: when they cut a lot short, the limit becomes half of what they had room
  *				for.  Lots of fewer than LEAST_SIZE blocks are not worth it.
+ *	SUPPLY		Changes of a stream arrive as they are made (supply_varies).  A lot that is cut
+ *				short says nothing of later ones, so the limit doubles with each that is not, and
+ *				lots do not end: one of the few changes that are there is issued at once.
  *	MODEST		Where the administrator has set max_distance, for all or for the tablespace, below
  *				LEAST_DISTANCE, the storage is not to be filled with requests: no lots.
  *	GAP			A request costs the storage about as much as reading some more blocks with it: it
@@ -142,14 +145,18 @@ stop(LaLotPolicy *p, const LaIoPolicy *io)
 	p->pause = la_min(p->pause * 2, PAUSE_LAST);
 }
 
-/* RAMP, EVICTED: is the limit too large?  The lot before this one has just been visited. */
+/* RAMP, SUPPLY, EVICTED: is the limit too large?  The lot before this one has just been visited. */
 static void
-check_limit(LaLotPolicy *p, const LaLotResult *r)
+check_limit(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r)
 {
 	if (p->nevicted > FIRST_SIZE / EVICTED_SHARE && p->nevicted > p->nissued / EVICTED_SHARE)
 		p->limit = la_min(p->limit, p->last_blocks / 2);
 	if (r->limited)
 		p->limit = la_min(p->limit, (p->last_blocks + r->blocks) / 2);
+	else if (io->config.supply_varies)
+		p->limit = la_min(p->limit * 2, p->first_limit);
+	if (io->config.supply_varies)
+		p->limit = la_max(p->limit, la_min(p->first_limit, LEAST_SIZE));
 	p->last_blocks = r->blocks;
 	p->nissued = p->nevicted = 0;
 }
@@ -158,7 +165,7 @@ check_limit(LaLotPolicy *p, const LaLotResult *r)
 void
 la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r)
 {
-	check_limit(p, r);
+	check_limit(p, io, r);
 
 	/* PROBE; a lot of cached blocks says nothing */
 	if (p->limit < LEAST_SIZE)
