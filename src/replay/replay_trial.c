@@ -394,8 +394,8 @@ la_replay_policy_compare(LaReplayPolicy *p, const LaReplayWindow *w)
 /* ---- both ------------------------------------------------------------------------ */
 
 /*
- * A window has passed while the server reads ahead.  True: it is to do without, for a trial.  It may
- * also be that a comparison begins, with more such windows.
+ * A window has passed while the server reads ahead.  True: it is to do without, for a trial.  It
+ * may also be that a comparison begins, with more such windows.
  */
 bool
 la_replay_policy_trial(LaReplayPolicy *p, const LaReplayWindow *w)
