@@ -63,9 +63,11 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "replay/replay.h"
+#include "replay/replay_depth.h"
 #include "replay/replay_policy.h"
 #include "replay/replay_settings.h"
 #include "replay/replay_stats.h"
+#include "replay/replay_trial.h"
 #include "window/storage.h"
 
 #define NS_IN_US		1000
@@ -119,7 +121,7 @@ show_depth(void)
 	if (!la_replay_settings_depth_is_ours())
 		by = LA_REPLAY_BY_SETTING;
 	if (!policy.advise && la_replay_settings_advice_is_ours())
-		by = LA_REPLAY_BY_MEMORY;
+		by = policy.mode == LA_REPLAY_FROM_MEMORY ? LA_REPLAY_BY_MEMORY : LA_REPLAY_BY_WASTE;
 	pg_atomic_write_u32(&la_replay_shared->depth,
 						la_replay_settings_advises() ? (uint32) maintenance_io_concurrency : 0);
 	pg_atomic_write_u32(&la_replay_shared->depth_by, by);
@@ -191,27 +193,42 @@ notice_settings(XLogReaderState *record, uint64 now)
 	}
 	else if (policy.base != Max(la_replay_settings_base(), 1))
 		begin_policy();
+	if (counting && !la_replay_settings_advice_is_ours())
+		la_replay_policy_no_trials(&policy);
 	if (counting)
 		follow_policy(record);
 }
 
-/* A window of reads, made while the server read ahead, is full. */
+/* A window is full. */
 static void
 end_window(XLogReaderState *record, uint64 now)
 {
 	bool		changed = false;
 
-	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;
-	if (la_replay_settings_depth_is_ours() && la_replay_policy_window(&policy, &window))
+	if (la_replay_policy_compares(&policy))
+		changed = la_replay_policy_compare(&policy, &window);
+	else
 	{
-		depth_by = LA_REPLAY_BY_LEARNING;
-		changed = true;
+		if (la_replay_settings_advice_is_ours())
+			changed = la_replay_policy_trial(&policy, &window);
+		if (policy.mode == LA_REPLAY_AHEAD && la_replay_settings_depth_is_ours() &&
+			la_replay_policy_window(&policy, &window))
+		{
+			depth_by = LA_REPLAY_BY_LEARNING;
+			changed = true;
+		}
 	}
-	if (la_replay_settings_advice_is_ours())
-		changed |= la_replay_policy_trial(&policy, &window);
 	if (changed)
 		follow_policy(record);
 	begin_window(now);
+}
+
+/* A record is a part of the window, whether or not its time is known. */
+static void
+add_to_window(uint64 blocks, uint64 wal_bytes)
+{
+	window.references += blocks;
+	window.wal_bytes += wal_bytes;
 }
 
 /*
@@ -219,22 +236,25 @@ end_window(XLogReaderState *record, uint64 now)
  * long, or not at all.
  */
 static void
-learn(XLogReaderState *record, uint64 reads, double wait_us, bool advised, uint64 now)
+learn(XLogReaderState *record, uint64 reads, double wait_us, uint64 advised, uint64 wasted,
+	  uint64 now)
 {
-	if (!policy.advise && la_replay_settings_advice_is_ours())
+	window.reads += reads;
+	window.wait_us += wait_us;
+	window.advised += advised;
+	window.wasted += wasted;
+	window.elapsed_us = (double) (now - window_begin) / NS_IN_US;
+	if (policy.mode == LA_REPLAY_FROM_MEMORY)
 	{
-		if (!advised && la_replay_policy_without(&policy, reads, wait_us))
+		if (reads > 0 && la_replay_policy_without(&policy, reads, wait_us))
 		{
 			begin_window(now);
 			follow_policy(record);
 		}
-		return;
 	}
-	if (!advised)
-		return;
-	window.reads += reads;
-	window.wait_us += wait_us;
-	if (la_replay_policy_window_full(&policy, &window))
+	else if (la_replay_policy_compares(&policy) ?
+			 la_replay_policy_compare_full(&policy, &window) :
+			 la_replay_policy_window_full(&policy, &window))
 		end_window(record, now);
 }
 
@@ -369,9 +389,12 @@ is_recent(const DecodedBkpBlock *block)
 	return false;
 }
 
-/* How many blocks of a record had to be read, so far as could be seen when it was decoded. */
+/*
+ * How many blocks of a record had to be read, so far as could be seen when it was decoded?  How
+ * many does it name, and does it bring one of them whole?
+ */
 static int
-count_blocks(const DecodedXLogRecord *record, int *blocks, Oid *tablespace)
+count_blocks(const DecodedXLogRecord *record, int *blocks, bool *image, Oid *tablespace)
 {
 	int			to_read = 0;
 
@@ -382,6 +405,7 @@ count_blocks(const DecodedXLogRecord *record, int *blocks, Oid *tablespace)
 		if (!block->in_use)
 			continue;
 		(*blocks)++;
+		*image |= block->has_image;
 		if (block->forknum != MAIN_FORKNUM || block->has_image ||
 			(block->flags & BKPBLOCK_WILL_INIT) != 0 || is_recent(block) ||
 			BufferIsValid(block->prefetch_buffer))
@@ -456,24 +480,23 @@ count_reads(XLogReaderState *record, uint64 reads, int to_read, Oid tablespace, 
 											   policy.read_us, may_conflict);
 	bool		slow;
 	bool		advised = was_advised(record);
-	uint64		came = Min(reads, (uint64) to_read);
+	uint64		early = advised ? to_read : 0;
+	uint64		came = Min(reads, early);
 
 	/* (with a limit of 0 every read is a wait) */
 	if (cause != LA_REPLAY_PROCESSOR && (reads == 0 || la_min_read_time > 0) && !has_slept())
 		cause = LA_REPLAY_PROCESSOR;
+	if (reads == 0 && cause == LA_REPLAY_PROCESSOR && us >= la_min_read_time * 1000.0 &&
+		has_slept())
+		window.write_us += us;
 	if (cause != LA_REPLAY_PROCESSOR)
 		count_wait(cause, ns, now);
 	slow = cause == LA_REPLAY_READS;
 	if (slow && !may_conflict)
 		la_replay_policy_waited(&policy, reads, us);
-	if (advised)
-	{
-		la_replay_add(&s->c[LA_REPLAY_ADVISED], to_read);
-		la_replay_add(&s->c[slow ? LA_REPLAY_LATE : LA_REPLAY_ON_TIME], came);
-		la_replay_add(&s->c[LA_REPLAY_WASTED], to_read - came);
-	}
-	if (reads == 0)
-		return;
+	la_replay_add(&s->c[LA_REPLAY_ADVISED], early);
+	la_replay_add(&s->c[slow ? LA_REPLAY_LATE : LA_REPLAY_ON_TIME], came);
+	la_replay_add(&s->c[LA_REPLAY_WASTED], early - came);
 	la_replay_add(&s->c[LA_REPLAY_BLOCKS_READ], reads);
 	if (slow && OidIsValid(tablespace) && tablespace != known_tablespace)
 	{
@@ -483,7 +506,12 @@ count_reads(XLogReaderState *record, uint64 reads, int to_read, Oid tablespace, 
 		if (policy.depth != depth)
 			follow_policy(record);
 	}
-	learn(record, reads, slow ? us : 0, advised, now);
+
+	/* what was decoded in another way than now is of no window */
+	if (advised != policy.advise)
+		begin_window(now);
+	else
+		learn(record, reads, slow ? us : 0, early, early - came, now);
 }
 
 /* After the record. */
@@ -491,16 +519,19 @@ static void
 after_record(XLogReaderState *record, uint64 reads)
 {
 	LaReplayShared *s = la_replay_shared;
-	bool		timed = !is_simple(record);
 	Oid			tablespace = InvalidOid;
 	int			blocks = 0;
-	int			to_read = count_blocks(record->record, &blocks, &tablespace);
+	bool		image = false;
+	int			to_read = count_blocks(record->record, &blocks, &image, &tablespace);
+	bool		timed = image || !is_simple(record);
+	uint64		bytes = record->EndRecPtr -
+		(XLogRecPtrIsInvalid(last_end) ? record->ReadRecPtr : last_end);
 	uint64		now;
 
 	la_replay_add(&s->c[LA_REPLAY_RECORDS], 1);
 	la_replay_add(&s->c[LA_REPLAY_BLOCKS], blocks);
-	la_replay_add(&s->c[LA_REPLAY_WAL_BYTES], record->EndRecPtr -
-				  (XLogRecPtrIsInvalid(last_end) ? record->ReadRecPtr : last_end));
+	la_replay_add(&s->c[LA_REPLAY_WAL_BYTES], bytes);
+	add_to_window(blocks, bytes);
 	last_end = record->EndRecPtr;
 	last_decoded = record->record->next == NULL;
 	if (reads == 0 && to_read == 0 && !last_decoded && !timed)

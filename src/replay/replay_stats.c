@@ -67,6 +67,7 @@ static const char *const depth_by_names[] = {
 	[LA_REPLAY_BY_CALIBRATION] = "calibration",
 	[LA_REPLAY_BY_LEARNING] = "learning",
 	[LA_REPLAY_BY_MEMORY] = "memory",
+	[LA_REPLAY_BY_WASTE] = "waste",
 };
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */

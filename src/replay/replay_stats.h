@@ -55,7 +55,8 @@ typedef enum LaReplayDepthBy
 	LA_REPLAY_BY_SETTING,
 	LA_REPLAY_BY_CALIBRATION,
 	LA_REPLAY_BY_LEARNING,
-	LA_REPLAY_BY_MEMORY
+	LA_REPLAY_BY_MEMORY,
+	LA_REPLAY_BY_WASTE
 } LaReplayDepthBy;
 
 /* One process writes, so that a counter is read and written, not added to. */

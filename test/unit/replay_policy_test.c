@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "simulation.h"
-#include "replay/replay_policy.h"
+#include "replay/replay_depth.h"
+#include "replay/replay_trial.h"
 
 #define BASE 16
 
@@ -356,8 +357,8 @@ static void
 test_undo(void)
 {
 	LaReplayPolicy p;
-	LaReplayWindow calm = {100000, 0, 2000};
-	LaReplayWindow late = {100000, 50000, 2000};
+	LaReplayWindow calm = {.elapsed_us = 100000, .reads = 2000};
+	LaReplayWindow late = {.elapsed_us = 100000, .wait_us = 50000, .reads = 2000};
 
 	la_replay_policy_init(&p, BASE);
 	la_replay_policy_suggest(&p, 27);
