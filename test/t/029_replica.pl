@@ -192,6 +192,9 @@ sub restart
 	my $node = one_of(@all);
 
 	say_what('restart of ' . $node->name);
+	# it ends when all is sent, which takes long where each transaction gets a worker of its own
+	try($node, 'ALTER SYSTEM RESET debug_logical_replication_streaming');
+	try($node, 'SELECT pg_reload_conf()');
 	$node->stop('fast');
 	start_again($node);
 	return;
