@@ -511,7 +511,7 @@ same('a locked table', \@main, {});
 # memory of the worker in the middle of a transaction, which does not grow with it once there are as many
 # changes ahead as memory allows
 my %bytes;
-for my $n (20, 60)
+for my $n (60, 160)
 {
 	my $position = -s $ahead->logfile;
 	my $holder = $ahead->background_psql('postgres', on_error_stop => 1);
@@ -527,8 +527,8 @@ for my $n (20, 60)
 	$holder->quit;
 	caught_up('main');
 }
-note("memory: $bytes{20}, $bytes{60}");
-cmp_ok($bytes{60}, '<', $bytes{20} + 1_000_000, 'memory does not grow with a transaction');
+note("memory: $bytes{60}, $bytes{160}");
+cmp_ok($bytes{160}, '<', $bytes{60} + 1_000_000, 'memory does not grow with a transaction');
 same('large transactions', \@main, {});
 
 # ---- 7. a damaged block -------------------------------------------------------------------
