@@ -35,6 +35,7 @@
 #include <string.h>
 
 #include "replay/replay_depth.h"
+#include "window/scan_length.h"
 
 /* replay hardly waits: a share of the time */
 #define CALM_SHARE		0.005
@@ -64,25 +65,13 @@
 #define SETTLE_READS	32
 #define FEW_READS		16
 
-static int
-min_int(int a, int b)
-{
-	return a < b ? a : b;
-}
-
-static int
-max_int(int a, int b)
-{
-	return a > b ? a : b;
-}
-
 void
 la_replay_policy_init(LaReplayPolicy *p, int base)
 {
 	memset(p, 0, sizeof(*p));
 	p->advise = true;
-	p->base = max_int(base, 1);
-	p->depth = min_int(p->base, LA_REPLAY_MAX_DEPTH);
+	p->base = la_max(base, 1);
+	p->depth = la_min(p->base, LA_REPLAY_MAX_DEPTH);
 	p->steep = true;
 	p->next_pause = FIRST_PAUSE;
 	p->patience = FIRST_PATIENCE;
@@ -93,7 +82,7 @@ void
 la_replay_policy_restart(LaReplayPolicy *p, int depth)
 {
 	la_replay_policy_unsettle(p);
-	p->depth = min_int(depth, LA_REPLAY_MAX_DEPTH);
+	p->depth = la_min(depth, LA_REPLAY_MAX_DEPTH);
 	p->climbing = false;
 	p->steep = true;
 	p->in_vain = p->ceiling = 0;
@@ -107,7 +96,7 @@ la_replay_policy_restart(LaReplayPolicy *p, int depth)
 void
 la_replay_policy_unsettle(LaReplayPolicy *p)
 {
-	p->unsettled = max_int(p->unsettled, max_int(p->depth, SETTLE_READS));
+	p->unsettled = la_max(p->unsettled, la_max(p->depth, SETTLE_READS));
 	memset(&p->sum, 0, sizeof(p->sum));
 }
 
@@ -125,7 +114,7 @@ set_depth(LaReplayPolicy *p, int depth)
 bool
 la_replay_policy_suggest(LaReplayPolicy *p, int depth)
 {
-	depth = min_int(depth, LA_REPLAY_MAX_DEPTH);
+	depth = la_min(depth, LA_REPLAY_MAX_DEPTH);
 	if (depth <= p->depth)
 		return false;
 	p->climbing = false;
@@ -164,8 +153,8 @@ static bool
 is_enough(const LaReplayPolicy *p, const LaReplayWindow *w)
 {
 	bool		wasteful = la_replay_window_is_wasteful(w);
-	int			enough = max_int(2 * p->depth, wasteful ? WASTEFUL_READS :
-								 p->steep ? STEEP_READS : WINDOW_READS);
+	int			enough = la_max(2 * p->depth, wasteful ? WASTEFUL_READS :
+								p->steep ? STEEP_READS : WINDOW_READS);
 	uint64_t	reads = w->reads;
 
 	if (wasteful && (p->unsettled > 0 || reads >= FEW_READS) && w->advised > reads)
@@ -243,7 +232,7 @@ next_step(LaReplayPolicy *p, int most)
 		depth = p->depth * (p->steep ? 4 : 2);
 	if (p->in_vain > 0)
 		p->steep = false;
-	depth = min_int(depth, most);
+	depth = la_min(depth, most);
 	if (depth <= p->best || (p->ceiling > 0 && depth >= p->ceiling))
 		return 0;
 	return depth;
@@ -269,14 +258,14 @@ climb(LaReplayPolicy *p, const LaReplayWindow *w)
 	p->climbing = true;
 
 	depth = next_step(p, la_replay_window_is_wasteful(w) ?
-					  max_int(p->base, MAX_WASTEFUL) : LA_REPLAY_MAX_DEPTH);
+					  la_max(p->base, MAX_WASTEFUL) : LA_REPLAY_MAX_DEPTH);
 	if (depth > 0)
 		return set_depth(p, depth);
 	p->climbing = false;
 	p->ceiling = 0;
 	p->in_vain = 0;
 	p->pause = p->next_pause;
-	p->next_pause = min_int(p->next_pause * 2, MAX_PAUSE);
+	p->next_pause = la_min(p->next_pause * 2, MAX_PAUSE);
 	return p->depth != p->best && set_depth(p, p->best);
 }
 
@@ -290,7 +279,7 @@ waiting(LaReplayPolicy *p, const LaReplayWindow *w)
 		int			depth = p->descended_from;
 
 		p->descended_from = 0;
-		p->patience = min_int(p->patience * 2, MAX_PATIENCE);
+		p->patience = la_min(p->patience * 2, MAX_PATIENCE);
 		return set_depth(p, depth);
 	}
 	if (p->pause > 0)
@@ -313,7 +302,7 @@ keeping_up(LaReplayPolicy *p, bool calm)
 	if (p->calm < p->patience || p->depth <= p->base)
 		return false;
 	p->descended_from = p->depth;
-	return set_depth(p, max_int(p->depth / 2, p->base));
+	return set_depth(p, la_max(p->depth / 2, p->base));
 }
 
 /* Some records have been replayed while the server read ahead.  True: the depth has changed. */

@@ -15,7 +15,7 @@ typedef struct LaBitmapPages LaBitmapPages;
 /* What the bitmap says of a page. */
 typedef struct LaBitmapPage
 {
-	BlockNumber block;			/* or InvalidBlockNumber: there is none */
+	BlockNumber block;
 	int			n;				/* of offsets, or -1: all rows may be meant */
 	OffsetNumber offsets[MaxHeapTuplesPerPage];
 } LaBitmapPage;

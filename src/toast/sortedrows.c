@@ -30,7 +30,6 @@
  */
 #include "postgres.h"
 
-#include "access/detoast.h"
 #include "access/parallel.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
@@ -159,9 +158,8 @@ find_table(const SortedRows *s, TupleTableSlot *slot)
 		struct varatt_external pointer;
 		Relation	table;
 
-		if (isnull || !VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
+		if (isnull || !la_values_pointer(value, &pointer))
 			continue;
-		VARATT_EXTERNAL_GET_POINTER(pointer, (struct varlena *) DatumGetPointer(value));
 		table = table_of(sort_of(s)->ss.ps.state, pointer.va_toastrelid);
 		if (table != NULL)
 			return table;

@@ -112,6 +112,22 @@ find_rows(TableScan *s, ComingPage *p, const LaBitmapPage *in_bitmap, Buffer buf
 	}
 }
 
+/*
+ * The block that the scan turns to after this one, or InvalidBlockNumber; of a bitmap heap scan,
+ * with what the bitmap says of it.
+ */
+static BlockNumber
+page_after(TableScan *s, BlockNumber block, const LaBitmapPage **in_bitmap)
+{
+	*in_bitmap = NULL;
+	if (s->bitmap == NULL)
+		return block_after(s, block);
+	*in_bitmap = la_bitmappages_after(s->bitmap, block);
+	if (*in_bitmap == NULL || (*in_bitmap)->block >= heap_scan(s)->rs_nblocks)
+		return InvalidBlockNumber;
+	return (*in_bitmap)->block;
+}
+
 /* One more page becomes known, behind the last one.  Returns false if it is not. */
 static bool
 add_page(TableScan *s)
@@ -119,21 +135,14 @@ add_page(TableScan *s)
 	BlockNumber here = heap_scan(s)->rs_cblock;
 	BlockNumber last = s->npages == 0 ? here :
 		s->pages[(s->first_page + s->npages - 1) % MAX_PAGES].block;
-	const LaBitmapPage *in_bitmap = NULL;
+	const LaBitmapPage *in_bitmap;
 	BlockNumber block;
 	ComingPage *p;
 	Buffer		buffer;
 
 	if (s->npages == MAX_PAGES)
 		return false;
-	if (s->bitmap == NULL)
-		block = block_after(s, last);
-	else
-	{
-		in_bitmap = la_bitmappages_after(s->bitmap, last);
-		block = in_bitmap == NULL || in_bitmap->block >= heap_scan(s)->rs_nblocks ?
-			InvalidBlockNumber : in_bitmap->block;
-	}
+	block = page_after(s, last, &in_bitmap);
 	if (block == InvalidBlockNumber || (!is_cached(s, block) && !may_read(s)))
 		return false;
 	if (s->pages == NULL)

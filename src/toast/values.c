@@ -36,17 +36,24 @@ page_of(const LaValueRows *rows, const LaComingRow *row)
 							  rows->strategy == NULL ? NULL : *rows->strategy);
 }
 
+/* Where a value is; false if it is not out of line. */
+bool
+la_values_pointer(Datum value, struct varatt_external *pointer)
+{
+	if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
+		return false;
+	VARATT_EXTERNAL_GET_POINTER(*pointer, (struct varlena *) DatumGetPointer(value));
+	return true;
+}
+
 /* Add one to those of a row, if it is in this toast table. */
 void
 la_values_add(LaRowValues *values, Datum value, Oid toast_table)
 {
 	struct varatt_external pointer;
 
-	if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
-		return;
-	VARATT_EXTERNAL_GET_POINTER(pointer, (struct varlena *) DatumGetPointer(value));
 	/* while a table is rewritten, values are still in the old one's */
-	if (pointer.va_toastrelid != toast_table)
+	if (!la_values_pointer(value, &pointer) || pointer.va_toastrelid != toast_table)
 		return;
 	values->ids[values->n++] = pointer.va_valueid;
 	values->chunks += (VARATT_EXTERNAL_GET_EXTSIZE(pointer) - 1) / TOAST_MAX_CHUNK_SIZE + 1;

@@ -31,6 +31,7 @@ typedef struct LaRowValues
 	Oid			ids[LA_TOAST_COLUMNS];
 } LaRowValues;
 
+extern bool la_values_pointer(Datum value, struct varatt_external *pointer);
 extern void la_values_add(LaRowValues *values, Datum value, Oid toast_table);
 extern bool la_values_find(const LaValueRows *rows, const LaComingRow *row, LaRowValues *values);
 

@@ -265,6 +265,17 @@ select * from pg_temp.forward('select id, ext from docs order by plain', '{1,1,1
 select * from pg_temp.forward('select id, ext from docs order by plain limit 70', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,5,40,1,200,1,1}');
 select * from pg_temp.values_played('select id, ext from docs order by plain', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
 -- a cursor whose table is changed, and whose transaction goes on after an error
+create function pg_temp.rest() returns void language plpgsql as $$
+declare c refcursor := 'c'; r record; n int := 0; h text := '';
+begin
+    loop
+        fetch c into r;
+        exit when not found;
+        n := n + 1;
+        h := md5(h || r::text);
+    end loop;
+    raise warning '% rows, %', n, left(h, 8);
+end $$;
 begin;
 set local pg_lookahead.force = on;
 declare c no scroll cursor for select id, left(plain, 9), ext from docs order by plain limit 500;
@@ -276,33 +287,13 @@ select 1 / 0;
 rollback to s;
 delete from docs where id % 2 = 0;
 copy (select 1) to stdout;
-do $$
-declare c refcursor := 'c'; r record; n int := 0; h text := '';
-begin
-    loop
-        fetch c into r;
-        exit when not found;
-        n := n + 1;
-        h := md5(h || r::text);
-    end loop;
-    raise warning '% rows, %', n, left(h, 8);
-end $$;
+select pg_temp.rest();
 rollback;
 begin;
 set local pg_lookahead.enable = off;
 declare c no scroll cursor for select id, left(plain, 9), ext from docs order by plain limit 500;
 move 20 from c;
-do $$
-declare c refcursor := 'c'; r record; n int := 0; h text := '';
-begin
-    loop
-        fetch c into r;
-        exit when not found;
-        n := n + 1;
-        h := md5(h || r::text);
-    end loop;
-    raise warning '% rows, %', n, left(h, 8);
-end $$;
+select pg_temp.rest();
 rollback;
 -- statements that fail before their scan, or in it, leave the table as it was
 set pg_lookahead.force = on;

@@ -246,14 +246,21 @@ test_memory(void)
 	check("nor where the limit is too small", s.nlots == 0);
 }
 
-/* Visits that can be foreseen are few, and many later. */
+/* So many visits can be foreseen now. */
 static void
-scan_growing_supply(Lots *s, bool varies)
+begin_supply(Lots *s, bool varies, int room)
 {
 	begin(s, true, DISK_US);
 	s->io.config.order = LA_ORDER_OF_TABLE;
 	s->io.config.supply_varies = varies;
-	s->room = 40;
+	s->room = room;
+}
+
+/* Visits that can be foreseen are few, and many later. */
+static void
+scan_growing_supply(Lots *s, bool varies)
+{
+	begin_supply(s, varies, 40);
 	scan(s, sparse_block, 1000);
 	s->largest = 0;
 	s->room = 0;
@@ -270,18 +277,12 @@ test_supply(void)
 	scan_growing_supply(&s, true);
 	check("but not for good where the supply varies", s.largest == LIMIT);
 
-	begin(&s, true, DISK_US);
-	s.io.config.order = LA_ORDER_OF_TABLE;
-	s.io.config.supply_varies = true;
-	s.room = 3;
+	begin_supply(&s, true, 3);
 	scan(&s, sparse_block, 1000);
 	check("lots of what there is do not end", s.nlots > 200);
 	check("and are not asked to be smaller than is worth it", s.lots.limit >= 32);
 
-	begin(&s, true, DISK_US);
-	s.io.config.order = LA_ORDER_OF_TABLE;
-	s.io.config.supply_varies = true;
-	s.room = 3000;
+	begin_supply(&s, true, 3000);
 	scan(&s, dense_block, 100000);
 	check("two lots find room also where the supply varies", s.collected > 90000);
 	check("and are of about the same size", s.nlots < 150);
