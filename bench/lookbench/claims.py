@@ -16,7 +16,7 @@ or a share that must be reached:
   iops     replay: of the reads per second that the volume allows
   live     apply: of a subscriber's time that writers wrote, so 1 when it has everything as soon as they stop
 
-The cells of the last five are measured by bench/replay.
+The cells of the last five, and those of `promotion`, are measured by bench/replay.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ CLAIMS: Sequence[Claim] = (
     Claim("apply-volume", "random updates by primary key, one more index", ("apply/update/writers-1/*",), {STOCK: 8.0}, storages=(VOLUME,)),
     Claim("apply-volume", "inserts with random keys, primary and secondary", ("apply/insert-two/writers-1/*",), {STOCK: 8.0}, storages=(VOLUME,)),
     Claim("apply-volume", "eight writers at work", ("apply/update/live-8/*",), {LIVE: 0.95}, storages=(VOLUME,)),
+    Claim("promotion", "a standby is promoted; a server starts after a crash with little WAL", ("promotion/*",), {STOCK: 0.95},
+          storages=(LOCAL,)),
 )
 
 NAMES: Sequence[str] = tuple(dict.fromkeys(claim.name for claim in CLAIMS))

@@ -8,7 +8,9 @@
  * waited for and of the system calls that were saved.  When more has been lost than a small share
  * of the time, the trial ends, and the next one comes when so much time has passed that even what
  * this one has lost is such a share; later each time, if trials go on losing.  A trial that has
- * saved more than it has lost goes on, and a slow read now and then does not end it.
+ * saved more than it has lost goes on, and a slow read now and then does not end it.  A trial comes
+ * as soon as some blocks have been advised in vain, if nothing waits: redo begins with empty
+ * buffers, and as long as these are filled by images it neither reads nor writes.
  *
  * WASTE.  The server advises blocks of which a record that is still ahead of replay brings a
  * full-page image, for the records behind that one.  By their turn these blocks are in shared
@@ -43,8 +45,9 @@
 /* a block's advice, about, where the operating system has the block already */
 #define ADVICE_US		1.0
 
-/* reads hardly waited for before a trial without advice; the share of the time it may cost */
+/* before a trial without advice: reads hardly waited for, or in vain; and what it may cost */
 #define QUIET_READS		1024
+#define QUIET_WASTED	64
 #define TRIAL_SHARE		0.01
 #define MAX_TRIAL_LOSS	3000.0
 #define MAX_SAVED		20000.0
@@ -108,6 +111,8 @@ is_quiet(LaReplayPolicy *p, const LaReplayWindow *w)
 		return false;
 	}
 	p->quiet += w->reads;
+	if (la_replay_window_is_wasteful(w))
+		p->quiet += w->wasted * (QUIET_READS / QUIET_WASTED);
 	p->quiet_us += w->elapsed_us;
 	return p->quiet >= QUIET_READS && p->quiet_us >= p->trial_after_us;
 }

@@ -209,7 +209,8 @@ replay_one(Recovery *r)
 	if (ref->kind == IMAGE)
 	{
 		r->now_us += IMAGE_US;
-		write_back(r);
+		if (!r->wal.fills)
+			write_back(r);
 		write_us = r->now_us - begin;
 	}
 	if (ref->kind == MISS)

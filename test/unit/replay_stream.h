@@ -12,8 +12,8 @@
  *
  * The look-ahead is the server's: so many reads in flight, and four times as many references
  * looked at.  Storage starts so many requests per second, of which each takes some time.  Writes
- * are not waited for until too many of them are queued.  The policy is told of it as replay.c
- * tells it.
+ * are not waited for until too many of them are queued, and none is made while there are free
+ * buffers.  The policy is told of it as replay.c tells it.
  *
  * test/unit/replay_stream.h
  */
@@ -41,6 +41,7 @@ typedef struct Wal
 	int			misses;
 	int			images;
 	int			shadows;
+	bool		fills;			/* free buffers: nothing is written back */
 } Wal;
 
 typedef enum Kind

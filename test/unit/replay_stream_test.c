@@ -93,7 +93,7 @@ check_within(const char *what, const Disk *disk, const Part *parts, int n, doubl
 static void
 check_ramp(const char *what, const Disk *disk, int misses)
 {
-	Wal			wal = {misses, 0, 0};
+	Wal			wal = {misses, 0, 0, false};
 	Part		part = {wal, references_in(disk, &wal, 3)};
 
 	check_within(what, disk, &part, 1, 0.01);
@@ -119,7 +119,7 @@ test_ramp(void)
 static void
 check_images(const char *what, const Disk *disk, int misses, int images, int shadows)
 {
-	Wal			wal = {misses, images, shadows};
+	Wal			wal = {misses, images, shadows, false};
 	Part		part = {wal, references_in(disk, &wal, 20)};
 
 	check_within(what, disk, &part, 1, 0.02);
@@ -143,6 +143,27 @@ test_images(void)
 	check_images("4 ms and 3k, few reads", &slow, 2, 200, 700);
 }
 
+/* Recovery begins with empty buffers: nothing is waited for, and nothing is written back at first. */
+static void
+check_filling(const char *what, const Disk *disk, int misses)
+{
+	Wal			fills = {misses, 200, 700, true};
+	Wal			full = {misses, 200, 700, false};
+	Part		parts[] = {{fills, references_in(disk, &fills, 1)}, {full, references_in(disk, &full, 2)}};
+
+	check_within(what, disk, parts, 1, 0.02);
+	check_within("... and then writes", disk, parts, 2, 0.02);
+}
+
+static void
+test_filling(void)
+{
+	check_filling("free buffers, local disk, no reads", &local, 0);
+	check_filling("free buffers, local disk, hardly a read", &local, 2);
+	check_filling("free buffers, 1 ms and 16k, no reads", &volume, 0);
+	check_filling("free buffers, 1 ms and 5k, no reads", &limited, 0);
+}
+
 /* What was true of the WAL changes: the best depth of each part is what counts. */
 static void
 check_change(const char *what, const Disk *disk, const Part *parts, int n, double share)
@@ -164,9 +185,9 @@ check_change(const char *what, const Disk *disk, const Part *parts, int n, doubl
 static void
 test_changes(void)
 {
-	static const Wal images = {5, 200, 700};
-	static const Wal cold = {400, 5, 10};
-	static const Wal memory = {0, 5, 10};
+	static const Wal images = {5, 200, 700, false};
+	static const Wal cold = {400, 5, 10, false};
+	static const Wal memory = {0, 5, 10, false};
 	const Disk *disks[] = {&local, &volume, &limited};
 
 	for (int i = 0; i < 3; i++)
@@ -195,7 +216,7 @@ test_any(int n)
 	{
 		double		read_us = 50 + rand() % 4000;
 		Disk		d = {read_us, (4 + rand() % 40) * 1e6 / read_us, 0.1 * (rand() % 8), rand() % 3 == 0 ? 20000 : 0};
-		Wal			wal = {rand() % (rand() % 2 ? 20 : 400), rand() % 300, rand() % 1000};
+		Wal			wal = {rand() % (rand() % 2 ? 20 : 400), rand() % 300, rand() % 1000, false};
 		Part		part;
 		Recovery	r;
 		double		best;
@@ -225,6 +246,7 @@ main(int argc, char **argv)
 	verbose = argc > 1;
 	test_ramp();
 	test_images();
+	test_filling();
 	test_changes();
 	test_any(argc > 1 ? atoi(argv[1]) : 16);
 	return report();

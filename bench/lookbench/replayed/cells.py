@@ -3,7 +3,8 @@
 A cell of `replay` is a data directory as a crash left it and the log of what was done before; the
 size is the number of transactions, or of rows inserted.  One of `apply` is a stream of changes that a
 publisher has for a subscriber; the size is the number of rows that are changed, of `live` cells the
-seconds for which writers are at work while the subscriber applies.
+seconds for which writers are at work while the subscriber applies.  One of `promotion` is a standby that is
+promoted, or a server that starts after a crash; the size is the number of transactions of their logs.
 
 Variants of `replay`:
 
@@ -20,25 +21,30 @@ Variants of `replay`:
 Variants of `apply`: stock, again, lookahead, lookahead-off (pg_lookahead.enable_apply), and
 
   cached         stock, with all files of the subscriber in the operating system's cache: what there is to gain
+
+Variants of `promotion`: stock, again, lookahead, lookahead-off (pg_lookahead.enable_replay).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Mapping, Sequence
 
 from ..storages import LOCAL
 from ..variants import split_variant
-from ..workloads.base import COLD, Cell
+from ..workloads.base import CACHED, COLD, Cell
 
 REPLAY = "replay"
 APPLY = "apply"
+PROMOTION = "promotion"
 # for the headings of the summary and the report
 SOURCES: Mapping[str, str] = {
     REPLAY: "Munro, PGCon 2020; our own",
     APPLY: "Knizhnik, pgsql-hackers, 2025; our own",
+    PROMOTION: "our own",
 }
-SIZES: Mapping[str, str] = {REPLAY: "transactions", APPLY: "rows or seconds"}
+SIZES: Mapping[str, str] = {REPLAY: "transactions", APPLY: "rows or seconds", PROMOTION: "transactions"}
 
 MUNRO_STORAGE = "cloud-1ms-5k"
 CONCURRENCIES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -98,6 +104,18 @@ class Stream:
     writers: int
     one_transaction: bool = False  # sent while it is still open, and applied by a parallel worker
     live: bool = False  # the subscriber applies while writers are at work
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """A cell of `promotion`."""
+
+    cell: Cell
+    scale: int  # of pgbench's tables
+    buffers: str  # shared_buffers of the standby
+    behind: bool = False  # it has replayed nothing
+    restarts: bool = False  # it is no standby, but was killed
     seconds: float = 0.0
 
 
@@ -181,6 +199,18 @@ def streams(scope: Scope) -> list[Stream]:
     return found
 
 
+def promotions(scope: Scope) -> list[Promotion]:
+    """On the local disk only."""
+    if scope.storage != LOCAL:
+        return []
+    size, few, scale, buffers = (2_000, 200, 2, "16MB") if scope.quick else (20_000, 200, 10, "64MB")
+    return [
+        Promotion(Cell(PROMOTION, "standby", "caught-up", size, CACHED), scale, buffers, seconds=3),
+        Promotion(Cell(PROMOTION, "standby", "behind", size, COLD), scale, buffers, behind=True, seconds=3),
+        Promotion(Cell(PROMOTION, "crash", "restart", few, COLD), scale, buffers, restarts=True, seconds=1),
+    ]
+
+
 def tables(scope: Scope) -> Tables:
     return _TABLES[scope.level]
 
@@ -218,9 +248,20 @@ def apply_variants() -> list[Variant]:
     ]
 
 
+def promotion_variants() -> list[Variant]:
+    stock = Variant("stock", _STOCK)
+    return [
+        stock,
+        replace(stock, name="again"),
+        Variant("lookahead", _AHEAD),
+        Variant("lookahead-off", _AHEAD | {f"{LIBRARY}.enable_replay": "off"}),
+    ]
+
+
 DEFAULT_VARIANTS: Mapping[str, Sequence[str]] = {
     REPLAY: ("stock", "off", "tuned", "lookahead", "lookahead-off"),
     APPLY: ("stock", "lookahead", "cached"),
+    PROMOTION: ("stock", "lookahead"),
 }
 
 
@@ -242,5 +283,8 @@ def extra_variant(text: str) -> Variant:
     a leading dot, such as ".maintenance_io_concurrency=100".  "library" is the file of another build.
     """
     name, pairs = split_variant(text)
-    preload = {PRELOAD: pairs.pop("library", LIBRARY)}
-    return Variant(name, preload | {key[1:] if key.startswith(".") else f"{LIBRARY}.{key}": value for key, value in pairs.items()})
+    settings = dict(_AHEAD)
+    if "library" in pairs:
+        path = Path(pairs.pop("library")).resolve()
+        settings = {PRELOAD: str(path), "dynamic_library_path": f"{path.parent}:$libdir"}
+    return Variant(name, settings | {key[1:] if key.startswith(".") else f"{LIBRARY}.{key}": value for key, value in pairs.items()})

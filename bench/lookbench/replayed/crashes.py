@@ -75,7 +75,15 @@ class Result:
 
 
 def view(connection: psycopg.Connection, name: str) -> dict[str, int]:
-    """The numbers of a view of the library, summed up over its rows; nothing if there is no such view."""
+    """The numbers of a view of the library, summed up over its rows; nothing if there is no such view.
+
+    Of another build they are known from 18 on, where the extension's functions are looked for by
+    dynamic_library_path, and can be had from the file that is preloaded.
+    """
+    row = connection.execute("show shared_preload_libraries").fetchone()
+    assert row is not None
+    if row[0] != LIBRARY and (connection.info.server_version < 180000 or Path(row[0]).name != f"{LIBRARY}.so"):
+        return {}
     connection.execute(f"create extension if not exists {LIBRARY}")
     if connection.execute("select to_regclass(%s)", (name,)).fetchone() == (None,):
         return {}

@@ -34,10 +34,11 @@ from ..records import Records, Sample
 from ..server import ServerError
 from ..storages import LOCAL, STORAGES, Speed
 from .cells import (
-    APPLY, BEST, DEFAULT_VARIANTS, REPLAY, Chosen, Crash, Scope, Stream, Variant, apply_variants, crashes, extra_variant, replay_variants,
-    streams, tables,
+    APPLY, BEST, DEFAULT_VARIANTS, PROMOTION, REPLAY, Chosen, Crash, Promotion, Scope, Stream, Variant, apply_variants, crashes,
+    extra_variant, promotion_variants, promotions, replay_variants, streams, tables,
 )
 from .crashes import Crashes, Result
+from .promotions import Promotions
 from .servers import CopiedServer, Originals, own
 from .streams import Streams
 
@@ -51,7 +52,7 @@ LIKE_OFF = ("off", "stock", "again")  # what waits for blocks, for the forecast
 
 @dataclass
 class Step:
-    what: Crash | Stream
+    what: Crash | Stream | Promotion
     variants: list[Variant]
 
     @property
@@ -66,12 +67,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="cells whose name workload/data/shape/size/state matches, e.g. 'apply/update/*'; repeatable")
     parser.add_argument("--select", metavar="CLAIM", action="append", default=[], choices=sorted(NAMES),
-                        help="the cells of a claim, repeatable: replay, replay-volume, replay-munro, apply, apply-volume (lookbench/claims.py)")
+                        help="the cells of a claim, repeatable: replay, replay-volume, replay-munro, apply, apply-volume, promotion (lookbench/claims.py)")
     parser.add_argument("--reps", type=int, help="repetitions (default 3, quick 1)")
     parser.add_argument("--seconds", type=int, help="for which writers of live cells write (default 15, on volumes 5, quick 2)")
     parser.add_argument("--rate", type=int, default=0, help="transactions/s of live writers together (default as many as they can)")
     parser.add_argument("--variants", help="of stock, again, off, tuned, lookahead, lookahead-off, cached"
-                                           " (default all but again; of apply stock, lookahead, cached)")
+                                           " (default all but again; of apply stock, lookahead, cached; of promotion stock, lookahead)")
     parser.add_argument("--variant", metavar="NAME:SETTING=VALUE,...", action="append", default=[],
                         help="one more look-ahead variant with other settings; those of the server have a leading dot; repeatable")
     parser.add_argument("--storage", choices=STORAGES, default=LOCAL,
@@ -100,6 +101,7 @@ def plan_steps(options: argparse.Namespace) -> list[Step]:
 
     steps = [Step(crash, chosen(REPLAY).of(replay_variants(crash, scope))) for crash in crashes(scope)]
     steps += [Step(stream, chosen(APPLY).of(apply_variants())) for stream in streams(scope)]
+    steps += [Step(promotion, chosen(PROMOTION).of(promotion_variants())) for promotion in promotions(scope)]
     return [step for step in steps if step.variants and (not patterns or any(fnmatch.fnmatch(step.key, p) for p in patterns))]
 
 
@@ -158,8 +160,8 @@ class Runner:
 
     def prepare(self, steps: Sequence[Step]) -> None:
         options = self.options
-        for path in (options.sockets / "subscriber", options.sockets / "publisher"):
-            own(path, options.user)
+        for name in ("subscriber", "publisher", "primary"):
+            own(options.sockets / name, options.user)
         free = shutil.disk_usage(options.keep).free
         held = sum(f.stat().st_size for f in options.keep.rglob("*") if f.is_file())
         if free + held < NEEDED[options.quick] + SPACE_LEFT:
@@ -174,7 +176,9 @@ class Runner:
             publisher, server, Originals(server, options.keep, options.sockets / "subscriber"), self.speed,
             tables(Scope(options.storage, options.quick, options.seconds)), options.rate,
         )
-        self.ends = [self.crashes, self.streams]
+        primary = CopiedServer(options.bindir, options.keep / "primary", options.sockets / "primary", options.user)
+        self.promotions = Promotions(primary, server, Originals(server, options.keep, options.sockets / "subscriber"), self.speed)
+        self.ends = [self.crashes, self.streams, self.promotions]
         self.server = server
 
     def describe(self) -> None:
@@ -214,6 +218,8 @@ class Runner:
     def sample(self, step: Step, variant: Variant, rep: int) -> Result:
         if isinstance(step.what, Crash):
             return self.crashes.sample(step.what, variant, rep)
+        if isinstance(step.what, Promotion):
+            return self.promotions.sample(step.what, variant, rep)
         return self.streams.sample(step.what, variant, rep)
 
     def differs(self, step: Step, rep: int, result: Result) -> str:

@@ -163,7 +163,12 @@ class Originals:
 
 
 def own(path: Path, user: str) -> None:
-    """Give a directory that we have made to the server's user."""
+    """Make a directory that is the server's user's."""
     path.mkdir(parents=True, exist_ok=True)
+    give(path, user)
+
+
+def give(path: Path, user: str) -> None:
+    """Give what we have made to the server's user."""
     if os.geteuid() == 0:
         shutil.chown(path, user)
