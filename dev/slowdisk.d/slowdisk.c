@@ -35,9 +35,9 @@
  * time, failed_reads those answered by an error, and bad the number of ranges.
  *
  * Faults.  Bad ranges are widened to blocks.  As on a disk, a read that touches
- * one fails as a whole; the file system's pages are read one by one after that,
- * so whoever reads a file gets the error for the bad page only, and a short read
- * if a good page comes before it.  A read that is cut short ends at a block; the
+ * one fails as a whole; the pages of the page cache are then read one by one,
+ * but for those that read-ahead has put into one folio.  So whoever reads a file
+ * gets the error for the bad page, and a short read if a good one comes before it.  A read that is cut short ends at a block; the
  * loop device asks for the rest.  Only reads fail: a file system gives up after a
  * write that does.
  *
