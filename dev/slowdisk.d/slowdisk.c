@@ -20,13 +20,26 @@
  *		write_latency_us	added to each write and flush, at most 10 s
  *		iops				reads and writes per second; 0: no limit
  *		mbps				of 10^6 bytes per second; 0: no limit
+ *		eio_ppm				of a million reads, so many fail with EIO
+ *		short_ppm			so many return a part of what they were asked for
+ *		stall_ppm			so many take stall_us more
+ *		stall_us			at most 60 s
+ *		bad					BEGIN-END: a read of any byte from BEGIN to before END
+ *							fails with EIO; a further range; none: no more ranges
  *
  * A read of ctl from its beginning gives a line name=value for each counter and
  * setting, as of that moment; it has to take them all at once (4096 bytes are
  * enough), for at any other offset the file is at its end.  Counters are of
  * requests answered since the last reset; mean_read_us is the time from a read's
  * arrival here to its answer, max_in_flight the most reads that were here at a
- * time.
+ * time, failed_reads those answered by an error, and bad the number of ranges.
+ *
+ * Faults.  Bad ranges are widened to blocks.  As on a disk, a read that touches
+ * one fails as a whole; the pages of the page cache are then read one by one,
+ * but for those that read-ahead has put into one folio.  So whoever reads a file
+ * gets the error for the bad page, and a short read if a good one comes before it.  A read that is cut short ends at a block; the
+ * loop device asks for the rest.  Only reads fail: a file system gives up after a
+ * write that does.
  *
  * Time.  A request gets its deadline when it arrives: its turn, plus the
  * latency.  The turn is the first moment at which both buckets, of requests and
@@ -88,7 +101,10 @@
 #define NS_PER_US	INT64_C(1000)
 
 #define LATENCY_MAX	10000000
+#define STALL_MAX	60000000
 #define LIMIT_MAX	999999999
+#define MILLION		1000000
+#define MAX_BAD		1024		/* bad ranges */
 
 /* inode numbers */
 enum
@@ -110,12 +126,25 @@ static const File files[] = {
 
 #define NFILES	(sizeof(files) / sizeof(files[0]))
 
+/* bytes of the disk, whole blocks */
+typedef struct Range
+{
+	int64_t		begin;
+	int64_t		end;
+} Range;
+
 typedef struct Settings
 {
 	int64_t		latency_us;
 	int64_t		write_latency_us;
 	int64_t		iops;
 	int64_t		mbps;
+	int64_t		eio_ppm;
+	int64_t		short_ppm;
+	int64_t		stall_ppm;
+	int64_t		stall_us;
+	int			nbad;
+	Range		bad[MAX_BAD];
 } Settings;
 
 typedef struct Name
@@ -129,7 +158,11 @@ static const Name names[] = {
 	{"latency_us", offsetof(Settings, latency_us), LATENCY_MAX},
 	{"write_latency_us", offsetof(Settings, write_latency_us), LATENCY_MAX},
 	{"iops", offsetof(Settings, iops), LIMIT_MAX},
-	{"mbps", offsetof(Settings, mbps), LIMIT_MAX}
+	{"mbps", offsetof(Settings, mbps), LIMIT_MAX},
+	{"eio_ppm", offsetof(Settings, eio_ppm), MILLION},
+	{"short_ppm", offsetof(Settings, short_ppm), MILLION},
+	{"stall_ppm", offsetof(Settings, stall_ppm), MILLION},
+	{"stall_us", offsetof(Settings, stall_us), STALL_MAX}
 };
 
 #define NNAMES	(sizeof(names) / sizeof(names[0]))
@@ -141,9 +174,18 @@ typedef struct Counters
 	int64_t		reads;
 	int64_t		read_bytes;
 	int64_t		read_ns;
+	int64_t		failed_reads;
 	int64_t		writes;
 	int			max_in_flight;
 } Counters;
+
+/* What begin_read() has decided of a read. */
+typedef struct Fate
+{
+	int64_t		deadline;
+	bool		fails;
+	bool		cut;			/* it ends early */
+} Fate;
 
 static int	image;
 static off_t image_size;
@@ -156,6 +198,7 @@ static Counters counters;
 static int64_t iops_room;		/* when the bucket has room */
 static int64_t mbps_room;
 static int	in_flight;			/* reads */
+static uint64_t dice = 88172645463325252;
 
 static int64_t
 max64(int64_t a, int64_t b)
@@ -225,26 +268,60 @@ take_turn(int64_t arrived, size_t size)
 	return turn;
 }
 
-static int64_t
-begin_read(int64_t arrived, size_t size)
+/*
+ * True so many times in a million.  Xorshift: the same sequence in each run.
+ * With the lock.
+ */
+static bool
+chance(int64_t ppm)
 {
-	int64_t		deadline;
+	if (ppm == 0)
+		return false;
+	dice ^= dice << 13;
+	dice ^= dice >> 7;
+	dice ^= dice << 17;
+	return (int64_t) (dice % MILLION) < ppm;
+}
+
+/*
+ * Does a read touch a bad range?  With the lock.
+ */
+static bool
+is_bad(off_t offset, size_t size)
+{
+	for (int i = 0; i < settings.nbad; i++)
+	{
+		if (offset < settings.bad[i].end && settings.bad[i].begin < offset + (off_t) size)
+			return true;
+	}
+	return false;
+}
+
+static Fate
+begin_read(int64_t arrived, size_t size, off_t offset)
+{
+	Fate		fate;
 
 	pthread_mutex_lock(&lock);
-	deadline = take_turn(arrived, size) + settings.latency_us * NS_PER_US;
+	fate.deadline = take_turn(arrived, size) + settings.latency_us * NS_PER_US;
+	if (chance(settings.stall_ppm))
+		fate.deadline += settings.stall_us * NS_PER_US;
+	fate.fails = is_bad(offset, size) || chance(settings.eio_ppm);
+	fate.cut = size > BLOCK && chance(settings.short_ppm);
 	in_flight++;
 	if (in_flight > counters.max_in_flight)
 		counters.max_in_flight = in_flight;
 	pthread_mutex_unlock(&lock);
-	return deadline;
+	return fate;
 }
 
 static void
-end_read(int64_t arrived, size_t size)
+end_read(int64_t arrived, size_t size, bool failed)
 {
 	pthread_mutex_lock(&lock);
 	in_flight--;
 	counters.reads++;
+	counters.failed_reads += failed;
 	counters.read_bytes += size;
 	counters.read_ns += now() - arrived;
 	pthread_mutex_unlock(&lock);
@@ -318,7 +395,7 @@ static void
 disk_read(fuse_req_t req, size_t size, off_t offset)
 {
 	int64_t		arrived = now();
-	int64_t		deadline;
+	Fate		fate;
 	off_t		begin;
 	off_t		end;
 	char	   *buffer;
@@ -332,14 +409,18 @@ disk_read(fuse_req_t req, size_t size, off_t offset)
 	if ((off_t) size > image_size - offset)
 		size = image_size - offset;
 
-	deadline = begin_read(arrived, size);
+	fate = begin_read(arrived, size, offset);
+	if (fate.cut)
+		size = (size / 2 + BLOCK - 1) / BLOCK * BLOCK;
 	begin = offset / BLOCK * BLOCK;
 	end = (offset + (off_t) size + BLOCK - 1) / BLOCK * BLOCK;
 	buffer = thread_buffer(end - begin);
-	if (buffer != NULL)
+	if (fate.fails)
+		error = EIO;
+	else if (buffer != NULL)
 		error = image_read(buffer, end - begin, begin);
-	sleep_until(deadline);
-	end_read(arrived, size);
+	sleep_until(fate.deadline);
+	end_read(arrived, size, error != 0);
 
 	if (error)
 		fuse_reply_err(req, error);
@@ -383,6 +464,47 @@ disk_write(fuse_req_t req, const char *data, size_t size, off_t offset)
 
 /* ---- the control file --------------------------------------------------- */
 
+/*
+ * Digits, at most that many; returns what follows them, or NULL.
+ */
+static const char *
+parse_number(const char *digits, size_t most, int64_t *value)
+{
+	size_t		ndigits = strspn(digits, "0123456789");
+
+	if (ndigits < 1 || ndigits > most)
+		return NULL;
+	*value = strtoll(digits, NULL, 10);
+	return digits + ndigits;
+}
+
+/*
+ * The value of bad: a range, or "none".
+ */
+static bool
+parse_bad(const char *value, Settings *result)
+{
+	Range		range;
+
+	if (strcmp(value, "none") == 0)
+	{
+		result->nbad = 0;
+		return true;
+	}
+	value = parse_number(value, 15, &range.begin);
+	if (value == NULL || *value != '-')
+		return false;
+	value = parse_number(value + 1, 15, &range.end);
+	if (value == NULL || *value != '\0')
+		return false;
+	if (result->nbad == MAX_BAD || range.end <= range.begin || range.end > image_size)
+		return false;
+	range.begin = range.begin / BLOCK * BLOCK;
+	range.end = (range.end + BLOCK - 1) / BLOCK * BLOCK;
+	result->bad[result->nbad++] = range;
+	return true;
+}
+
 static bool
 parse_word(const char *word, Settings *result)
 {
@@ -392,18 +514,17 @@ parse_word(const char *word, Settings *result)
 	if (equals == NULL)
 		return false;
 	length = equals - word;
+	if (strncmp(word, "bad=", strlen("bad=")) == 0)
+		return parse_bad(equals + 1, result);
 	for (size_t i = 0; i < NNAMES; i++)
 	{
-		const char *digits = equals + 1;
-		size_t		ndigits = strspn(digits, "0123456789");
+		const char *rest;
 		int64_t		value;
 
 		if (strlen(names[i].name) != length || strncmp(names[i].name, word, length) != 0)
 			continue;
-		if (ndigits < 1 || ndigits > 9 || digits[ndigits] != '\0')
-			return false;
-		value = strtoll(digits, NULL, 10);
-		if (value > names[i].max)
+		rest = parse_number(equals + 1, 9, &value);
+		if (rest == NULL || *rest != '\0' || value > names[i].max)
 			return false;
 		memcpy((char *) result + names[i].offset, &value, sizeof(value));
 		return true;
@@ -416,7 +537,7 @@ ctl_write(fuse_req_t req, const char *data, size_t size)
 {
 	char		words[CTL_SIZE];
 	char	   *rest = NULL;
-	Settings	result;
+	Settings	result;			/* 16 kB, less than a thread's stack */
 	bool		valid = true;
 
 	if (size >= sizeof(words) || memchr(data, '\0', size) != NULL)
@@ -470,6 +591,7 @@ ctl_read(fuse_req_t req, size_t size, off_t offset)
 	length = snprintf(answer, sizeof(answer),
 					  "reads=%" PRId64 "\n"
 					  "read_bytes=%" PRId64 "\n"
+					  "failed_reads=%" PRId64 "\n"
 					  "writes=%" PRId64 "\n"
 					  "mean_read_us=%.1f\n"
 					  "max_in_flight=%d\n"
@@ -477,11 +599,17 @@ ctl_read(fuse_req_t req, size_t size, off_t offset)
 					  "latency_us=%" PRId64 "\n"
 					  "write_latency_us=%" PRId64 "\n"
 					  "iops=%" PRId64 "\n"
-					  "mbps=%" PRId64 "\n",
-					  c.reads, c.read_bytes, c.writes,
+					  "mbps=%" PRId64 "\n"
+					  "eio_ppm=%" PRId64 "\n"
+					  "short_ppm=%" PRId64 "\n"
+					  "stall_ppm=%" PRId64 "\n"
+					  "stall_us=%" PRId64 "\n"
+					  "bad=%d\n",
+					  c.reads, c.read_bytes, c.failed_reads, c.writes,
 					  c.reads > 0 ? (double) c.read_ns / c.reads / NS_PER_US : 0.0,
 					  c.max_in_flight, (double) (now() - c.since) / NS_PER_S,
-					  s.latency_us, s.write_latency_us, s.iops, s.mbps);
+					  s.latency_us, s.write_latency_us, s.iops, s.mbps,
+					  s.eio_ppm, s.short_ppm, s.stall_ppm, s.stall_us, s.nbad);
 	fuse_reply_buf(req, answer, (size_t) length < size ? (size_t) length : size);
 }
 

@@ -16,7 +16,8 @@
  *	- The work changes nothing that only the end of a (sub)transaction would undo.
  *	- Interrupts are held off meanwhile, as they may raise errors that are not the work's: a cancel,
  *	  or the error of a parallel worker, which the server tells but once.
- *	- Warnings, as of a checksum that is wrong, are not shown: the server repeats them.
+ *	- Warnings, as of a checksum that is wrong, are not shown: the server repeats them.  Where a
+ *	  setting has it accept such a page, it would not, and nothing is done.
  *
  * src/base/guard.c
  */
@@ -25,6 +26,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "utils/guc.h"
@@ -93,7 +95,7 @@ la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg)
 	Before		before = {CurrentResourceOwner, CurrentMemoryContext, InterruptHoldoffCount,
 	QueryCancelHoldoffCount, client_min_messages, la_log_min_messages};
 
-	if (guard->failed)
+	if (guard->failed || zero_damaged_pages || ignore_checksum_failure)
 		return false;
 	if (guard->owner == NULL)
 		guard->owner = ResourceOwnerCreate(CurrentResourceOwner, "pg_lookahead");

@@ -20,7 +20,8 @@
  *	   rows will be taken, or it is known from earlier executions how many.
  *	VISIT: before a row is returned, its heap blocks are visited through the window, as an
  *	   index scan's are: read into shared buffers, timed, and released.  The join's inner scan
- *	   finds them there.
+ *	   finds them there.  It may end before it has come to all of them, so that one which cannot
+ *	   be read is left to it.
  *	SHARED LEAF: successive rows that share a leaf page make one visit of it.
  *	DEFERRED ROW: where an inner page is not cached, its read is started, and the search
  *	   repeated when the row is half as far away.  The leaf page is then issued without the
@@ -260,15 +261,10 @@ visit_heap(LaInnerPrefetch *prefetch, const LaOuterRow *row, bool queued)
 
 	for (int i = 0; i < row->nvisits; i++)
 	{
-		Buffer		buffer = InvalidBuffer;
-
 		prefetch->heap.current_visit = i;
 		la_reads_visit(reads, row->inner,
 					   la_innersearch_visit(&prefetch->search, row, i)->block,
-					   queued, &buffer);
-
-		/* the next visit may fetch rows */
-		ReleaseBuffer(buffer);
+					   queued, NULL);
 	}
 	if (row->nvisits == 0)
 		la_reads_no_visit(reads);

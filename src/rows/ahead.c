@@ -17,7 +17,9 @@
  * Behaviours
  *	PASS	Nothing is known of rows.  The caller compares two numbers for each.
  *	TURN	When a row's turn comes, its blocks are visited first: read into shared buffers, timed,
- *		and released.  With enable_btree_insert, inserts are told which leaf pages these are.
+ *		and released.  With enable_btree_insert, inserts are told which leaf pages these are.  The
+ *		server may need fewer of those of the second stage, or fail before it comes to them: one
+ *		that cannot be read is left to it.
  *	DEFERRED	Where an inner page of an index is not cached, its read is started, and the leaf
  *		page looked for again when the row is half as far away, and issued without the window.
  *	PIPELINE	The second stage may stay in the nearest part of the rows (`nearer`), where they are
@@ -393,7 +395,10 @@ find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
 	return result == LA_DESCENT_FOUND;
 }
 
-/* Visit a block of the row, into *buffer, pinned.  Returns false if there is none. */
+/*
+ * Visit a block of the row, into *buffer, pinned, or for the server only if that is NULL.
+ * Returns false if there is none.
+ */
 static bool
 visit(Stage *stage, uint64 n, int i, Buffer *buffer)
 {
@@ -413,8 +418,10 @@ visit(Stage *stage, uint64 n, int i, Buffer *buffer)
 	}
 	if (v->foreseen)
 		la_reads_visit(&stage->reads, v->rel, v->block, true, buffer);
-	else
+	else if (buffer != NULL)
 		(void) la_issue_read(a->rels[v->rel], v->block, InvalidBuffer, false, false, buffer);
+	else
+		(void) la_issue_read_for_server(a->rels[v->rel], v->block, InvalidBuffer, false, false);
 	return true;
 }
 
@@ -650,15 +657,7 @@ visit_row(LaAhead *a, uint64 n, LaAheadRow *row)
 
 	locate(a, n, row);
 	for (int i = row->nfirst; i < row->nvisits; i++)
-	{
-		Buffer		buffer = InvalidBuffer;
-
-		if (visit(&a->second, n, i, &buffer))
-		{
-			ReleaseBuffer(buffer);
-			visited = true;
-		}
-	}
+		visited |= visit(&a->second, n, i, NULL);
 	if (row->nfirst == 0)
 		la_reads_no_visit(&a->first.reads);
 	if (!visited)

@@ -9,6 +9,8 @@
  *
  *		start ---> in flight, pinned ---> finish: wait; the pin becomes the
  *						|				  scan's, or the read's error is raised
+ *						+---> finish for the server: wait; the pin is released,
+ *						|	  and an error left to the server
  *						+---> settle: the read is done, the pin is released; the
  *						|	  block is a cached one from then on
  *						+---> cancel: not wanted any more; errors are ignored
@@ -32,6 +34,7 @@
 #include "storage/bufmgr.h"
 
 #include "base/compat.h"
+#include "base/guard.h"
 #include "window/aio.h"
 
 #ifdef LA_HAVE_AIO
@@ -150,6 +153,35 @@ la_aio_finish(LaAio *aio, int slot, Relation rel, Buffer *current)
 	free_slot(aio, slot);
 	result.us = la_issue_clock_us() - start;
 	la_issue_replace_current(rel, s->buffer, current);
+	return result;
+}
+
+static void
+wait_for_read(void *arg)
+{
+	WaitReadBuffers(arg);
+}
+
+/* See la_issue_read_for_server(). */
+LaReadResult
+la_aio_finish_for_server(LaAio *aio, int slot, Relation rel)
+{
+	Slot	   *s = &aio->slots[slot];
+	LaGuard		guard = {NULL, false};
+	LaReadResult result = {true, 0.0};
+	Buffer		current = InvalidBuffer;
+	double		start = la_issue_clock_us();
+
+	if (!la_guard_run(&guard, wait_for_read, &s->op))
+	{
+		la_aio_cancel(aio, slot);
+		return result;
+	}
+	la_guard_end(&guard);
+	free_slot(aio, slot);
+	result.us = la_issue_clock_us() - start;
+	la_issue_replace_current(rel, s->buffer, &current);
+	ReleaseBuffer(current);
 	return result;
 }
 

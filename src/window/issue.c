@@ -22,9 +22,11 @@
  * both are raised here.  Index pages are not pruned, and *current is then the caller's own.
  *
  * Errors.  If the kernel fails to read an advised block, ReadBuffer raises the error when the
- * block is read, as it would in stock.  Advice itself fails only for a block in a segment file
- * that does not exist: the table is damaged, or the index points beyond its end.  So callers ask
- * la_issue_exists() first, and leave such blocks to stock, which may never read them.
+ * block is read, as it would in stock.  Where it is not certain that the server will read it, or
+ * it would add a context to the error, la_issue_read_for_server() leaves it to the server to read
+ * the block once more, and to raise the error, if it does.  Advice itself fails only for a block in
+ * a segment file that does not exist: the table is damaged, or the index points beyond its end.  So
+ * callers ask la_issue_exists() first, and leave such blocks to stock, which may never read them.
  *
  * src/window/issue.c
  */
@@ -39,6 +41,7 @@
 #include "storage/smgr.h"
 
 #include "base/compat.h"
+#include "base/guard.h"
 #include "window/bufferhint.h"
 #include "window/issue.h"
 
@@ -308,4 +311,46 @@ la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
 			prune(rel, *current);
 	}
 	return result;
+}
+
+/* What read_in_guard() is to do. */
+typedef struct GuardedRead
+{
+	Relation	rel;
+	BlockNumber block;
+	bool		timed;
+	LaReadResult result;
+} GuardedRead;
+
+static void
+read_in_guard(void *arg)
+{
+	GuardedRead *read = arg;
+	Buffer		buffer = InvalidBuffer;
+
+	read->result = la_issue_read(read->rel, read->block, InvalidBuffer, read->timed, false,
+								 &buffer);
+	ReleaseBuffer(buffer);
+}
+
+/* Read the block into shared buffers, as la_issue_read() does, and release it. */
+LaReadResult
+la_issue_read_for_server(Relation rel, BlockNumber block, Buffer recent, bool timed,
+						 bool counted)
+{
+	GuardedRead read = {rel, block, timed, {false, 0.0}};
+	LaGuard		guard = {NULL, false};
+	Buffer		buffer = InvalidBuffer;
+
+	if (!BufferIsValid(recent) && !RelationUsesLocalBuffers(rel))
+		recent = la_bufferhint_find(rel, block);
+	if (pin_recent(rel, block, recent, counted))
+	{
+		la_issue_replace_current(rel, recent, &buffer);
+		ReleaseBuffer(buffer);
+		return read.result;
+	}
+	(void) la_guard_run(&guard, read_in_guard, &read);
+	la_guard_end(&guard);
+	return read.result;
 }

@@ -18,6 +18,7 @@
 /*
  * Visit a block in any state of the policy.  foreseen: the window's producer names this visit.
  * If it does not, nothing may be fetched for later visits meanwhile, even if the policy arms.
+ * buffer: NULL if the block is read for the server only, whose error it then is if that fails.
  */
 void
 la_reads_visit(LaReads *reads, int rel, BlockNumber block, bool foreseen, Buffer *buffer)
@@ -43,7 +44,9 @@ la_reads_visit(LaReads *reads, int rel, BlockNumber block, bool foreseen, Buffer
 	}
 	else
 	{
-		r = la_issue_read(reads->rels[rel], block, InvalidBuffer, false, false, buffer);
+		r = buffer == NULL ?
+			la_issue_read_for_server(reads->rels[rel], block, InvalidBuffer, false, false) :
+			la_issue_read(reads->rels[rel], block, InvalidBuffer, false, false, buffer);
 		if (policy->state == LA_PASS)
 			la_io_policy_on_pass(policy, r.missed);
 	}
