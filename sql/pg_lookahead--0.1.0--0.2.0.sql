@@ -1617,6 +1617,147 @@ $$;
 COMMENT ON FUNCTION pg_lookahead_findings_replay()
     IS 'findings about replay on a standby; behind pg_lookahead_report()';
 
+-- What postgres_fdw could ask other servers with fewer requests.  The server does not count the
+-- requests, nor what they wait for: where pg_stat_statements is there, it says what was inserted,
+-- and, on the server that is asked, how many rows each FETCH has got.
+CREATE FUNCTION pg_lookahead_findings_foreign(
+    OUT code text,
+    OUT section text,
+    OUT severity text,
+    OUT finding text,
+    OUT advice text,
+    OUT gain_ms double precision,
+    OUT figures jsonb)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    default_fetch constant int := 100;
+    request_bytes constant int := 1024 * 1024;  -- of rows in a request: it is in memory twice, here and on its way
+    stat_statements text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_stat_statements');
+    texts text := '(SELECT NULL::text AS query, 0::bigint AS calls, 0::bigint AS rows WHERE false)';
+    tables text;
+    command text;
+    trouble text;
+    r record;
+BEGIN
+    IF stat_statements IS NOT NULL THEN
+        BEGIN
+            EXECUTE format('SELECT FROM %s.pg_stat_statements LIMIT 1', stat_statements);
+            texts := format('(SELECT to_jsonb(p)->>''query'' AS query, p.calls, (to_jsonb(p)->>''rows'')::bigint AS rows FROM %s.pg_stat_statements p
+                              WHERE p.dbid = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database()))', stat_statements);
+        EXCEPTION WHEN OTHERS THEN
+            NULL;               -- pg_lookahead_findings_server() tells
+        END;
+    END IF;
+
+    -- foreign tables of postgres_fdw; a table's options override those of its server
+    tables := $q$
+        SELECT t.ftrelid AS relid, t.ftserver, s.srvname, c.relname, t.ftrelid::regclass::text AS name, greatest(c.reltuples, 0)::bigint AS rows,
+            CASE WHEN c.reltuples >= 1 AND c.relpages > 0 THEN c.relpages * current_setting('block_size')::float8 / c.reltuples END AS width,
+            o.fetch_size, o.batch_size, o.async_capable, o.updatable
+        FROM pg_foreign_table t
+            JOIN pg_class c ON c.oid = t.ftrelid
+            JOIN pg_foreign_server s ON s.oid = t.ftserver
+            JOIN pg_depend d ON d.classid = 'pg_foreign_data_wrapper'::regclass AND d.objid = s.srvfdw AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+            JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'postgres_fdw'
+            CROSS JOIN LATERAL (SELECT coalesce(max(x.option_value) FILTER (WHERE x.option_name = 'fetch_size'), '100')::int AS fetch_size,
+                                    coalesce(max(x.option_value) FILTER (WHERE x.option_name = 'batch_size'), '1')::int AS batch_size,
+                                    coalesce(max(x.option_value) FILTER (WHERE x.option_name = 'async_capable'), 'false')::bool AS async_capable,
+                                    coalesce(max(x.option_value) FILTER (WHERE x.option_name = 'updatable'), 'true')::bool AS updatable
+                                FROM (SELECT * FROM pg_options_to_table(t.ftoptions)
+                                      UNION ALL
+                                      SELECT v.* FROM pg_options_to_table(s.srvoptions) v
+                                      WHERE v.option_name NOT IN (SELECT w.option_name FROM pg_options_to_table(t.ftoptions) w)) x) o
+        WHERE NOT pg_is_other_temp_schema(c.relnamespace)$q$;
+    -- how an option of a server is set
+    command := $q$format('ALTER SERVER %%I OPTIONS (%%s %%s %%L);', %1$s, CASE WHEN EXISTS (
+                    SELECT FROM pg_foreign_server s, pg_options_to_table(s.srvoptions) o WHERE s.srvname = %1$s AND o.option_name = %2$L) THEN 'SET' ELSE 'ADD' END, %2$L, %3$s)$q$;
+
+    -- fetch_size: rows of about 1 MB in one request, as a power of ten, if that is several times as many
+    FOR r IN EXECUTE format($q$
+        SELECT x.*, %s AS advice
+        FROM (SELECT DISTINCT ON (ftserver) y.*, count(*) OVER (PARTITION BY ftserver) AS tables, ceil(rows / fetch_size::numeric)::bigint AS requests
+              FROM (SELECT z.*, (10 ^ least(floor(log((%s / z.width)::numeric)), 4))::int AS suits FROM (%s) z WHERE z.width IS NOT NULL) y
+              WHERE rows >= 10000 AND suits >= 5 * fetch_size
+              ORDER BY ftserver, rows / fetch_size::numeric DESC, name) x
+        ORDER BY x.requests DESC, x.srvname$q$, format(command, 'x.srvname', 'fetch_size', 'x.suits'), request_bytes, tables)
+    LOOP
+        RETURN QUERY SELECT 'foreign.fetch_size', 'foreign', 'change',
+            format('Scans of foreign tables of server %I get %s rows with each request (tables with 10,000 rows and more: %s). All of %s, %s rows of %s bytes, takes %s requests, each as long as the network takes there and back.',
+                   r.srvname, r.fetch_size, r.tables, r.name, to_char(r.rows, 'FM999,999,999,990'), round(r.width), to_char(r.requests, 'FM999,999,999,990')),
+            r.advice || format(' That would be %s requests of about %s kB, which are in memory for each such scan.', to_char(ceil(r.rows / r.suits::numeric), 'FM999,999,999,990'), round(r.width * r.suits / 1024)),
+            NULL::float8, to_jsonb(r) - 'advice' - 'ftserver' - 'async_capable' - 'batch_size' - 'updatable';
+    END LOOP;
+
+    -- the other side of it: what postgres_fdw of others has got from here
+    FOR r IN EXECUTE format($q$
+        SELECT sum(calls)::bigint AS requests, sum(rows)::bigint AS rows, sum(rows) / sum(calls) AS rows_per_request
+        FROM %s p WHERE query ~ '^FETCH (\d+|\$\d+) FROM c\d+$' HAVING sum(calls) >= 1000 AND sum(rows) BETWEEN 0.5 * %s * sum(calls) AND %2$s * sum(calls)$q$,
+        texts, default_fetch)
+    LOOP
+        RETURN QUERY SELECT 'foreign.fetched', 'foreign', 'note',
+            format('Another server''s postgres_fdw gets %s rows with each request from here: %s requests for %s rows, each as long as the network takes there and back.',
+                   round(r.rows_per_request), to_char(r.requests, 'FM999,999,999,990'), to_char(r.rows, 'FM999,999,999,990')),
+            'There: ALTER SERVER ... OPTIONS (ADD fetch_size ''1000''); more where rows are short.', NULL::float8, to_jsonb(r);
+    END LOOP;
+
+    -- async_capable: an Append over several servers
+    FOR r IN EXECUTE format($q$
+        SELECT i.inhparent::regclass::text AS name, count(*) AS tables, count(DISTINCT f.ftserver) AS servers,
+            count(DISTINCT f.ftserver) FILTER (WHERE NOT f.async_capable) AS waiting,
+            (SELECT string_agg(%s, ' ' ORDER BY v) FROM unnest(array_agg(DISTINCT f.srvname) FILTER (WHERE NOT f.async_capable)) v) AS advice
+        FROM (%s) f JOIN pg_inherits i ON i.inhrelid = f.relid
+        GROUP BY i.inhparent HAVING count(DISTINCT f.ftserver) >= 2$q$, format(command, 'v', 'async_capable', $v$'true'$v$), tables)
+    LOOP
+        IF r.waiting > 0 THEN
+            RETURN QUERY SELECT 'foreign.async_capable', 'foreign', 'change',
+                format('Scans of %s ask its %s servers one after the other (foreign tables: %s), and wait for each: %s of them are not async_capable.', r.name, r.servers, r.tables, r.waiting),
+                r.advice || ' All of them would work at the same time. (EXPLAIN then says Async Foreign Scan; joins are not run ahead over such an Append.)',
+                NULL::float8, to_jsonb(r) - 'advice';
+        ELSIF current_setting('enable_async_append') = 'off' THEN
+            RETURN QUERY SELECT 'foreign.async_append', 'foreign', 'change',
+                format('enable_async_append is off: scans of %s ask its %s servers one after the other, although all are async_capable.', r.name, r.servers),
+                'RESET enable_async_append; and ALTER SYSTEM RESET enable_async_append; SELECT pg_reload_conf();', NULL::float8, to_jsonb(r) - 'advice';
+        END IF;
+    END LOOP;
+
+    -- batch_size: rows that were inserted one by one, by name of the table or of what it is a partition of
+    FOR r IN EXECUTE format($q$
+        SELECT x.*, %s AS advice
+        FROM (SELECT f.srvname, count(DISTINCT f.relid) AS tables, (array_agg(f.name ORDER BY p.rows DESC, f.name))[1] AS name,
+                  (array_agg(p.calls ORDER BY p.rows DESC))[1] AS calls, max(p.rows) AS rows
+              FROM (%s) f
+                  CROSS JOIN LATERAL (SELECT p.calls, p.rows
+                      FROM (SELECT regexp_replace(c.relname, '([^[:alnum:]_])', '\\\1', 'g') AS name FROM pg_class c
+                            WHERE c.oid = f.relid OR c.oid IN (SELECT pg_partition_ancestors(f.relid))) n
+                          JOIN %s p ON p.query ~* ('^\s*(insert\s+into|copy)\s+([^\s(]+\.)?("' || n.name || '"|' || n.name || ')(\s|\()')
+                              AND p.query !~* '^\s*copy\s[^;]*\sto\s'
+                      WHERE p.rows >= 1000 AND p.rows >= 10 * p.calls ORDER BY p.rows DESC LIMIT 1) p
+              WHERE f.batch_size <= 1 AND f.updatable AND NOT EXISTS (
+                  SELECT FROM pg_trigger t WHERE t.tgrelid = f.relid AND NOT t.tgisinternal AND t.tgtype & 1 = 1 AND t.tgtype & 4 = 4)
+              GROUP BY f.srvname) x
+        ORDER BY x.rows DESC, x.srvname$q$, format(command, 'x.srvname', 'batch_size', $v$'100'$v$), tables, texts)
+    LOOP
+        RETURN QUERY SELECT 'foreign.batch_size', 'foreign', 'change',
+            format('Rows are inserted into foreign tables of server %I with a request each (tables: %s, such as %s): one statement has inserted %s rows (executions: %s).',
+                   r.srvname, r.tables, r.name, to_char(r.rows, 'FM999,999,999,990'), to_char(r.calls, 'FM999,999,999,990')),
+            r.advice || ' Then a request has 100 of them. (Statements with RETURNING, and before 16 COPY, send single rows all the same.)', NULL::float8, to_jsonb(r) - 'advice';
+    END LOOP;
+EXCEPTION WHEN insufficient_privilege THEN
+    -- what was found before stays
+    GET STACKED DIAGNOSTICS trouble = MESSAGE_TEXT;
+    RETURN QUERY SELECT 'server.no_privilege', 'server', 'note',
+        format('%s may not read all of the statistics: %s.', current_user, trouble),
+        format('Grant %I SELECT on that.', current_user), NULL::float8, '{}'::jsonb;
+END
+$$;
+
+COMMENT ON FUNCTION pg_lookahead_findings_foreign()
+    IS 'findings about foreign tables of postgres_fdw; behind pg_lookahead_report()';
+
 -- All findings.  pg_lookahead_report() and pg_lookahead_report_json() show them.
 CREATE FUNCTION pg_lookahead_findings(
     OUT code text,
@@ -1632,7 +1773,8 @@ BEGIN ATOMIC
     SELECT * FROM pg_lookahead_findings_server()
     UNION ALL SELECT * FROM pg_lookahead_findings_statements()
     UNION ALL SELECT * FROM pg_lookahead_findings_reads()
-    UNION ALL SELECT * FROM pg_lookahead_findings_replay();
+    UNION ALL SELECT * FROM pg_lookahead_findings_replay()
+    UNION ALL SELECT * FROM pg_lookahead_findings_foreign();
 END;
 
 CREATE FUNCTION pg_lookahead_report(

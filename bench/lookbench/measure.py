@@ -92,6 +92,19 @@ def _growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, in
     return {name: value - before.get(name, 0) for name, value in after.items()}
 
 
+def _fared(directory: Path, clients: int) -> dict[str, int]:
+    """Transactions of the first client of pgbench, of the slowest, of the median and of the fastest, by its logs."""
+    counts = [0] * clients
+    for path in directory.glob("log.*"):
+        for line in path.read_text().splitlines():
+            counts[int(line.split()[0])] += 1
+    ranked = sorted(counts)
+    return {
+        "transactions of the first client": counts[0], "of the slowest": ranked[0],
+        "of the median": ranked[clients // 2], "of the fastest": ranked[-1],
+    }
+
+
 class Bench:
     """A server with its tables, and the state of its caches."""
 
@@ -233,12 +246,12 @@ class Bench:
                 rows, checksum = workload.execute(connection, statements)
                 before, size = blocks_read(connection, tables), total_size(connection, tables)
                 counted = workload.counters(connection, cell)
-                ms, executions = self._pgbench(variant.session, throughput, workload.scope.seconds * throughput.times)
+                ms, executions, fared = self._pgbench(variant.session, throughput, workload.scope.seconds * throughput.times)
                 reads = blocks_read(connection, tables) - before
                 if self.server.major < 16:
                     # a block that a table has grown by is counted as read
                     reads = max(0, reads - (total_size(connection, tables) - size) // BLOCK)
-                grown = _growth(counted, workload.counters(connection, cell))
+                grown = _growth(counted, workload.counters(connection, cell)) | fared
                 return Result(ms, executions, None, f"{rows}:{checksum}", reads, plan, settings, grown)
             if cell.state == CACHED:
                 workload.execute(connection, statements)
@@ -389,8 +402,8 @@ class Bench:
             workload.execute(connection, statements)
             return self._timed(workload, connection, statements, repeat)[0]
 
-    def _pgbench(self, session: Mapping[str, str], what: Throughput, seconds: int) -> tuple[float, int]:
-        """Milliseconds and executions, over all clients, with prepared statements."""
+    def _pgbench(self, session: Mapping[str, str], what: Throughput, seconds: int) -> tuple[float, int, dict[str, int]]:
+        """Milliseconds and executions, over all clients, with prepared statements; how the clients fared."""
         with tempfile.TemporaryDirectory() as directory:
             scripts = []
             for number, (weight, text) in enumerate(what.scripts):
@@ -399,14 +412,16 @@ class Bench:
                 scripts += ["-f", f"{path}@{weight}"]
             done = subprocess.run(
                 [str(self.server.bindir / "pgbench"), "-n", "-M", "prepared", "-T", str(seconds),
-                 "-c", str(what.clients), "-j", str(min(what.clients, 2)), *scripts],
+                 "-c", str(what.clients), "-j", str(min(what.clients, 2)), *scripts,
+                 *(["--log", f"--log-prefix={directory}/log"] if what.by_client else [])],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 env=self.server.client_environment(session), cwd=ROOT,
             )
+            fared = _fared(Path(directory), what.clients) if what.by_client else {}
         # with several scripts each has lines of its own after these
         tps = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
         count = re.search(r"actually processed: (\d+)", done.stdout)
         if done.returncode != 0 or not tps or not count:
             raise ServerError(f"pgbench failed: {(done.stdout.strip().splitlines() or [''])[-1]}")
         executions = int(count[1])
-        return executions / float(tps[1]) * 1000, executions
+        return executions / float(tps[1]) * 1000, executions, fared

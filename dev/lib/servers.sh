@@ -23,6 +23,8 @@ SERVERS=(15 16 17 18 18-assert)
 CONTRIB=(amcheck pageinspect pg_prewarm pg_visibility pg_stat_statements
 	btree_gist btree_gin pgstattuple pg_buffercache pg_walinspect pg_trgm
 	auto_explain bloom)
+# those of servers that are built here, which binary packages may lack
+BUILT_CONTRIB=("${CONTRIB[@]}" postgres_fdw)
 
 . "$ROOT/dev/lib/binaries.sh"
 
@@ -166,7 +168,7 @@ build_recipe()
 		return
 	fi
 	version=$(source_version "$(major "$1")" 2>/dev/null) || version=none
-	printf '%s %s / %s\n' "$version" "$(build_flags "$1" | paste -sd ' ')" "${CONTRIB[*]}"
+	printf '%s %s / %s\n' "$version" "$(build_flags "$1" | paste -sd ' ')" "${BUILT_CONTRIB[*]}"
 }
 
 # build_step NAME TEXT COMMAND...
@@ -191,12 +193,15 @@ build_server()
 	fi
 	began=$(date +%s)
 	fetch_source "$(major "$name")" || exit 1
+	if add_contrib "$name"; then
+		return
+	fi
 	say "PostgreSQL $name: building $(source_version "$(major "$name")") (5 minutes or so)"
 	rm -rf "$dir"
 	mkdir -p "$dir/build"
 	: >"$LOGS/build-$name.log"
 	mapfile -t flags < <(build_flags "$name")
-	for module in "${CONTRIB[@]}"; do
+	for module in "${BUILT_CONTRIB[@]}"; do
 		[ -d "$src/contrib/$module" ] && modules+=("$module")
 	done
 	(
@@ -212,6 +217,29 @@ build_server()
 	) || die "PostgreSQL $name could not be built"
 	build_recipe "$name" >"$dir/stamp"
 	say "PostgreSQL $name: ready in $(elapsed "$began")"
+}
+
+# add_contrib NAME: where nothing has changed but the list of modules, what it has not been
+# built with
+add_contrib()
+{
+	local name=$1 dir=$CACHE/pg/$1 stamp recipe module
+	local -a modules=()
+
+	stamp=$(cat "$dir/stamp" 2>/dev/null) || return 1
+	recipe=$(build_recipe "$name")
+	[ "${stamp% / *}" = "${recipe% / *}" ] && [ -d "$dir/build/contrib" ] || return 1
+	for module in "${BUILT_CONTRIB[@]}"; do
+		if [[ " ${stamp##* / } " != *" $module "* ]] && [ -d "$CACHE/src/$(major "$name")/contrib/$module" ]; then
+			modules+=("$module")
+		fi
+	done
+	(
+		cd "$dir/build" || exit 1
+		unset MAKEFLAGS MAKELEVEL CFLAGS CPPFLAGS LDFLAGS
+		[ ${#modules[@]} -eq 0 ] || build_step "$name" "contrib: ${modules[*]}" build_contrib "${modules[@]}"
+	) || return 1
+	echo "$recipe" >"$dir/stamp"
 }
 
 # leave_out_ecpg: it is a tenth of the work, and nothing here needs it

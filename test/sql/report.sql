@@ -176,6 +176,66 @@ select * from found where code in ('disk.limit', 'settings.max_distance', 'disk.
 set local pg_lookahead.max_distance = 32;
 select * from found where code in ('disk.limit', 'settings.max_distance', 'disk.recommended') order by code, finding;
 rollback;
+-- foreign tables, of what has the name of postgres_fdw
+begin;
+insert into kinds (kind, scans_attached, scans_activated, stats_reset) values ('index scan', 1, 0, '2026-01-01');
+insert into info values (1, 5000, 0, 3, 2000, 0, '2026-01-01');
+call made_up();
+create foreign data wrapper la_postgres no validator;
+create foreign data wrapper la_other no validator;
+set local allow_system_table_mods = on;
+insert into pg_extension select 4294967291, 'postgres_fdw', extowner, 'la_report'::regnamespace, false, '0', null, null
+    from pg_extension where extname = 'pg_lookahead';
+insert into pg_depend select 'pg_foreign_data_wrapper'::regclass, oid, 0, 'pg_extension'::regclass, 4294967291, 0, 'e'
+    from pg_foreign_data_wrapper where fdwname = 'la_postgres';
+create server one foreign data wrapper la_postgres;
+create server "Two 2" foreign data wrapper la_postgres options (fetch_size '200', async_capable 'off');
+create server three foreign data wrapper la_other;
+create table parts (k int, v text) partition by hash (k);
+create foreign table parts0 partition of parts for values with (modulus 3, remainder 0) server one;
+create foreign table "Parts 1" partition of parts for values with (modulus 3, remainder 1) server "Two 2";
+create foreign table parts2 partition of parts for values with (modulus 3, remainder 2) server three;
+create foreign table alone (k int) server one options (fetch_size '5000', batch_size '50');
+create foreign table wide (k int, v text) server one options (updatable 'false');
+create foreign table others (k int) server three;
+-- nothing is known of their size
+select * from found where code like 'foreign.%' order by code, finding;
+update pg_class set reltuples = 1000000, relpages = 12500 where relname in ('parts0', 'alone', 'others');
+update pg_class set reltuples = 9999, relpages = 100 where relname = 'Parts 1';
+update pg_class set reltuples = 20000, relpages = 20000 where relname = 'wide';
+select * from found where code like 'foreign.%' order by code, finding;
+update pg_class set reltuples = 300000, relpages = 12500 where relname = 'Parts 1';
+select * from found where code = 'foreign.fetch_size' order by finding;
+-- statements: inserts, and what others fetch from here
+create table counted (dbid oid, query text, calls bigint, rows bigint);
+create view pg_stat_statements as select 10::oid as userid, dbid, true as toplevel, 1::bigint as queryid, query, calls, 0::float8 as blk_read_time, 0::bigint as temp_blks_written, rows from counted;
+insert into pg_extension select 4294967290, 'pg_stat_statements', extowner, 'la_report'::regnamespace, false, '0', null, null
+    from pg_extension where extname = 'pg_lookahead';
+insert into counted select oid, 'FETCH 100 FROM c' || n, 2000, 199000 from pg_database, generate_series(1, 2) n where datname = current_database();
+insert into counted select oid, 'INSERT INTO la_report.parts (k) SELECT * FROM x', 2, 5000 from pg_database where datname = current_database();
+insert into counted select oid, 'insert into "Parts 1" select * from x', 1, 1234567 from pg_database where datname = current_database();
+insert into counted select oid, q, 1, 9999999 from pg_database, unnest(array['copy parts0 to stdout', 'insert into parts0x select 1', 'insert into x select from parts0',
+    'insert into alone select 1', 'insert into wide select 1', 'insert into others select 1']) q where datname = current_database();
+insert into counted values (1, 'insert into parts0 select 1', 1, 88888888);
+select * from found where code in ('foreign.batch_size', 'foreign.fetched') order by code, finding;
+create function la_report.noted() returns trigger language plpgsql as 'begin return new; end';
+create trigger noted before insert on "Parts 1" for each row execute function la_report.noted();
+select finding from found where code = 'foreign.batch_size' order by code, finding;
+-- what is advised helps
+do $$
+declare r record; command text;
+begin
+    for r in select advice from pg_lookahead_findings() where code in ('foreign.fetch_size', 'foreign.async_capable', 'foreign.batch_size') loop
+        for command in select m[1] from regexp_matches(r.advice, '(ALTER SERVER [^;]*);', 'g') m loop
+            execute command;
+        end loop;
+    end loop;
+end $$;
+select srvname, srvoptions from pg_foreign_server where srvname in ('one', 'Two 2', 'three') order by 1;
+select * from found where code like 'foreign.%' and code <> 'foreign.fetched' order by code, finding;
+set local enable_async_append = off;
+select * from found where code like 'foreign.async%' order by code, finding;
+rollback;
 \pset tuples_only off
 \pset format aligned
 

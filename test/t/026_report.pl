@@ -4,7 +4,8 @@
 #	   do what it says makes the finding go away.
 #	2. The same for settings, wherever they come from.
 #	3. With pg_stat_statements: texts, and a hash join that has spilled.
-#	4. On a standby.
+#	4. Foreign tables of postgres_fdw: requests, and what makes fewer of them.
+#	5. On a standby.
 #
 # What it makes of figures is in test/sql/report.sql.
 
@@ -132,6 +133,48 @@ SKIP:
 	like(findings('statement.spilled'),
 		qr/^change\|[\d,]+ ms waited for reads \(executions: 1\); \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
 		'a hash join that has spilled');
+}
+
+# ---- foreign tables ------------------------------------------------------------------------
+
+SKIP:
+{
+	skip 'there is no postgres_fdw, or no pg_stat_statements', 11
+	  unless $with_statements && $node->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'");
+
+	# two servers that are this one
+	my ($host, $port) = ($node->host, $node->port);
+	$node->safe_psql('postgres', qq(
+		CREATE EXTENSION postgres_fdw;
+		CREATE TABLE part0 (k int, v text); CREATE TABLE part1 (LIKE part0);
+		CREATE SERVER s0 FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
+		CREATE SERVER s1 FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres', fetch_size '50');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER s0; CREATE USER MAPPING FOR CURRENT_USER SERVER s1;
+		CREATE TABLE parts (k int, v text) PARTITION BY HASH (k);
+		CREATE FOREIGN TABLE parts0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0) SERVER s0 OPTIONS (table_name 'part0');
+		CREATE FOREIGN TABLE parts1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1) SERVER s1 OPTIONS (table_name 'part1');
+		SELECT pg_stat_statements_reset();
+		INSERT INTO parts SELECT i, 'row ' || i FROM generate_series(1, 40000) i;
+		ANALYZE part0, part1, parts0, parts1;));
+	is(findings('foreign.fetched'), '', 'foreign tables: nothing was fetched');
+	$node->safe_psql('postgres', "SELECT count(v) FROM (SELECT v FROM parts OFFSET 0) s; " x 4 . ($_ ? 'ANALYZE parts0' : '')) for 0 .. 3;
+	like(findings('foreign.fetched'), qr/^note\|Another server's postgres_fdw gets (?:6|7)\d rows with each request from here/, '... rows fetched from here');
+	like(findings('foreign.async_capable'), qr/^change\|Scans of public\.parts ask its 2 servers one after the other .*ALTER SERVER s0 .*ALTER SERVER s1 /, '... one server after the other');
+	like(findings('foreign.batch_size'),
+		qr/^change\|.* server s0 .* one statement has inserted 40,000 rows .*\nchange\|.* server s1 /, '... rows inserted one by one');
+	like(findings('foreign.fetch_size'), qr/^change\|.* server s0 get 100 rows .*\(ADD fetch_size '10000'\).*\nchange\|.* server s1 get 50 rows .*\(SET fetch_size '10000'\)/,
+		'... 50 and 100 rows with each request');
+	for my $code (map { "foreign.$_" } qw(fetch_size async_capable batch_size))
+	{
+		follow((split /\|/)[2]) for split /\n/, findings($code);
+		is(findings($code), '', "... $code: what is advised helps");
+	}
+	my $plan = $node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT v FROM parts');
+	is(() = $plan =~ /Async Foreign Scan on parts/g, 2, '... both servers are asked at the same time');
+	like($node->safe_psql('postgres', "EXPLAIN (VERBOSE) INSERT INTO parts0 VALUES (1, '')"), qr/Batch Size: 100/, '... rows are inserted many at a time');
+	my $counted = q(SELECT sum(calls) FROM pg_stat_statements WHERE query ~ '^FETCH');
+	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset(); SELECT count(v) FROM (SELECT v FROM parts OFFSET 0) s');
+	cmp_ok($node->safe_psql('postgres', $counted), '<=', 8, '... with a few requests');
 }
 
 # ---- a standby ------------------------------------------------------------------------------

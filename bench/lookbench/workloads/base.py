@@ -82,6 +82,7 @@ class Throughput:
     scripts: Sequence[tuple[int, str]]  # weight and text of each
     clients: int = 1
     times: int = 1  # as long as other pgbench runs
+    by_client: bool = False  # how the clients fared is recorded among the counters
 
 
 @dataclass(frozen=True)
