@@ -104,8 +104,6 @@ def findings(site):
                 continue
             file, _, anchor = target.partition("#")
             there = (path.parent / file.partition("?")[0]).resolve() if file else path
-            if name.name == "404.html":     # it is served in place of pages anywhere
-                continue
             if not there.exists():
                 yield f"{name}: dead link: {target}"
             elif anchor and there in read_pages and anchor not in read_pages[there].ids:
