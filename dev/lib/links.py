@@ -78,8 +78,9 @@ def findings():
                 continue
             path, _, name = target.partition("#")
             there = Path(page.parent, path) if path else page
-            there = Path(*there.resolve().relative_to(Path.cwd()).parts) if there.exists() else there
-            if not there.exists():
+            if there.exists() and there.resolve().is_relative_to(Path.cwd()):
+                there = there.resolve().relative_to(Path.cwd())
+            if not there.exists() or there.is_absolute() or ".." in there.parts:
                 yield f"{page}:{number}: dead link: {target}"
             elif name and name not in known.get(there, anchors(there) if there.suffix == ".md" else ()):
                 yield f"{page}:{number}: dead anchor: {target}"
