@@ -10,7 +10,8 @@ What is between the two lines is replaced.  A table has the medians of the cells
 all from one results directory, and a last line with that directory, server, machine and
 commit.  "noise" in it is a ratio no farther from 1 than stock is from itself (report_data.py).
 The picture (pages_picture.py) names the same, and carries a digest of the times it shows,
-so that --check needs no matplotlib.
+so that --check needs no matplotlib.  Where a page shows charts/NAME.svg, that is a chart of the
+table of that name (pages_bars.py).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
+from .pages_bars import bars_svg
 from .pages_picture import Curves, curves, draw
 from .report_data import Entry, Place, geometric_mean, read_report
 from .workloads import COLD
@@ -319,6 +321,21 @@ def pages(top: Path, directories: Mapping[str, Directory]) -> dict[str, str]:
     return texts
 
 
+def charts(top: Path, directories: Mapping[str, Directory]) -> dict[str, str]:
+    """File -> the chart that it should be, for each that a page shows."""
+    found = {}
+    for table in TABLES:
+        name = f"charts/{table.name}.svg"
+        if f"({name})" in (top / table.page).read_text():
+            entries = [directories[table.directory].entry(key) for _, key in table.rows]
+            bars = [(label, entry.ratio, table.itself and entry.noise is not None and entry.is_noise)
+                    for (label, _), entry in zip(table.rows, entries) if entry.ratio]
+            run = runs_of(entries)[0]
+            note = f"PostgreSQL {run['server']}; {machine_text(run)}; {table.path}, commit {run['source']['commit'][:12]}"
+            found[str(Path(table.page).parent / name)] = bars_svg(table.head, bars, note)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench/pages", description="The tables and the picture of README.md and docs/.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page differs from the results")
@@ -328,15 +345,16 @@ def main() -> int:
     differ = []
     try:
         directories = {name: Directory(top, name) for name in dict.fromkeys([FULL, *(table.directory for table in TABLES)])}
-        texts = pages(top, directories)
+        texts = {**pages(top, directories), **charts(top, directories)}
         shown = picture_of(directories[FULL])
     except PageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for page, text in texts.items():
-        if (top / page).read_text() != text:
+        if not (top / page).exists() or (top / page).read_text() != text:
             differ.append(page)
             if not options.check:
+                (top / page).parent.mkdir(exist_ok=True)
                 (top / page).write_text(text)
     picture = top / PICTURE
     if options.check:
