@@ -346,6 +346,12 @@ my @expected = (
 	# replay after a crash, of what had been done before it
 	qr/could not open directory "base\/\d+": No such file|some useless files may be left behind in old database directory/,
 	qr/(?:prepared transaction|replication slot) .* (?:does not exist|is active for PID \d+|is busy)/,
+	# a standby replays PREPARE TRANSACTION once more, whose end its commit log has already
+	qr/removing stale two-phase state from memory for transaction/,
+	# the worker that a parallel apply worker belongs to has ended before this one has begun
+	qr/could not find replication state slot for replication origin with OID \d+ which was acquired by/,
+	# stock publishers send this when debug_logical_replication_streaming changes while they decode
+	qr/STREAM STOP message without STREAM START/,
 );
 
 sub check_logs
