@@ -225,9 +225,10 @@ end_window(XLogReaderState *record, uint64 now)
 
 /* A record is a part of the window, whether or not its time is known. */
 static void
-add_to_window(uint64 blocks, uint64 wal_bytes)
+add_to_window(uint64 blocks, uint64 images, uint64 wal_bytes)
 {
 	window.references += blocks;
+	window.images += images;
 	window.wal_bytes += wal_bytes;
 }
 
@@ -391,10 +392,10 @@ is_recent(const DecodedBkpBlock *block)
 
 /*
  * How many blocks of a record had to be read, so far as could be seen when it was decoded?  How
- * many does it name, and does it bring one of them whole?
+ * many does it name, and how many of these does it bring whole?
  */
 static int
-count_blocks(const DecodedXLogRecord *record, int *blocks, bool *image, Oid *tablespace)
+count_blocks(const DecodedXLogRecord *record, int *blocks, int *images, Oid *tablespace)
 {
 	int			to_read = 0;
 
@@ -405,7 +406,7 @@ count_blocks(const DecodedXLogRecord *record, int *blocks, bool *image, Oid *tab
 		if (!block->in_use)
 			continue;
 		(*blocks)++;
-		*image |= block->has_image;
+		*images += block->has_image;
 		if (block->forknum != MAIN_FORKNUM || block->has_image ||
 			(block->flags & BKPBLOCK_WILL_INIT) != 0 || is_recent(block) ||
 			BufferIsValid(block->prefetch_buffer))
@@ -521,9 +522,9 @@ after_record(XLogReaderState *record, uint64 reads)
 	LaReplayShared *s = la_replay_shared;
 	Oid			tablespace = InvalidOid;
 	int			blocks = 0;
-	bool		image = false;
-	int			to_read = count_blocks(record->record, &blocks, &image, &tablespace);
-	bool		timed = image || !is_simple(record);
+	int			images = 0;
+	int			to_read = count_blocks(record->record, &blocks, &images, &tablespace);
+	bool		timed = images > 0 || !is_simple(record);
 	uint64		bytes = record->EndRecPtr -
 		(XLogRecPtrIsInvalid(last_end) ? record->ReadRecPtr : last_end);
 	uint64		now;
@@ -531,7 +532,7 @@ after_record(XLogReaderState *record, uint64 reads)
 	la_replay_add(&s->c[LA_REPLAY_RECORDS], 1);
 	la_replay_add(&s->c[LA_REPLAY_BLOCKS], blocks);
 	la_replay_add(&s->c[LA_REPLAY_WAL_BYTES], bytes);
-	add_to_window(blocks, bytes);
+	add_to_window(blocks, images, bytes);
 	last_end = record->EndRecPtr;
 	last_decoded = record->record->next == NULL;
 	if (reads == 0 && to_read == 0 && !last_decoded && !timed)

@@ -20,7 +20,8 @@
  * WASTE.  Where blocks that are advised are then not read, more depth means more of them, and a
  * read may be waited for less only because something else is waited for more, by records that
  * write back a page, for example.  There a step is judged by the time of a block that is named
- * instead.
+ * instead.  That is so whatever the reason: an image ahead (replay_trial.c), or a record ahead that
+ * reads the block, too.
  *
  * DESCEND.  When nothing has been late for long, half of the depth is tried, as pages that are
  * read too early may be gone before their turn, and others use the disk, too.  If that brings
@@ -134,6 +135,7 @@ la_replay_window_add(LaReplayWindow *sum, const LaReplayWindow *w)
 	sum->advised += w->advised;
 	sum->wasted += w->wasted;
 	sum->references += w->references;
+	sum->images += w->images;
 	sum->wal_bytes += w->wal_bytes;
 }
 
@@ -145,6 +147,16 @@ la_replay_window_is_wasteful(const LaReplayWindow *w)
 }
 
 /*
+ * ... and may the storage have read it all the same?  Only what an image brings is read in vain.  A
+ * block that is advised again before the record that reads it is in memory already, or being read.
+ */
+bool
+la_replay_window_reads_in_vain(const LaReplayWindow *w)
+{
+	return w->images > 0 && la_replay_window_is_wasteful(w);
+}
+
+/*
  * Does the window say something of the depth?  Enough reads were started at it then; or they have
  * been waited for so much longer than before the step that it need not go on.  Reads of blocks that
  * nobody comes for are reads, too, if there are others among them.
@@ -152,7 +164,7 @@ la_replay_window_is_wasteful(const LaReplayWindow *w)
 static bool
 is_enough(const LaReplayPolicy *p, const LaReplayWindow *w)
 {
-	bool		wasteful = la_replay_window_is_wasteful(w);
+	bool		wasteful = la_replay_window_reads_in_vain(w);
 	int			enough = la_max(2 * p->depth, wasteful ? WASTEFUL_READS :
 								p->steep ? STEEP_READS : WINDOW_READS);
 	uint64_t	reads = w->reads;
@@ -173,7 +185,7 @@ la_replay_policy_window_full(const LaReplayPolicy *p, const LaReplayWindow *w)
 	LaReplayWindow both = p->sum;
 
 	la_replay_window_add(&both, w);
-	if (w->advised >= LA_REPLAY_ADVISED_ENOUGH && la_replay_window_is_wasteful(w))
+	if (w->advised >= LA_REPLAY_ADVISED_ENOUGH && la_replay_window_reads_in_vain(w))
 		return true;
 	return is_enough(p, &both);
 }

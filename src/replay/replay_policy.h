@@ -35,6 +35,7 @@ typedef struct LaReplayWindow
 	uint64_t	advised;		/* blocks whose reads were started early */
 	uint64_t	wasted;			/* of these, not read after all */
 	uint64_t	references;		/* blocks that the records name */
+	uint64_t	images;			/* ... and bring whole */
 	uint64_t	wal_bytes;
 } LaReplayWindow;
 

@@ -17,9 +17,10 @@
  * buffers.  Each is a read that replay without advice does not make, and the storage, which has to
  * write back the pages that images bring, makes all of them.  Whether the reads that come on time
  * are worth it depends on the storage, and no account of waits can say so.  Where a share of what
- * is advised is wasted and replay waits, the two ways are compared: windows with and without
- * advice, interleaved so that WAL that changes steadily favours neither (as it was, the other
- * one twice, as it was), and each long enough to mean something.
+ * is advised is wasted, there are images, and replay waits, the two ways are compared: windows with
+ * and without advice, interleaved so that WAL that changes steadily favours neither (as it was, the
+ * other one twice, as it was), and each long enough to mean something.  Without images, blocks are
+ * wasted only as a record ahead reads them, too, which costs no read.
  *
  * What a window has done is measured in blocks that its records name and in bytes of WAL, half of
  * it by each, since images are many bytes and other records many blocks.  A great difference
@@ -111,7 +112,7 @@ is_quiet(LaReplayPolicy *p, const LaReplayWindow *w)
 		return false;
 	}
 	p->quiet += w->reads;
-	if (la_replay_window_is_wasteful(w))
+	if (la_replay_window_reads_in_vain(w))
 		p->quiet += w->wasted * (QUIET_READS / QUIET_WASTED);
 	p->quiet_us += w->elapsed_us;
 	return p->quiet >= QUIET_READS && p->quiet_us >= p->trial_after_us;
@@ -191,10 +192,11 @@ is_doubtful(LaReplayPolicy *p, const LaReplayWindow *w)
 	{
 		c->lately.advised /= 2;
 		c->lately.wasted /= 2;
+		c->lately.images /= 2;
 	}
 	la_replay_window_add(&c->lately, w);
 	if (c->lately.advised < LA_REPLAY_ADVISED_ENOUGH ||
-		!la_replay_window_is_wasteful(&c->lately))
+		!la_replay_window_reads_in_vain(&c->lately))
 		return false;
 	share = wasted_share(&c->lately);
 	if (!waits(w) && p->in_trouble == 0)
@@ -322,7 +324,7 @@ compare(LaReplayPolicy *p, const LaReplayWindow *w)
 	}
 	la_replay_window_add(&c->sums[p->advise], w);
 	c->windows++;
-	if (c->sums[1].references > 0 && !la_replay_window_is_wasteful(&c->sums[1]))
+	if (c->sums[1].references > 0 && !la_replay_window_reads_in_vain(&c->sums[1]))
 		return end_comparison(p, true);
 	times = times_without(c);
 	if (c->windows % 4 == 0)
@@ -411,7 +413,7 @@ la_replay_policy_trial(LaReplayPolicy *p, const LaReplayWindow *w)
 		begin_comparison(p);
 		return false;
 	}
-	if (!is_quiet(p, w) || (la_replay_window_is_wasteful(w) && waits(w)))
+	if (!is_quiet(p, w) || (la_replay_window_reads_in_vain(w) && waits(w)))
 		return false;
 	p->mode = LA_REPLAY_FROM_MEMORY;
 	p->advise = false;

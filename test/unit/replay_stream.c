@@ -39,7 +39,7 @@ begin_recovery(Recovery *r, const Disk *disk, int fixed)
 	r->fixed = fixed;
 	r->wal_random = 12345;
 	r->disk_random = 54321;
-	r->last_image = -1;
+	r->last_image = r->last_miss = -1;
 	la_replay_policy_init(&r->p, BASE);
 	r->depth = fixed < 0 ? r->p.depth : fixed;
 	r->deepest = r->depth;
@@ -68,9 +68,13 @@ make_reference(Recovery *r)
 	else if (n < r->wal.misses + r->wal.images + r->wal.shadows && r->last_image >= 0 &&
 			 r->made - r->last_image <= back)
 		ref->kind = SHADOW;
+	else if (n >= 1000 - r->wal.repeats && r->last_miss >= 0 && r->made - r->last_miss <= back)
+		ref->kind = REPEAT;
 	if (ref->kind == IMAGE)
 		r->last_image = r->made;
-	ref->image = r->last_image;
+	if (ref->kind == MISS)
+		r->last_miss = r->made;
+	ref->first = ref->kind == REPEAT ? r->last_miss : r->last_image;
 	r->made++;
 }
 
@@ -107,11 +111,12 @@ look_at(Recovery *r)
 	ref = reference(r, r->ahead);
 	r->ahead++;
 	ref->looked_at = r->depth > 0;
-	ref->advised = r->depth > 0 && (ref->kind == MISS || (ref->kind == SHADOW && ref->image >= r->place));
+	ref->advised = r->depth > 0 && (ref->kind == MISS || (ref->kind >= SHADOW && ref->first >= r->place));
 	if (!ref->advised)
 		return;
 	r->now_us += ADVICE_US;
-	ref->there_us = request(r);
+	if (ref->kind != REPEAT)
+		ref->there_us = request(r);
 	r->in_flight++;
 	r->advised++;
 }
@@ -227,9 +232,10 @@ replay_one(Recovery *r)
 	if (ref->advised)
 	{
 		r->in_flight--;
-		r->wasted += ref->kind == SHADOW;
+		r->wasted += ref->kind >= SHADOW;
 	}
 	r->w.references++;
+	r->w.images += ref->kind == IMAGE;
 	r->w.write_us += write_us < WAIT_US ? 0 : write_us;
 	r->w.wal_bytes += ref->kind == IMAGE ? 8000 : 100;
 	if (r->fixed < 0)

@@ -9,6 +9,7 @@
  *		an image	it brings the block whole, for which a page is written back
  *		a shadow	the block of an image not long before: a hit by its turn, but not for a
  *					look-ahead that comes by before the image has been replayed
+ *		a repeat	the same, of a miss, whose read has been started: to advise it costs no request
  *
  * The look-ahead is the server's: so many reads in flight, and four times as many references
  * looked at.  Storage starts so many requests per second, of which each takes some time.  Writes
@@ -41,6 +42,7 @@ typedef struct Wal
 	int			misses;
 	int			images;
 	int			shadows;
+	int			repeats;
 	bool		fills;			/* free buffers: nothing is written back */
 } Wal;
 
@@ -49,7 +51,8 @@ typedef enum Kind
 	HIT,
 	MISS,
 	IMAGE,
-	SHADOW
+	SHADOW,
+	REPEAT
 } Kind;
 
 typedef struct Reference
@@ -58,7 +61,7 @@ typedef struct Reference
 	bool		looked_at;		/* by a server that reads ahead */
 	bool		advised;
 	double		there_us;		/* when the read that was advised is over */
-	long		image;			/* of a shadow */
+	long		first;			/* the image of a shadow, or the miss of a repeat */
 } Reference;
 
 typedef struct Recovery
@@ -78,6 +81,7 @@ typedef struct Recovery
 	long		ahead;			/* ... looked at */
 	long		made;			/* ... thought of */
 	long		last_image;
+	long		last_miss;
 	int			depth;			/* as the server has it; 0: it does not look ahead */
 	int			in_flight;
 	Reference	ring[AHEAD * 2];

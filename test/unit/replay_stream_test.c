@@ -93,7 +93,7 @@ check_within(const char *what, const Disk *disk, const Part *parts, int n, doubl
 static void
 check_ramp(const char *what, const Disk *disk, int misses)
 {
-	Wal			wal = {misses, 0, 0, false};
+	Wal			wal = {misses, 0, 0, 0, false};
 	Part		part = {wal, references_in(disk, &wal, 3)};
 
 	check_within(what, disk, &part, 1, 0.01);
@@ -119,7 +119,7 @@ test_ramp(void)
 static void
 check_images(const char *what, const Disk *disk, int misses, int images, int shadows)
 {
-	Wal			wal = {misses, images, shadows, false};
+	Wal			wal = {misses, images, shadows, 0, false};
 	Part		part = {wal, references_in(disk, &wal, 20)};
 
 	check_within(what, disk, &part, 1, 0.02);
@@ -147,8 +147,8 @@ test_images(void)
 static void
 check_filling(const char *what, const Disk *disk, int misses)
 {
-	Wal			fills = {misses, 200, 700, true};
-	Wal			full = {misses, 200, 700, false};
+	Wal			fills = {misses, 200, 700, 0, true};
+	Wal			full = {misses, 200, 700, 0, false};
 	Part		parts[] = {{fills, references_in(disk, &fills, 1)}, {full, references_in(disk, &full, 2)}};
 
 	check_within(what, disk, parts, 1, 0.02);
@@ -162,6 +162,27 @@ test_filling(void)
 	check_filling("free buffers, local disk, hardly a read", &local, 2);
 	check_filling("free buffers, 1 ms and 16k, no reads", &volume, 0);
 	check_filling("free buffers, 1 ms and 5k, no reads", &limited, 0);
+}
+
+/* Blocks that more than one record ahead needs are advised again, which is no reason to do without. */
+static void
+check_repeats(const char *what, const Disk *disk, int misses, int repeats)
+{
+	Wal			wal = {misses, 0, 0, repeats, false};
+	Part		part = {wal, references_in(disk, &wal, 1)};
+	Recovery	r;
+
+	check_within(what, disk, &part, 1, 0.02);
+	(void) replay_parts(&r, disk, -1, &part, 1);
+	check("... without a comparison", r.comparisons == 0 && r.wasted > 0);
+}
+
+static void
+test_repeats(void)
+{
+	check_repeats("repeats, local disk", &local, 500, 300);
+	check_repeats("repeats, 1 ms and 16k", &volume, 600, 300);
+	check_repeats("repeats, 1 ms and 5k", &limited, 600, 300);
 }
 
 /* What was true of the WAL changes: the best depth of each part is what counts. */
@@ -185,9 +206,9 @@ check_change(const char *what, const Disk *disk, const Part *parts, int n, doubl
 static void
 test_changes(void)
 {
-	static const Wal images = {5, 200, 700, false};
-	static const Wal cold = {400, 5, 10, false};
-	static const Wal memory = {0, 5, 10, false};
+	static const Wal images = {5, 200, 700, 0, false};
+	static const Wal cold = {400, 5, 10, 0, false};
+	static const Wal memory = {0, 5, 10, 0, false};
 	const Disk *disks[] = {&local, &volume, &limited};
 
 	for (int i = 0; i < 3; i++)
@@ -216,7 +237,7 @@ test_any(int n)
 	{
 		double		read_us = 50 + rand() % 4000;
 		Disk		d = {read_us, (4 + rand() % 40) * 1e6 / read_us, 0.1 * (rand() % 8), rand() % 3 == 0 ? 20000 : 0};
-		Wal			wal = {rand() % (rand() % 2 ? 20 : 400), rand() % 300, rand() % 1000, false};
+		Wal			wal = {rand() % (rand() % 2 ? 20 : 400), rand() % 300, rand() % 1000, 0, false};
 		Part		part;
 		Recovery	r;
 		double		best;
@@ -247,6 +268,7 @@ main(int argc, char **argv)
 	test_ramp();
 	test_images();
 	test_filling();
+	test_repeats();
 	test_changes();
 	test_any(argc > 1 ? atoi(argv[1]) : 16);
 	return report();

@@ -207,7 +207,7 @@ def promotions(scope: Scope) -> list[Promotion]:
     return [
         Promotion(Cell(PROMOTION, "standby", "caught-up", size, CACHED), scale, buffers, seconds=3),
         Promotion(Cell(PROMOTION, "standby", "behind", size, COLD), scale, buffers, behind=True, seconds=3),
-        Promotion(Cell(PROMOTION, "crash", "restart", few, COLD), scale, buffers, restarts=True, seconds=1),
+        *(Promotion(Cell(PROMOTION, "crash", "restart", few, state), scale, buffers, restarts=True, seconds=1) for state in (CACHED, COLD)),
     ]
 
 

@@ -3,7 +3,8 @@
   standby/caught-up  a standby that has replayed all of its primary's log is promoted
   standby/behind     a standby has received all of it and replayed nothing (recovery_min_apply_delay): its promotion
                      begins with the replay of that, of blocks that are not in memory
-  crash/restart      a server that was killed after a few transactions is started
+  crash/restart      a server that was killed after a few transactions is started, with its files and programs in the
+                     page cache as a crash of the server leaves them, and cold as one of the machine does
 
 The time is that from pg_ctl promote, or from the start of the postmaster, until a row can be written; `redo_ms` in
 categories.csv is that from the promotion to the end of redo, by the server's log.  The primary runs throughout, on
@@ -21,6 +22,7 @@ import psycopg
 from ..measure import changed_settings
 from ..server import SUPERUSER, ServerError, drop_page_cache
 from ..storages import Speed
+from ..workloads.base import COLD
 from .cells import Promotion, Variant
 from .crashes import CLIENTS, SEED, Result
 from .servers import CopiedServer, Originals, execute, give
@@ -107,6 +109,7 @@ class Promotions:
         with closing(self.server.connect()) as connected:
             self._wait_for_log(connected, promotion.behind)
             changed = changed_settings(connected)
+            changed.pop("primary_conninfo", None)  # a path of this machine
             if promotion.behind:
                 drop_page_cache(self.server.data)
             start = time.monotonic()
@@ -123,7 +126,8 @@ class Promotions:
 
     def _restart(self, promotion: Promotion, settings: dict[str, str]) -> Result:
         self.server.restore(self.originals.path(self._crashed(promotion)))
-        drop_page_cache(self.server.data)
+        if promotion.cell.state == COLD:
+            drop_page_cache(self.server.data)
         start = time.monotonic()
         self.server.start(settings)
         with closing(self.server.connect()) as connected:
