@@ -164,6 +164,13 @@
 #define la_aio_error_cleanup()	((void) 0)
 #endif
 
+/* Before 18 no header declares it. */
+#if PG_VERSION_NUM >= 180000
+#include "storage/bufpage.h"
+#else
+extern PGDLLIMPORT bool ignore_checksum_failure;
+#endif
+
 /* From 16 on a resource owner knows of reads into buffers. */
 #if PG_VERSION_NUM >= 160000
 #define la_abort_buffer_io()	((void) 0)

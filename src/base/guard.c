@@ -26,7 +26,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "utils/guc.h"
@@ -110,8 +109,15 @@ la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg)
 	PG_CATCH();
 	{
 		put_back(&before);
+		if (ResourceOwnerGetParent(guard->owner) == NULL)
+			ResourceOwnerNewParent(guard->owner, before.owner);
 		if (is_for_the_caller(geterrcode()))
+		{
+			/* what it holds is released with the query's resource owner */
+			guard->owner = NULL;
+			guard->failed = true;
 			PG_RE_THROW();
+		}
 		MemoryContextSwitchTo(before.context);
 		clean_up(guard, &before);
 	}
@@ -119,6 +125,21 @@ la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg)
 	put_back(&before);
 	InterruptHoldoffCount = before.interrupt_holdoff;
 	return !guard->failed;
+}
+
+/*
+ * Do work that is short and comes often.  Its resource owner, which holds nothing meanwhile, is
+ * kept until work fails.
+ */
+bool
+la_guard_run_briefly(void (*work) (void *arg), void *arg)
+{
+	static LaGuard guard = {NULL, false};
+
+	if (guard.owner == NULL)
+		guard.owner = ResourceOwnerCreate(NULL, "pg_lookahead");
+	guard.failed = false;
+	return la_guard_run(&guard, work, arg);
 }
 
 /* The query goes on, or ends regularly, without it.  The work holds nothing. */

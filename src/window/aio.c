@@ -167,17 +167,15 @@ LaReadResult
 la_aio_finish_for_server(LaAio *aio, int slot, Relation rel)
 {
 	Slot	   *s = &aio->slots[slot];
-	LaGuard		guard = {NULL, false};
 	LaReadResult result = {true, 0.0};
 	Buffer		current = InvalidBuffer;
 	double		start = la_issue_clock_us();
 
-	if (!la_guard_run(&guard, wait_for_read, &s->op))
+	if (!la_guard_run_briefly(wait_for_read, &s->op))
 	{
 		la_aio_cancel(aio, slot);
 		return result;
 	}
-	la_guard_end(&guard);
 	free_slot(aio, slot);
 	result.us = la_issue_clock_us() - start;
 	la_issue_replace_current(rel, s->buffer, &current);

@@ -339,7 +339,6 @@ la_issue_read_for_server(Relation rel, BlockNumber block, Buffer recent, bool ti
 						 bool counted)
 {
 	GuardedRead read = {rel, block, timed, {false, 0.0}};
-	LaGuard		guard = {NULL, false};
 	Buffer		buffer = InvalidBuffer;
 
 	if (!BufferIsValid(recent) && !RelationUsesLocalBuffers(rel))
@@ -350,7 +349,6 @@ la_issue_read_for_server(Relation rel, BlockNumber block, Buffer recent, bool ti
 		ReleaseBuffer(buffer);
 		return read.result;
 	}
-	(void) la_guard_run(&guard, read_in_guard, &read);
-	la_guard_end(&guard);
+	(void) la_guard_run_briefly(read_in_guard, &read);
 	return read.result;
 }
