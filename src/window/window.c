@@ -497,6 +497,13 @@ la_window_reach(const LaWindow *w)
 	return w->reach;
 }
 
+/* Have reads of foreseen blocks been started, or are they about to be, that are not yet visited? */
+bool
+la_window_has_reads(const LaWindow *w)
+{
+	return w->in_flight > 0 || w->lot.next < w->lot.n;
+}
+
 /* The scan is about to return a row of another block than the previous one. */
 void
 la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
