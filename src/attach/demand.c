@@ -10,7 +10,8 @@
  *
  * The plan of a short statement is mostly a chain of nodes, which is walked down anew for
  * each question.  Otherwise the first question walks the whole plan once and keeps the
- * answers, sorted by the address of the node.
+ * answers, sorted by the address of the node: for nodes that a room has registered for, and
+ * for those whose expressions have subplans.
  *
  * src/attach/demand.c
  */
@@ -191,7 +192,7 @@ walk(PlanState *ps, void *arg)
 	WalkState	state;
 	LaDemandContext context = step_down(ps, parent, &state);
 
-	if (la_attach_is_registered(nodeTag(ps)))
+	if (la_attach_is_registered(nodeTag(ps)) || ps->subPlan != NIL)
 	{
 		if (d->n == d->allocated)
 		{

@@ -171,14 +171,14 @@ first_execution(PlanState *ps)
 	return heap_scans.stock(ps);
 }
 
-/* Returns false, since the node itself has no limit that depends on what is wanted of it. */
+/* What is wanted of the node's rows matters only to a room that follows them. */
 static bool
 attach_bitmap_scan(PlanState *ps, bool limited)
 {
 	if (!la_interpose_is_possible(ps, &heap_scans))
 		return false;
 	la_interpose_replace(ps, heap_scans.stock, first_execution);
-	return false;
+	return la_enable_toast;
 }
 
 static const LaCounters *

@@ -507,7 +507,7 @@ search_deferred(LaAhead *a)
 	}
 }
 
-/* Behaviour PIPELINE: is this row, which is the second stage's next one, to wait? */
+/* PIPELINE: is this row, the second stage's next one, to wait for reads of the first stage? */
 static bool
 is_far_enough(const LaAhead *a, const LaAheadRow *row)
 {
@@ -515,7 +515,7 @@ is_far_enough(const LaAhead *a, const LaAheadRow *row)
 	uint64		near = Max(known / Max(a->source.nearer, 1), Min(known / 2, LEAST_NEAR));
 
 	return a->source.nearer > 0 && !row->located && a->first.reads.policy.state == LA_ARMED &&
-		a->second.next.row > a->head + near;
+		la_window_has_reads(a->first.reads.window) && a->second.next.row > a->head + near;
 }
 
 /* A stage's window wants one more visit. */

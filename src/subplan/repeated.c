@@ -274,6 +274,7 @@ create_ahead(LaRepeated *r)
 	LaRowSource source = {
 		.arg = r,
 		.own_size = own_size,
+		.nearer = 2,
 		.fetch = fetch,
 		.plan = plan_visits,
 		.set_key = set_key,
@@ -285,7 +286,7 @@ create_ahead(LaRepeated *r)
 		.known_by = RelationGetRelid(scan->index),
 		.estate = r->node->state,
 		.takes_all = la_runahead_takes_all(&r->context, r->node->state),
-		.order = LA_ORDER_OF_NEED
+		.order = LA_ORDER_BY_PROBE
 	};
 
 	r->ahead = la_ahead_create(&source, &config);
@@ -296,6 +297,19 @@ create_ahead(LaRepeated *r)
 	return la_lookups_set_ahead(r->lookups, r->ahead);
 }
 
+/* Which of the rows that the node repeats the plan for will be taken? */
+static void
+find_context(LaRepeated *r)
+{
+	static const LaDemandContext all = {NULL, LA_DEMAND_ALL, false};
+
+	/* the rows are those of its child, in one call */
+	if (la_demand_reads_all(r->node))
+		r->context = all;
+	else
+		la_demand_context(r->node, &r->context);
+}
+
 /* Returns false if nothing can be known ahead; *refused is the reason that prohibits it, if any. */
 static bool
 prepare_parts(LaRepeated *r, const char **refused)
@@ -303,7 +317,7 @@ prepare_parts(LaRepeated *r, const char **refused)
 	*refused = la_runahead_refuses_plan(r->plan);
 	if (*refused != NULL)
 		return false;
-	la_demand_context(r->node, &r->context);
+	find_context(r);
 	r->hints.join = r->node;
 	r->hints.outer = r->node;
 	r->hints.hints_only = true;

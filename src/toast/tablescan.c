@@ -17,10 +17,14 @@
  * (base/compat_bitmap.h).
  *
  * The rows to come are those that heapam has found visible on the page that the scan is on, and
- * those of the next pages that are cached, up to MAX_PAGES; of these the visible ones are found
- * here.  In a parallel scan the next pages are not known.  Where the server does not read ahead of
- * a sequential scan itself, the page after the current one is read, as the scan will in a moment;
- * and until 17 the nearer half of the pages of which a bitmap heap scan has advised the kernel.
+ * those of the next pages, up to MAX_PAGES; of these the visible ones are found here.  In a
+ * parallel scan the next pages are not known.
+ *
+ * Pages that are not cached are read for it, as the scan will in a moment: of a sequential scan in
+ * the order in which the kernel reads ahead, and in a ring of buffers no more than RING_PAGES, so
+ * that none leaves it before its turn; and until 17 the nearer half of the pages of which a bitmap
+ * heap scan has advised the kernel.  The farther rows are known, the more of their blocks are
+ * neighbours, and the fewer requests read them (window/lot.c).
  *
  * src/toast/tablescan.c
  */
@@ -38,7 +42,8 @@
 #include "toast/tablescan.h"
 #include "window/issue.h"
 
-#define MAX_PAGES	16
+#define MAX_PAGES	64
+#define RING_PAGES	12			/* half of 256 kB, and some less */
 
 /* The rows of a page that the scan will come to. */
 typedef struct ComingPage
@@ -80,23 +85,17 @@ block_after(const TableScan *s, BlockNumber block)
 	return la_heappage_after(scan, block);
 }
 
-/* Is a page in shared buffers, and not being read? */
+/* May the page that would be the next one to be known be looked at now? */
 static bool
-is_cached(const TableScan *s, BlockNumber block)
+may_look(const TableScan *s, BlockNumber block)
 {
 	Buffer		recent;
 
-	return la_issue_is_cached(s->real, block, &recent) &&
-		(la_buffer_state(recent) & BM_VALID) != 0;
-}
-
-/* May the page that would be the next one to be known be read for it? */
-static bool
-may_read(const TableScan *s)
-{
+	if (la_issue_is_cached(s->real, block, &recent))
+		return (la_buffer_state(recent) & BM_VALID) != 0;
 	if (s->bitmap != NULL)
 		return la_bitmappages_is_advised(s->bitmap, s->npages);
-	return s->npages == 0 && !la_table_scans_read_ahead;
+	return heap_scan(s)->rs_strategy == NULL || s->npages < RING_PAGES;
 }
 
 /* The rows of a page that is pinned and locked. */
@@ -143,7 +142,7 @@ add_page(TableScan *s)
 	if (s->npages == MAX_PAGES)
 		return false;
 	block = page_after(s, last, &in_bitmap);
-	if (block == InvalidBlockNumber || (!is_cached(s, block) && !may_read(s)))
+	if (block == InvalidBlockNumber || !may_look(s, block))
 		return false;
 	if (s->pages == NULL)
 		s->pages = MemoryContextAlloc(s->context, MAX_PAGES * sizeof(ComingPage));

@@ -32,6 +32,7 @@
 #include "toast/sortedrows.h"
 #include "toast/tablescan.h"
 #include "toast/toast.h"
+#include "toast/toasttable.h"
 
 /* 18 has a function for each combination of filter and projection. */
 static LaNodeKind *
@@ -43,11 +44,10 @@ kind_of(const PlanState *ps)
 }
 
 static bool
-is_possible(ScanState *scan, LaToastColumns *columns)
+is_possible(const ScanState *scan)
 {
 	return la_valueahead_is_possible(scan->ss_currentRelation) &&
-		IsMVCCSnapshot(scan->ps.state->es_snapshot) &&
-		la_toastcolumns_of_scan(columns, scan);
+		IsMVCCSnapshot(scan->ps.state->es_snapshot);
 }
 
 /* ---- sequential scans ----------------------------------------------------------- */
@@ -69,7 +69,7 @@ follow_table_scan(ScanState *node)
 	LaToastColumns columns;
 
 	if (node->ss_currentScanDesc->rs_rd == node->ss_currentRelation &&
-		is_possible(node, &columns))
+		is_possible(node) && la_toastcolumns_of_scan(&columns, node))
 		la_tablescan_follow(node->ss_currentScanDesc, &node->ps, &columns,
 							node->ps.state->es_query_cxt);
 }
@@ -118,7 +118,7 @@ attach_seq_scan(PlanState *ps, bool limited)
 		return false;
 	la_interpose_replace(ps, kind_of(ps)->stock,
 						 ps->qual != NULL ? filter_execution : seq_execution);
-	return false;
+	return true;
 }
 
 /* ---- bitmap heap scans ------------------------------------------------------------ */
@@ -130,9 +130,7 @@ attach_seq_scan(PlanState *ps, bool limited)
 static void
 follow_bitmap_scan(ScanState *node)
 {
-	LaToastColumns columns;
-
-	if (!is_possible(node, &columns) ||
+	if (!is_possible(node) ||
 		(!la_force && node->ps.plan->plan_rows < la_attach_threshold &&
 		 !la_toastcolumns_of_filter(node)))
 		return;
@@ -156,7 +154,7 @@ follow_index_scan(ScanState *scan, const LaComing *coming)
 		.context = scan->ps.state->es_query_cxt
 	};
 
-	return is_possible(scan, &values.columns) ? la_valueahead_create(&values) : NULL;
+	return is_possible(scan) ? la_valueahead_create(&values) : NULL;
 }
 
 static const LaCounters *
@@ -174,5 +172,6 @@ la_toast_init(void)
 	la_follow_register(follow_index_scan);
 	la_follow_register_table(follow_bitmap_scan);
 	la_copyto_init();
+	la_toasttable_init();
 	la_explain_register_part(explain_source, "Toast ");
 }

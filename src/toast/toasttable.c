@@ -7,6 +7,9 @@
  * REINDEX from ending.  Nobody is waited for.  The table itself cannot be dropped, since the
  * statement has locked the table that it belongs to.
  *
+ * Which index it is, is remembered as long as neither has changed: most scans only ask how much has
+ * been fetched by it.
+ *
  * What has been fetched is seen from the statistics that this backend collects of the index: each
  * value is a scan of it, and each chunk a row of that.
  *
@@ -17,10 +20,36 @@
 #include "access/relation.h"
 #include "catalog/pg_am.h"
 #include "storage/lmgr.h"
+#include "utils/inval.h"
 #include "utils/relcache.h"
 
 #include "base/compat.h"
 #include "toast/toasttable.h"
+
+#define REMEMBERED	64
+
+/* Indexes of toast tables, at a place that depends on the table. */
+static struct
+{
+	Oid			table;			/* or InvalidOid */
+	Oid			index;
+}			remembered[REMEMBERED];
+
+static void
+on_invalidation(Datum arg, Oid oid)
+{
+	for (int i = 0; i < REMEMBERED; i++)
+	{
+		if (!OidIsValid(oid) || remembered[i].table == oid || remembered[i].index == oid)
+			remembered[i].table = InvalidOid;
+	}
+}
+
+void
+la_toasttable_init(void)
+{
+	CacheRegisterRelcacheCallback(on_invalidation, (Datum) 0);
+}
 
 static Relation
 open_relation(Oid oid)
@@ -66,10 +95,10 @@ open_valid_index(Relation table)
 bool
 la_toasttable_open(LaToastTable *t)
 {
-	bool		first = !OidIsValid(t->index);
+	bool		first = t->table_rel == NULL;
 	Relation	table = open_relation(t->table);
 	Relation	index = table == NULL ? NULL :
-		first ? open_valid_index(table) : open_relation(t->index);
+		OidIsValid(t->index) ? open_relation(t->index) : open_valid_index(table);
 
 	if (index == NULL)
 	{
@@ -93,6 +122,22 @@ la_toasttable_open(LaToastTable *t)
 	relation_close(index, AccessShareLock);
 	relation_close(table, AccessShareLock);
 	return false;
+}
+
+/* Find out which index it has, if that is not known; InvalidOid if a lock is not free. */
+void
+la_toasttable_find_index(LaToastTable *t)
+{
+	int			place = t->table % REMEMBERED;
+
+	if (remembered[place].table == t->table)
+		t->index = remembered[place].index;
+	else if (la_toasttable_open(t))
+	{
+		la_toasttable_close(t);
+		remembered[place].table = t->table;
+		remembered[place].index = t->index;
+	}
 }
 
 void

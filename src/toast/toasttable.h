@@ -26,6 +26,8 @@ typedef struct LaToastCounts
 	int64		chunks;
 } LaToastCounts;
 
+extern void la_toasttable_init(void);
+extern void la_toasttable_find_index(LaToastTable *t);
 extern bool la_toasttable_open(LaToastTable *t);
 extern void la_toasttable_close(LaToastTable *t);
 extern LaToastCounts la_toasttable_counts(const LaToastTable *t);

@@ -16,14 +16,17 @@
  * known of a row when the next one has its turn.
  *
  * Behaviours
- *	EVIDENCE	As long as no value is fetched, nothing is done.  Of FIRST_CHECK rows and of four
- *		times more, and so on, it is looked whether one was; if not of IDLE_ROWS, the scan is left
- *		alone for good; nor if IDLE_TURNS rows needed reads, and none of a value.  Once some are
- *		fetched, the rows are passed on until a block is read.  From then on ahead.c decides by what
- *		reads take.
+ *	EVIDENCE	As long as no value is fetched, nothing is done, and before FIRST_CHECK rows, or one
+ *		that needed a read, not even that is looked at.  Of FIRST_CHECK rows and of four times more,
+ *		and so on, it is looked whether one was fetched; if not of IDLE_ROWS, the scan is left alone
+ *		for good; nor if IDLE_TURNS rows needed reads, and none of a value.  Once some are fetched,
+ *		the rows are passed on until a block is read.  From then on ahead.c decides by what reads
+ *		take.
  *	DOUBT	Values that were read ahead and are not fetched (a filter on another column, CASE, a
  *		join), or only in part (substr() of values that are not compressed), are waste.  If less
  *		than half of the chunks of MOST_JUDGED rows were fetched, the scan is left alone.
+ *	BOUNDED	Where not all rows of the scan will be taken, no more are known than have been, and
+ *		below a LIMIT no more than will be wanted at the rate so far.
  *	KNOWN ROWS	A row is known if its page is cached, or if the scan's own look-ahead has started
  *		its read a while ago (LaComingRow.may_read).
  *	LONG VALUES	Of a row's chunks, those on the first LA_ROW_VISITS blocks are read ahead.  The
@@ -47,6 +50,7 @@
 #include "lib/ilist.h"
 #include "utils/memutils.h"
 
+#include "attach/runahead.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guard.h"
@@ -86,6 +90,11 @@ typedef struct LaValueAhead
 	LaToastTable toast;
 	LaGuard		guard;
 	Oid			table;
+
+	/* BOUNDED */
+	bool		bounded;
+	LaDemandContext demand;
+	int64		turns;
 
 	/* EVIDENCE */
 	LaToastCounts seen;			/* when the last row was returned */
@@ -129,6 +138,9 @@ fetch(void *arg, uint64 n)
 	LaComingRow coming;
 
 	if (la_ahead_has_rows(v->ahead) && !la_ahead_is_armed(v->ahead))
+		return false;
+	if (v->bounded && distance > 0 && !la_force &&
+		!la_runahead_may_fetch(&v->demand, v->estate, distance, v->turns))
 		return false;
 	if (!v->coming.peek(v->coming.arg, distance, &coming))
 		return false;
@@ -223,10 +235,18 @@ create_ahead(LaValueAhead *v)
 		.known_by = v->toast.index,
 		.estate = v->estate,
 		.takes_all = true,
+		.supply_varies = true,	/* with the pages that are there already */
 		.order = LA_ORDER_OF_TABLE
 	};
 	MemoryContext old;
 
+	/* the rows of a sort are bounded by its room */
+	v->bounded = v->node != NULL && v->find == NULL;
+	if (v->bounded)
+	{
+		la_demand_context(v->node, &v->demand);
+		config.takes_all = la_runahead_takes_all(&v->demand, v->estate);
+	}
 	v->context = AllocSetContextCreate(v->parent, "pg_lookahead toast", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(v->context);
 	v->descent = la_descent_create(v->toast.index_rel, v->toast.table_rel, LA_DESCENT_ALL);
@@ -277,19 +297,19 @@ follower_end(LaFollower *follower)
 
 /* ---- turns ------------------------------------------------------------------- */
 
-/* The first row: from now on, what is fetched is known.  Under guard. */
+/* From now on, what is fetched is known.  Under guard. */
 static void
 find_index(void *arg)
 {
-	LaValueAhead *v = arg;
-
-	if (la_toasttable_open(&v->toast))
-		la_toasttable_close(&v->toast);
+	la_toasttable_find_index(&((LaValueAhead *) arg)->toast);
 }
 
 static bool
 begin(LaValueAhead *v)
 {
+	if (v->rows.columns.n == 0 &&
+		!la_toastcolumns_of_scan(&v->rows.columns, (ScanState *) v->node))
+		return false;
 	if (!la_guard_run(&v->guard, find_index, v) || !OidIsValid(v->toast.index))
 		return false;
 	v->seen = la_toasttable_counts(&v->toast);
@@ -355,6 +375,7 @@ take_turn(LaValueAhead *v)
 		la_ahead_clear(v->ahead);
 		n = la_ahead_next_row(v->ahead);
 	}
+	v->turns++;
 	if (la_ahead_turn(v->ahead))
 		v->expected = known(v, n)->values.chunks;
 }
@@ -444,6 +465,8 @@ la_valueahead_create(const LaValueScan *scan)
 	v->rows.columns = scan->columns;
 	v->table = RelationGetRelid(scan->table);
 	v->rows.toast_table = v->toast.table = scan->table->rd_rel->reltoastrelid;
+	v->follower.countdown = la_force ? 0 : FIRST_CHECK;
+	v->follower.seen_reads = la_issue_blocks_read();
 	return &v->follower;
 }
 

@@ -22,7 +22,8 @@ typedef struct LaValueScan
 	Relation	table;
 	Snapshot	snapshot;
 	BufferAccessStrategy *strategy; /* or NULL */
-	LaToastColumns columns;
+	LaToastColumns columns;		/* none: those of the node, which is a
+								 * ScanState */
 	LaComing	coming;
 
 	/*

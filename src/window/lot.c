@@ -15,8 +15,8 @@
  * lot_policy.c.
  *
  * Invariants:
- *	- There is at most one lot with entries that were not issued.  No visit of it is made, and none
- *	  is foreseen behind it.
+ *	- There is at most one lot with entries that were not issued.  No visit of it is made, though
+ *	  some may be skipped, and none is foreseen behind it.
  *	- All blocks of a request exist, since its first and its last one do.
  *
  * Not under direct I/O, whose reads hold a buffer each; not for temporary tables, whose blocks are
@@ -181,6 +181,9 @@ collect(LaWindow *w, int nblocks)
 	lot->result.visits = nvisits;
 	lot->result.blocks = lot->n;
 	lot->result.limited = lot->n < nblocks && nvisits < most;
+	lot->gap = lot->n == 0 ? 0 :
+		la_lot_policy_gap(&lot->policy, lot->n,
+						  lot->entries[lot->n - 1].id - lot->entries[0].id + 1);
 	lot->last_uncached = LA_NO_BLOCK;
 }
 
@@ -206,7 +209,7 @@ issue_as_range(LaWindow *w, uint64 id)
 {
 	LaLot	   *lot = &w->lot;
 
-	if (lot->range_last == LA_NO_BLOCK || id > lot->range_last + 1 + lot->policy.gap ||
+	if (lot->range_last == LA_NO_BLOCK || id > lot->range_last + 1 + lot->gap ||
 		id - lot->range_first >= REQUEST_BLOCKS)
 	{
 		issue_range(w);
@@ -267,7 +270,8 @@ issue_entry(LaWindow *w)
 	LotEntry   *entry = &lot->entries[lot->next++];
 	Visit	   *v = &w->ring[entry->visit & w->mask];
 
-	Assert(entry->visit >= w->head);
+	if (entry->visit < w->head)
+		return;					/* it was skipped, see la_window_skip() */
 	if (entry > lot->entries && entry[-1].id == entry->id)
 	{
 		v->state = VISIT_RECENT;

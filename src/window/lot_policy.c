@@ -42,6 +42,10 @@
  *	GAP			A request costs the storage about as much as reading some more blocks with it: it
  *				is the larger share the slower a single read is.  One gap block for each
  *				GAP_US of it, as far as that is known.
+ *	DENSE		Where a lot has one in DENSE of the blocks between its first and its last one,
+ *				it costs no more to read them all: by large requests, which take a fraction of
+ *				the processor's and the storage's time.  So up to DENSE_GAP blocks in between
+ *				are read as well.
  *	EVICTED		If blocks have to be read again when their rows come, the window is larger than
  *				the memory that is left for it.  Where one in EVICTED_SHARE is, lots become half as
  *				large.
@@ -64,6 +68,8 @@
 #define GROWTH_TO_END	4
 #define GAP_US			100.0
 #define GAP_LAST		16
+#define DENSE			4
+#define DENSE_GAP		12
 #define EVICTED_SHARE	8
 #define PAUSE_FIRST		4096
 #define PAUSE_LAST		(1 << 20)
@@ -133,6 +139,17 @@ la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io)
 	if (io->early_visits > 0)
 		size = la_min(size, la_io_policy_visits_ahead(io));
 	return size < la_min(la_max(p->limit, LEAST_SIZE), FIRST_SIZE) ? 0 : (int) size;
+}
+
+/*
+ * GAP, DENSE: how many blocks between two of a lot are read with them?  nbetween: blocks from the
+ * lot's first one to its last one.
+ */
+int
+la_lot_policy_gap(const LaLotPolicy *p, int nblocks, uint64_t nbetween)
+{
+	return nblocks >= LEAST_SIZE && nbetween <= (uint64_t) nblocks * DENSE ?
+		la_max(p->gap, DENSE_GAP) : p->gap;
 }
 
 /* Blocks are issued in the order of need again. */

@@ -40,6 +40,7 @@ typedef struct LaLotPolicy
 
 extern void la_lot_policy_init(LaLotPolicy *p, int limit, double read_us);
 extern int	la_lot_policy_size(LaLotPolicy *p, const LaIoPolicy *io);
+extern int	la_lot_policy_gap(const LaLotPolicy *p, int nblocks, uint64_t nbetween);
 extern void la_lot_policy_on_lot(LaLotPolicy *p, const LaIoPolicy *io, const LaLotResult *r);
 extern void la_lot_policy_restart(LaLotPolicy *p);
 extern void la_lot_policy_on_issue(LaLotPolicy *p);

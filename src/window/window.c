@@ -507,6 +507,13 @@ la_window_reach(const LaWindow *w)
 	return w->reach;
 }
 
+/* Have reads of foreseen blocks been started, or are they about to be, that are not yet visited? */
+bool
+la_window_has_reads(const LaWindow *w)
+{
+	return w->in_flight > 0 || w->lot.next < w->lot.n;
+}
+
 /*
  * The scan is about to return a row of another block than the previous one.  current: the scan's
  * buffer; NULL: it is the server that will need the block, see la_issue_read_for_server().

@@ -29,6 +29,7 @@ extern LaWindow *la_window_create(Relation *rels, int nrels,
 								  LaCounters *counters, LaBudget *budget);
 extern void la_window_set_relation(LaWindow *window, int i, Relation rel);
 extern uint64 la_window_reach(const LaWindow *window);
+extern bool la_window_has_reads(const LaWindow *window);
 extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);
 extern void la_window_skip(LaWindow *window, int rel, BlockNumber block);

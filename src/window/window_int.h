@@ -74,6 +74,8 @@ typedef struct LaLot
 	int			next;			/* ... of which this is to be issued next */
 	LotEntry   *entries;		/* policy.first_limit, or NULL: there was no
 								 * lot yet */
+	int			gap;			/* blocks in between that a request reads as
+								 * well */
 	uint64		last_uncached;	/* block id, or LA_NO_BLOCK */
 	uint64		range_first;	/* blocks to be issued by one request */
 	uint64		range_last;		/* or LA_NO_BLOCK */

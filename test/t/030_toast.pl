@@ -125,6 +125,13 @@ for my $name (sort keys %none)
 my @f = figures_of('', "$low SELECT CASE WHEN id < 500 OR id % 20 = 0 THEN md5(v) END FROM t");
 cmp_ok($f[3], '<', 2500, 'values that are not fetched end it');
 
+# not all rows are taken: at most as many are known ahead as were taken, of two blocks each
+for my $n (20, 300)
+{
+	@f = figures_of('', "$low SELECT count(*) FROM (SELECT md5(v) FROM t LIMIT $n) x");
+	cmp_ok($f[0], '<=', 4 * $n + 16, "LIMIT $n: blocks behind it");
+}
+
 # ---- 2. standby -----------------------------------------------------------------------------
 
 $node->backup('b');

@@ -301,6 +301,13 @@ test_gap(void)
 	check("some blocks where a read takes a millisecond", p.gap == 10);
 	la_lot_policy_init(&p, LIMIT, 1000000.0);
 	check("never many", p.gap == 16);
+	la_lot_policy_init(&p, LIMIT, 100.0 - 1e-9);
+	check("a dense lot is read with what is in between", la_lot_policy_gap(&p, 128, 4 * 128) > 0);
+	check("... but not one of few blocks", la_lot_policy_gap(&p, 8, 8) == 0);
+	check("... nor one with more in between", la_lot_policy_gap(&p, 128, 4 * 128 + 1) == 0);
+	la_lot_policy_init(&p, LIMIT, 1000.0);
+	check("where reads take long, a gap is worth while anyway",
+		  la_lot_policy_gap(&p, 128, 1 << 20) == 10);
 }
 
 static void
