@@ -425,6 +425,7 @@ CREATE TABLE pg_lookahead_calibration (
     latency_p50 double precision NOT NULL,
     latency_p99 double precision NOT NULL,
     busy boolean NOT NULL,
+    tuple_us double precision,
     PRIMARY KEY (tablespace, pattern, depth, request_blocks));
 
 GRANT SELECT ON pg_lookahead_calibration TO PUBLIC;
@@ -446,7 +447,8 @@ CREATE FUNCTION pg_lookahead_measure_storage(
     OUT latency_avg double precision,
     OUT latency_p50 double precision,
     OUT latency_p99 double precision,
-    OUT busy boolean)
+    OUT busy boolean,
+    OUT tuple_us double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 20;
@@ -458,7 +460,8 @@ CREATE FUNCTION pg_lookahead_storage_in_use(
     OUT calibrated boolean,
     OUT random_us double precision[],
     OUT sequential_us double precision,
-    OUT extra_block_us double precision)
+    OUT extra_block_us double precision,
+    OUT tuple_us double precision)
 RETURNS record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
@@ -479,7 +482,7 @@ BEGIN ATOMIC
                 pg_lookahead_measure_storage(claimed.oid) m)
     INSERT INTO pg_lookahead_calibration
         SELECT m.oid, t.spcname, (SELECT pg_catalog.clock_timestamp()), m.pattern, m.depth, m.request_blocks,
-                m.iops, m.blocks_per_s, m.latency_avg, m.latency_p50, m.latency_p99, m.busy
+                m.iops, m.blocks_per_s, m.latency_avg, m.latency_p50, m.latency_p99, m.busy, m.tuple_us
             FROM measured m JOIN pg_catalog.pg_tablespace t ON t.oid = m.oid
         RETURNING *;
 END;
@@ -530,7 +533,8 @@ CREATE VIEW pg_lookahead_storage AS
                 pg_catalog.max(c.latency_avg) FILTER (WHERE c.pattern = 'random' AND c.depth = 1) AS single_latency,
                 pg_catalog.max(c.blocks_per_s) FILTER (WHERE c.pattern = 'sequential') AS sequential,
                 pg_catalog.regr_slope(1e6::double precision / c.iops, c.request_blocks::double precision)
-                    FILTER (WHERE c.pattern <> 'sequential' AND c.depth = k.depth) AS slope
+                    FILTER (WHERE (c.pattern = 'random' OR c.pattern = 'neighbours') AND c.depth = k.depth) AS slope,
+                pg_catalog.max(c.tuple_us) AS tuple_us
             FROM pg_lookahead_calibration c JOIN knees k ON k.tablespace = c.tablespace
             GROUP BY c.tablespace, k.knee, k.iops_at_knee, k.best_iops)
     SELECT f.tablespace, t.spcname AS tablespace_name, f.measured_at, f.busy, f.single_iops, f.best_iops, f.knee,
@@ -538,7 +542,7 @@ CREATE VIEW pg_lookahead_storage AS
             1e6::double precision / f.single_iops AS random_us,
             1e6::double precision / f.iops_at_knee AS random_at_knee_us,
             1e6::double precision / f.sequential AS sequential_us,
-            greatest(f.slope, 0::double precision) AS extra_block_us
+            greatest(f.slope, 0::double precision) AS extra_block_us, f.tuple_us
         FROM figures f JOIN pg_catalog.pg_tablespace t ON t.oid = f.tablespace;
 
 GRANT SELECT ON pg_lookahead_storage TO PUBLIC;
@@ -598,7 +602,7 @@ COMMENT ON COLUMN pg_lookahead_calibration.tablespace_name
 COMMENT ON COLUMN pg_lookahead_calibration.measured_at
     IS 'when it was measured';
 COMMENT ON COLUMN pg_lookahead_calibration.pattern
-    IS 'random (single blocks), neighbours (several blocks, the first one random) or sequential';
+    IS 'random (single blocks), neighbours (several blocks, the first one random), sequential, or memory (a catalog that is scanned there)';
 COMMENT ON COLUMN pg_lookahead_calibration.depth
     IS 'requests in flight';
 COMMENT ON COLUMN pg_lookahead_calibration.request_blocks
@@ -615,12 +619,14 @@ COMMENT ON COLUMN pg_lookahead_calibration.latency_p99
     IS 'milliseconds that 99 of 100 requests did not exceed, within 5%';
 COMMENT ON COLUMN pg_lookahead_calibration.busy
     IS 'others used the storage meanwhile, or its rate was not steady';
+COMMENT ON COLUMN pg_lookahead_calibration.tuple_us
+    IS 'microseconds of the processor for each row of a sequential scan in memory, its condition and its count; only of the pattern memory';
 COMMENT ON FUNCTION pg_lookahead_claim_tablespace(name)
     IS 'OID of a tablespace, or of the database''s, that nobody else may measure until the transaction ends; for pg_lookahead_calibrate()';
 COMMENT ON FUNCTION pg_lookahead_measure_storage(oid)
     IS 'measures the storage of a tablespace, or with 0 of the database''s, for the policies of this server; behind pg_lookahead_calibrate()';
 COMMENT ON FUNCTION pg_lookahead_storage_in_use(oid)
-    IS 'microseconds per block that look-ahead goes by in a tablespace, or with 0 in the database''s: random reads with 1, 2, 4, ... 256 in flight, sequential ones, further neighbours; measured if calibrated, else assumed';
+    IS 'microseconds per block that look-ahead goes by in a tablespace, or with 0 in the database''s: random reads with 1, 2, 4, ... 256 in flight, sequential ones, further neighbours; and of the processor for a row; measured if calibrated, else assumed';
 COMMENT ON FUNCTION pg_lookahead_calibrate(name)
     IS 'measures the storage of a tablespace, by default of the database''s, for some seconds, and keeps and returns what it has found';
 COMMENT ON FUNCTION pg_lookahead_forget_storage()
@@ -656,6 +662,8 @@ COMMENT ON COLUMN pg_lookahead_storage.sequential_us
     IS 'microseconds for each block of sequential reads';
 COMMENT ON COLUMN pg_lookahead_storage.extra_block_us
     IS 'microseconds that a further neighbouring block adds to a request, at the knee';
+COMMENT ON COLUMN pg_lookahead_storage.tuple_us
+    IS 'microseconds of the processor for each row of a sequential scan in memory, its condition and its count';
 
 COMMENT ON VIEW pg_lookahead_recommendations
     IS 'settings that suit the storage as it was measured; nothing is set';

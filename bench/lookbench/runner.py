@@ -159,7 +159,9 @@ def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Va
         variants = [replace(v, session=dict(v.session) | dict(workload.switches)) if v.looks_ahead else v for v in variants]
     if workload.free_plans:
         free = [v.free() for v in variants if not v.is_bitmap]
-        return free + [forced_variant(name, settings) for name, settings in workload.forced(cell).items()]
+        # they are what the planner's choice is judged by
+        judged = any(v.adjusts_costs for v in free)
+        return free + [forced_variant(name, settings) for name, settings in workload.forced(cell).items() if judged]
     bitmaps = [v for v in variants if v.is_bitmap] if workload.has_bitmap(cell) else []
     if cell.state != COLD or workload.scope.quick or not workload.all_bitmaps:
         # they differ in how blocks are read, and nothing (much) is read, or it is known by then
@@ -376,7 +378,7 @@ class Runner:
         for wanted in (variant.node, *step.workload.in_plan(step.cell)):
             if wanted and wanted not in result.plan:
                 self._problem(f"{name}: the plan has no {wanted}")
-        if not (variant.is_bitmap or variant.adjusts_costs or step.workload.plans_differ) and rep == 0:
+        if not (variant.is_bitmap or variant.adjusts_costs or variant.is_forced or step.workload.plans_differ) and rep == 0:
             seen.plans[variant.name] = result.plan
             other = next(iter(seen.plans))
             if seen.plans[other] != result.plan:

@@ -30,6 +30,7 @@ _ONLY_BITMAP = {"enable_seqscan": "off", "enable_indexscan": "off", "enable_inde
 LIBRARY = "pg_lookahead"
 ENABLE = "pg_lookahead.enable"
 ADJUST_COSTS = "pg_lookahead.adjust_costs"
+FORCED = "forced-"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Variant:
     def adjusts_costs(self) -> bool:
         """Its plans may be others than those of stock."""
         return self.session.get(ADJUST_COSTS) == "on"
+
+    @property
+    def is_forced(self) -> bool:
+        """Kinds of plans are forbidden to it."""
+        return self.name.startswith(FORCED)
 
     def free(self) -> Variant:
         """The same with plans of the planner's choice."""

@@ -8,7 +8,8 @@
  *		pattern		depth			blocks of a request		for
  *		random		1, 2, ... 256	1						the knee, the time of a read
  *		neighbours	1 and the knee	2, 4, 8, 16				what a further block costs
- *		sequential	2, 4			16						what a sequential block costs
+ *		sequential	2, 4, more		16						what a sequential block costs
+ *		memory		1				1						what a tuple costs (processor.c)
  *
  * ROUNDS.  Random reads are measured at all depths, and then twice again; the row of a depth is
  * that of its median rate.  What disturbs the storage for a moment would else be taken for what
@@ -16,6 +17,9 @@
  *
  * The same figures are set in window/storage.c, for the policies and the planner.  That is done at
  * once, not when the transaction commits: the storage is what it is.
+ *
+ * SEQUENTIAL scans have the kernel read ahead for them, so that is measured with as many requests
+ * in flight as make what it reads ahead (diskload.c), if that is more than four.
  *
  * BUSY is what is measured while others use the device (diskload.c), or what differed between
  * rounds, which is how a busy host, a limit on bursts, or a cache shows.
@@ -53,6 +57,7 @@
 #include "calibrate/curve.h"
 #include "calibrate/directread.h"
 #include "calibrate/diskload.h"
+#include "calibrate/processor.h"
 #include "window/storage.h"
 
 #define ROUNDS				3
@@ -61,8 +66,9 @@
 #define SEQUENTIAL_SECONDS	0.25
 
 #define NEIGHBOURS			4	/* 2, 4, 8 and 16 blocks */
+#define MAX_SEQUENTIAL_DEPTH	64
 
-#define COLUMNS				9
+#define COLUMNS				10
 
 #define LOCK_KIND			3	/* SQL's advisory locks have 1 and 2 */
 
@@ -82,6 +88,7 @@ typedef struct Calibration
 	double		iops[LA_STORAGE_DEPTHS];
 	double		sequential_blocks_per_s;
 	double		extra_block_us;
+	double		tuple_us;
 	/* what makes it busy */
 	int			unsteady;		/* depths */
 	double		others_bytes;	/* in patterns where they were many */
@@ -128,9 +135,10 @@ measure(Calibration *c, const LaReadPattern *pattern, LaReadResult *result)
 	return busy;
 }
 
+/* tuple_us: 0 where none is measured. */
 static void
 put_row(Calibration *c, const char *name, const LaReadPattern *pattern,
-		const LaReadResult *result, bool busy)
+		const LaReadResult *result, bool busy, double tuple_us)
 {
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS] = {0};
@@ -145,6 +153,8 @@ put_row(Calibration *c, const char *name, const LaReadPattern *pattern,
 	values[n++] = Float8GetDatum(result->median_us / 1000.0);
 	values[n++] = Float8GetDatum(result->p99_us / 1000.0);
 	values[n++] = BoolGetDatum(busy);
+	nulls[n] = tuple_us == 0.0;
+	values[n++] = Float8GetDatum(tuple_us);
 	Assert(n == COLUMNS);
 	tuplestore_putvalues(c->rows->setResult, c->rows->setDesc, values, nulls);
 }
@@ -156,7 +166,7 @@ measure_row(Calibration *c, const char *name, const LaReadPattern *pattern)
 	LaReadResult result;
 	bool		busy = measure(c, pattern, &result);
 
-	put_row(c, name, pattern, &result, busy);
+	put_row(c, name, pattern, &result, busy, 0.0);
 	return result.requests_per_s;
 }
 
@@ -187,7 +197,7 @@ conclude_depth(Calibration *c, int place, LaReadResult *results, bool busy)
 		busy = true;
 	}
 	c->iops[place] = rates[ROUNDS / 2];
-	put_row(c, "random", &pattern, &results[ROUNDS / 2], busy);
+	put_row(c, "random", &pattern, &results[ROUNDS / 2], busy, 0.0);
 }
 
 static void
@@ -228,16 +238,34 @@ measure_neighbours(Calibration *c, int place)
 }
 
 static void
+measure_sequential_at(Calibration *c, int depth)
+{
+	LaReadPattern pattern = {.sequential = true,.depth = depth,
+	.blocks = LA_MAX_REQUEST_BLOCKS,.seconds = SEQUENTIAL_SECONDS};
+	double		blocks_per_s = pattern.blocks * measure_row(c, "sequential", &pattern);
+
+	c->sequential_blocks_per_s = Max(c->sequential_blocks_per_s, blocks_per_s);
+}
+
+static void
 measure_sequential(Calibration *c)
 {
-	for (int depth = 2; depth <= 4; depth *= 2)
-	{
-		LaReadPattern pattern = {.sequential = true,.depth = depth,
-		.blocks = LA_MAX_REQUEST_BLOCKS,.seconds = SEQUENTIAL_SECONDS};
-		double		blocks_per_s = pattern.blocks * measure_row(c, "sequential", &pattern);
+	int			ahead = la_disk_read_ahead(c->files->device) / (LA_MAX_REQUEST_BLOCKS * BLCKSZ);
 
-		c->sequential_blocks_per_s = Max(c->sequential_blocks_per_s, blocks_per_s);
-	}
+	measure_sequential_at(c, 2);
+	measure_sequential_at(c, 4);
+	if (ahead > 4)
+		measure_sequential_at(c, Min(ahead, MAX_SEQUENTIAL_DEPTH));
+}
+
+static void
+measure_processor(Calibration *c)
+{
+	LaReadPattern pattern = {.sequential = true,.depth = 1,.blocks = 1};
+	LaReadResult result;
+
+	c->tuple_us = la_processor_measure(&result);
+	put_row(c, "memory", &pattern, &result, false, c->tuple_us);
 }
 
 static void
@@ -255,6 +283,7 @@ measure_all(Calibration *c)
 	if (place > 0)
 		c->extra_block_us = measure_neighbours(c, place);
 	measure_sequential(c);
+	measure_processor(c);
 }
 
 /* Tell the policies. */
@@ -267,6 +296,7 @@ set_storage(const Calibration *c, Oid tablespace)
 		storage.random_us[i] = 1e6 / c->iops[i];
 	storage.sequential_us = 1e6 / c->sequential_blocks_per_s;
 	storage.extra_block_us = c->extra_block_us;
+	storage.tuple_us = c->tuple_us;
 	la_storage_set(tablespace, &storage);
 }
 
@@ -398,7 +428,7 @@ pg_lookahead_measure_storage(PG_FUNCTION_ARGS)
 static Datum
 row_of(FunctionCallInfo fcinfo, Datum *values)
 {
-	bool		nulls[4] = {0};
+	bool		nulls[5] = {0};
 	TupleDesc	desc;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -413,7 +443,7 @@ pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
 	LaStorage	storage;
 	bool		calibrated = la_storage_get(PG_GETARG_OID(0), &storage);
 	Datum		us[LA_STORAGE_DEPTHS];
-	Datum		values[4];
+	Datum		values[5];
 
 	for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
 		us[i] = Float8GetDatum(storage.random_us[i]);
@@ -423,6 +453,7 @@ pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
 												TYPALIGN_DOUBLE));
 	values[2] = Float8GetDatum(storage.sequential_us);
 	values[3] = Float8GetDatum(storage.extra_block_us);
+	values[4] = Float8GetDatum(storage.tuple_us);
 	PG_RETURN_DATUM(row_of(fcinfo, values));
 }
 

@@ -1,6 +1,6 @@
 /*
  * diskload.h
- *	  What a block device has read and written so far, for whomever.
+ *	  What a block device has read and written so far, for whomever, and reads ahead.
  *
  * src/calibrate/diskload.h
  */
@@ -10,5 +10,6 @@
 #include <sys/types.h>
 
 extern int64 la_disk_bytes(dev_t device);
+extern int	la_disk_read_ahead(dev_t device);
 
 #endif							/* LA_DISKLOAD_H */

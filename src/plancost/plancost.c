@@ -6,9 +6,9 @@
  * alone may cost ten times as much as one of many in flight, so that neither a scan of three rows
  * nor one of ten thousand is priced right.  With adjust_costs, and where the storage has been
  * calibrated (window/storage.c), index scans, inner index scans of nested loops, index-only and
- * bitmap scans are priced by the depth that they will reach; sequential scans keep their price,
- * which is the unit (prices.c).  Nothing else of a path changes: not its rows, not what it costs
- * the processor.
+ * bitmap scans are priced by the depth that they will reach, and sequential scans by the measured
+ * sequential rate, all in the unit of what the processor takes (prices.c).  Nothing else of a path
+ * changes: not its rows, not what it costs the processor.
  *
  * How.  The server has made all paths of a table when set_rel_pathlist_hook is called, and has
  * thrown away those that were not cheap enough by stock's prices.  So the paths are made again, by
@@ -17,10 +17,10 @@
  * there is nothing to do for them.
  *
  *		set_rel_pathlist_hook
- *			is_eligible()		a table with indexes, and storage that is known?
+ *			is_eligible()		a table, and storage that is known?
  *			residency.c			which share of it is in memory?
  *			prices.c			what do its reads cost?
- *			remake()			sequential, TID;  index paths: reprice.c
+ *			reprice.c			its paths
  *		planner_hook
  *			mark.c				EXPLAIN: "Look-Ahead Costs: adjusted"
  *
@@ -28,8 +28,10 @@
  *	OFF			With adjust_costs or pg_lookahead.enable off, the hooks return at once, and plans
  *				and costs are stock's.
  *	UNKNOWN		So they are for tables on storage that has not been calibrated, whose
- *				calibration or seq_page_cost makes no prices (prices.c), of other access methods
+ *				calibration or cpu_tuple_cost makes no prices (prices.c), of other access methods
  *				than heap, and for temporary ones.
+ *	SEQUENTIAL	The operating system reads ahead of a sequential scan, so most of the shorter of
+ *				both times, for reads and for the processor, is taken off (prices.c).
  *	RESIDENT	What is in memory costs what stock says.  The share of a table, and of each index,
  *				that is there is found out when the statement is planned (residency.c), and only
  *				the rest has other prices: a table in memory has stock's costs, exactly.  Where
@@ -178,6 +180,13 @@ has_own_prices(Oid tablespace)
 	return priced;
 }
 
+/* What the planner takes for what calibrate/processor.c measures: a condition and an aggregate. */
+static double
+tuple_price(void)
+{
+	return cpu_tuple_cost + 2 * cpu_operator_cost;
+}
+
 /* TABLESPACE, UNKNOWN.  False: stock's costs. */
 static bool
 find_prices(Oid tablespace, LaPrices *prices)
@@ -185,7 +194,8 @@ find_prices(Oid tablespace, LaPrices *prices)
 	LaStorage	storage;
 
 	return la_storage_get(tablespace, &storage) && !has_own_prices(tablespace) &&
-		la_prices_make(prices, storage.random_us, storage.sequential_us, seq_page_cost);
+		la_prices_make(prices, storage.random_us, storage.sequential_us,
+					   la_prices_unit(storage.tuple_us, tuple_price()));
 }
 
 /* RESIDENT, where it cannot be found out. */
@@ -239,8 +249,8 @@ price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 	{
 		priced.shared = priced.prices;
 		la_prices_share(&priced.shared, parallel_processes(), parallel_divisor());
-		la_prices_blend(&priced.prices, 1.0 - share, random_page_cost);
-		la_prices_blend(&priced.shared, 1.0 - share, random_page_cost);
+		la_prices_blend(&priced.prices, 1.0 - share, random_page_cost, seq_page_cost);
+		la_prices_blend(&priced.shared, 1.0 - share, random_page_cost, seq_page_cost);
 		priced.adjusted = true;
 	}
 	return priced;
@@ -328,28 +338,49 @@ find_all_prices(PlannerInfo *root, RelOptInfo *rel, Oid relid, LaReprice *r)
 
 /* ---- paths --------------------------------------------------------------------- */
 
-/* Make the server's paths for a table; prices: NULL for stock's. */
+/* prices: NULL for stock's. */
+static Path *
+sequential_path(PlannerInfo *root, RelOptInfo *rel, Relids outer, int workers,
+				const LaReprice *prices)
+{
+	Path	   *path = create_seqscan_path(root, rel, outer, workers);
+
+	if (prices != NULL && prices->table.adjusted)
+		path->total_cost -= la_prices_hidden(&prices->table.prices, rel->pages,
+											 path->total_cost - path->startup_cost);
+	return path;
+}
+
 static void
-remake(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+make_sequential_paths(PlannerInfo *root, RelOptInfo *rel, const LaReprice *prices)
 {
 	Relids		outer = rel->lateral_relids;
 
-	rel->pathlist = NIL;
-	rel->partial_pathlist = NIL;
-	add_path(rel, create_seqscan_path(root, rel, outer, 0));
+	add_path(rel, sequential_path(root, rel, outer, 0, prices));
 	if (rel->consider_parallel && outer == NULL)
 	{
 		int			workers = compute_parallel_worker(rel, rel->pages, -1,
 													  max_parallel_workers_per_gather);
 
 		if (workers > 0)
-			add_partial_path(rel, create_seqscan_path(root, rel, NULL, workers));
+			add_partial_path(rel, sequential_path(root, rel, NULL, workers, prices));
 	}
-	if (prices == NULL)
-		create_index_paths(root, rel);
+}
+
+/* Make the server's paths for a table; prices: NULL for stock's. */
+static void
+remake(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+{
+	rel->pathlist = NIL;
+	rel->partial_pathlist = NIL;
+	if (prices != NULL)
+		la_reprice_paths(root, rel, prices, make_sequential_paths);
 	else
-		la_reprice_index_paths(root, rel, prices);
-	create_tidscan_paths(root, rel);
+	{
+		make_sequential_paths(root, rel, NULL);
+		create_index_paths(root, rel);
+		create_tidscan_paths(root, rel);
+	}
 }
 
 static bool
@@ -414,13 +445,13 @@ has_current_of(const RelOptInfo *rel)
 	return false;
 }
 
-/* Is it a table whose paths set_plain_rel_pathlist() has made, and has it indexes? */
+/* Is it a table whose paths set_plain_rel_pathlist() has made? */
 static bool
 is_eligible(RelOptInfo *rel, const RangeTblEntry *rte)
 {
 	return rel->rtekind == RTE_RELATION && IS_SIMPLE_REL(rel) && !rte->inh &&
 		(rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW) &&
-		rte->tablesample == NULL && rel->indexlist != NIL && rel->fdwroutine == NULL &&
+		rte->tablesample == NULL && rel->fdwroutine == NULL &&
 		!IS_DUMMY_REL(rel) && !has_current_of(rel);
 }
 

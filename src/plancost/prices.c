@@ -2,14 +2,20 @@
  * prices.c
  *	  What reading a block costs, in the planner's unit, by the reads in flight.
  *
- * The planner's unit is what a block of a sequential scan costs: seq_page_cost is what the storage
- * takes for one.  So a block read at depth d costs seq_page_cost * random_us(d) / sequential_us,
- * and sequential scans keep the price that they have.
+ * Costs of plans are sums of what the processor takes and of what reads take, so both must be in
+ * one unit.  The processor's prices (cpu_tuple_cost and others) are the user's, and most of a
+ * plan's cost depends on them, so the unit is theirs: it is the time that makes a tuple of
+ * a sequential scan cost what it takes on this machine (tuple_us).  A block read at depth d costs
+ * random_us(d) / unit_us, and a block in order sequential_us / unit_us.
  *
- * A price is never less than that of a sequential block, and never rises with the depth, so that
- * a scan's reads cost at least what all of them would at its greatest depth.  Nor does it fall
- * faster than the depth rises: twice as many reads in flight take no less time together.  Times
- * that say otherwise have been measured on busy storage.
+ * There are no prices where a block would cost next to nothing, or next to everything, as by
+ * a setting that is no price.  A price is never less than that of a sequential block, and never
+ * rises with the depth, so that a scan's reads cost at least what all of them would at its greatest
+ * depth.  Nor does it fall faster than the depth rises: twice as many reads in flight take no less
+ * time together.  Times that say otherwise have been measured on busy storage.
+ *
+ * The operating system reads ahead of a sequential scan while the processor is busy with its rows,
+ * so that the shorter of both times hardly shows.  The planner adds them up.
  *
  * A scan that looks ahead waits for its first reads one by one (miss_threshold), and then has as
  * many in flight as it may, or as there are (RAMP in window/io_policy.c).  One that may be left
@@ -22,7 +28,10 @@
 #include "plancost/prices.h"
 
 /* Storage that is so slow by its measurement has not been measured well. */
-#define MAX_PRICE	1e6			/* sequential blocks */
+#define MAX_PRICE	1e6			/* sequential blocks, or units */
+
+/* Of a time that passes meanwhile; the rest is for starting reads, and for copies. */
+#define HIDDEN_SHARE	0.75
 
 static double
 least(double a, double b)
@@ -30,17 +39,26 @@ least(double a, double b)
 	return a < b ? a : b;
 }
 
+/* Microseconds, if a tuple takes so many, and has that price.  0: that makes no unit. */
+double
+la_prices_unit(double tuple_us, double tuple_price)
+{
+	double		unit_us = tuple_us / tuple_price;
+
+	/* (NaN fails each of these comparisons) */
+	return tuple_us > 0.0 && tuple_price > 0.0 && isfinite(unit_us) ? unit_us : 0.0;
+}
+
 /* False: they make no prices. */
 bool
-la_prices_make(LaPrices *prices, const double *random_us, double sequential_us,
-			   double sequential_price)
+la_prices_make(LaPrices *prices, const double *random_us, double sequential_us, double unit_us)
 {
+	double		sequential = sequential_us / unit_us;
 	double		before = MAX_PRICE,
 				half = 0.0;
 
-	/* (NaN fails each of these comparisons) */
-	if (!(sequential_us > 0.0) || !isfinite(sequential_us) ||
-		!(sequential_price > 0.0) || !isfinite(sequential_price * MAX_PRICE))
+	if (!(sequential_us > 0.0) || !(unit_us > 0.0) ||
+		!(sequential >= 1.0 / MAX_PRICE) || !(sequential <= MAX_PRICE))
 		return false;
 	for (int i = 0; i < LA_PRICE_DEPTHS; i++)
 	{
@@ -51,8 +69,9 @@ la_prices_make(LaPrices *prices, const double *random_us, double sequential_us,
 		blocks = blocks > half ? blocks : half;
 		before = least(before, blocks > 1.0 ? blocks : 1.0);
 		half = before / 2.0;
-		prices->at[i] = before * sequential_price;
+		prices->at[i] = before * sequential;
 	}
+	prices->sequential = prices->sequential_read = sequential;
 	return true;
 }
 
@@ -77,10 +96,12 @@ la_prices_share(LaPrices *prices, double processes, double divisor)
 
 /* Only a share of the blocks has these prices; for the rest, the depth does not matter. */
 void
-la_prices_blend(LaPrices *prices, double share, double other)
+la_prices_blend(LaPrices *prices, double share, double random, double sequential)
 {
 	for (int i = 0; i < LA_PRICE_DEPTHS; i++)
-		prices->at[i] = share * prices->at[i] + (1.0 - share) * other;
+		prices->at[i] = share * prices->at[i] + (1.0 - share) * random;
+	prices->sequential = share * prices->sequential + (1.0 - share) * sequential;
+	prices->sequential_read *= share;
 }
 
 /*
@@ -102,6 +123,19 @@ la_prices_at(const LaPrices *prices, double depth)
 			return *at;
 	}
 	return (below * at[0] + (depth - below) * (2.0 * at[1] - at[0])) / depth;
+}
+
+/*
+ * What a sequential scan of so many blocks takes less than run_cost, as reads and work go on at the
+ * same time.
+ */
+double
+la_prices_hidden(const LaPrices *prices, double blocks, double run_cost)
+{
+	double		work = run_cost - blocks * prices->sequential;
+	double		hidden = HIDDEN_SHARE * least(work, blocks * prices->sequential_read);
+
+	return hidden > 0.0 && isfinite(hidden) ? hidden : 0.0;
 }
 
 /* Of all the blocks that a scan reads; there may be less than one. */

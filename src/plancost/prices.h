@@ -16,6 +16,8 @@
 typedef struct LaPrices
 {
 	double		at[LA_PRICE_DEPTHS];	/* of one block, at that depth */
+	double		sequential;		/* of one block in order */
+	double		sequential_read;	/* of that, what is measured */
 } LaPrices;
 
 /* How many reads a scan has in flight. */
@@ -26,11 +28,13 @@ typedef struct LaReach
 	bool		ramps;			/* it may be left early: the distance doubles */
 } LaReach;
 
+extern double la_prices_unit(double tuple_us, double tuple_price);
 extern bool la_prices_make(LaPrices *prices, const double *random_us, double sequential_us,
-						   double sequential_price);
+						   double unit_us);
 extern void la_prices_share(LaPrices *prices, double processes, double divisor);
-extern void la_prices_blend(LaPrices *prices, double share, double other);
+extern void la_prices_blend(LaPrices *prices, double share, double random, double sequential);
 extern double la_prices_at(const LaPrices *prices, double depth);
+extern double la_prices_hidden(const LaPrices *prices, double blocks, double run_cost);
 extern double la_prices_scan(const LaPrices *prices, const LaReach *reach, double reads);
 
 #endif							/* LA_PRICES_H */

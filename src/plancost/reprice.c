@@ -1,20 +1,22 @@
 /*
  * reprice.c
- *	  The paths of a table's indexes, made with other prices for reads.
+ *	  The paths of a table, made with other prices for reads.
  *
- * The server makes these paths, by create_index_paths(), with all that it knows of clauses,
- * orders, parameters, bitmaps and workers.  While it does, two things are different, and both are
- * put back when it is done, or has failed:
+ * The server makes these paths, those of indexes by create_index_paths(), with all that it knows of
+ * clauses, orders, parameters, bitmaps and workers.  While it does, three things are different, and
+ * all are put back when it is done, or has failed:
  *
- *	random_page_cost	is the price of a read at depth.  The server's cost functions for index,
- *						index-only and bitmap scans ask for it, also those of each access method, so
- *						whatever they make of it (how many pages, which of them in order, what
- *						a bitmap makes cheaper, what workers share) stays theirs.
+ *	seq_page_cost		is the price of a block in order, of the table or of an index.
+ *	random_page_cost	is the price of a read at depth, for TID scans that of one alone.  The
+ *						server's cost functions for index, index-only and bitmap scans ask for
+ *						both, also those of each access method, so whatever they make of it (how
+ *						many pages, which of them in order, what a bitmap makes cheaper, what
+ *						workers share) stays theirs.
  *	amcostestimate		of each index, in the planner's description of it, is estimate() below.
- *						It sets random_page_cost to the price of the index's pages, calls the one of
- *						the access method, sets it to that of the table's, and adds what its reads
- *						cost more than at depth: the waits before look-ahead begins, and those of
- *						a scan of a few rows.  cost_index() calls it first of all, just before it
+ *						It sets both to the prices of the index's pages, calls the one of
+ *						the access method, sets them to those of the table's, and adds what its
+ *						reads cost more than at depth: the waits before look-ahead begins, and those
+ *						of a scan of a few rows.  cost_index() calls it first of all, just before it
  *						prices the reads of the table, and so every path is compared by its
  *						adjusted costs from the start.
  *
@@ -24,6 +26,12 @@
  * it interpolates by, between all pages at random and all in order, and nobody else uses it.  So
  * what is added to an index's cost is never negative, and what is added counts for bitmaps over it,
  * too, which begin with single reads as well.
+ *
+ * ORDER.  By the same correlation we have an index scan pay for blocks that its rows do not share,
+ * although the index is in the table's order by and large (scatter.c).  It is a matter of the
+ * index, which some of its leaf pages show (leafsample.c).  They are looked at only if it would
+ * make a difference to this path: the correlation is high, and there are many rows.  A bitmap
+ * scan reads each block once, and its cost function does not ask for a correlation.
  *
  * WORKERS.  The inner side of a nested loop is the same path whether one process runs the loop or
  * several, each with its share of the outer rows.  The planner divides its cost among these as if
@@ -35,12 +43,12 @@
  * NESTED.  Estimates may call functions that plan statements of their own.  The planner's hook
  * takes all of this back for them (la_reprice_suspend).
  *
- * SETTINGS.  random_page_cost is written behind the back of the server's settings, as often as
- * prices change.  Before that it is set to what it is at a level of its own, as by a function's SET
- * clause.  So whatever ends the level, also an error, puts the true value back, and a function with
- * a SET clause of its own, which saves and restores what it finds here, does no harm.  What is
- * not what was written last has been set by a function that an estimate has called: it is left
- * alone, and is the price from then on.
+ * SETTINGS.  The two settings are written behind the back of the server's own code for it, as often
+ * as prices change.  Before that they are set to what they are at a level of its own, as by
+ * a function's SET clause.  So whatever ends the level, also an error, puts the true values back,
+ * and a function with a SET clause of its own, which saves and restores what it finds here, does
+ * no harm.  A value that is not what was written last has been set by a function that an estimate
+ * has called: it is left alone, and is stock's price from then on.
  *
  * OTHER ACCESS METHODS.  What the server does not come with has its own idea of what its pages
  * cost: it sees stock's prices, and nothing is added.  The table's blocks are priced as for others.
@@ -54,16 +62,23 @@
 
 #include <math.h>
 
+#include "access/genam.h"
 #include "catalog/pg_am_d.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "utils/guc.h"
+#include "utils/rel.h"
 
+#include "plancost/leafsample.h"
 #include "plancost/reprice.h"
 
 /* Sums that should be equal may differ by so much. */
 #define NEGLIGIBLE	1e-6
+
+/* ORDER: what would make no difference */
+#define LOW_CORRELATION	0.3
+#define FEW_READS		16
 
 /* Blocks of a table that an index path reads, in all its scans together. */
 typedef struct Reads
@@ -76,29 +91,36 @@ typedef struct Reads
 static LaReprice *active = NULL;	/* while index paths are made */
 
 /* then: */
-static double stock_price;		/* random_page_cost as the session has it */
-static double written_price;	/* what was written there last */
+static LaPagePrices stock;		/* as the session has them */
+static LaPagePrices written;	/* what was written there last */
 
 /* ---- prices in force ------------------------------------------------------------ */
 
 /* SETTINGS */
-static bool
-is_as_written(void)
+static void
+notice_changes(void)
 {
-	return random_page_cost == written_price;
+	if (random_page_cost != written.random)
+		stock.random = random_page_cost;
+	if (seq_page_cost != written.sequential)
+		stock.sequential = seq_page_cost;
 }
 
 static void
-notice_change(void)
+put_prices(LaPagePrices prices)
 {
-	if (!is_as_written())
-		stock_price = random_page_cost;
+	random_page_cost = written.random = prices.random;
+	seq_page_cost = written.sequential = prices.sequential;
 }
 
+/* What others have set stays. */
 static void
-put_price(double price)
+take_back_prices(void)
 {
-	random_page_cost = written_price = price;
+	if (random_page_cost == written.random)
+		random_page_cost = stock.random;
+	if (seq_page_cost == written.sequential)
+		seq_page_cost = stock.sequential;
 }
 
 /* WORKERS */
@@ -112,14 +134,30 @@ prices_of(const LaReprice *r, const LaPriced *priced)
 static double
 price_of(const LaReprice *r, const LaPriced *priced, double depth)
 {
-	return priced->adjusted ? la_prices_at(prices_of(r, priced), depth) : stock_price;
+	return priced->adjusted ? la_prices_at(prices_of(r, priced), depth) : stock.random;
+}
+
+static LaPagePrices
+page_prices(const LaReprice *r, const LaPriced *priced, double depth)
+{
+	LaPagePrices p = {price_of(r, priced, depth),
+		priced->adjusted ? prices_of(r, priced)->sequential : stock.sequential
+	};
+
+	return p;
 }
 
 /* A bitmap scan does not reach farther than this, by our account. */
 static double
+table_depth(const LaReprice *r)
+{
+	return Min(r->bitmap_distance, r->reach.distance);
+}
+
+static double
 table_price(const LaReprice *r)
 {
-	return price_of(r, &r->table, Min(r->bitmap_distance, r->reach.distance));
+	return price_of(r, &r->table, table_depth(r));
 }
 
 /* All scans of a path together, where look-ahead goes on from one to the next. */
@@ -132,6 +170,13 @@ scans_price(const LaReprice *r, const LaPriced *priced, double reads, double loo
 }
 
 /* ---- what index paths read ------------------------------------------------------- */
+
+/* Of the blocks with its rows, those that it reads. */
+static double
+share_read(const IndexPath *path)
+{
+	return path->path.pathtype == T_IndexOnlyScan ? 1.0 - path->indexinfo->rel->allvisfrac : 1.0;
+}
 
 /* As cost_index() counts them. */
 static Reads
@@ -149,10 +194,46 @@ table_reads(PlannerInfo *root, IndexPath *path, double loops, Selectivity select
 											root);
 	if (path->path.pathtype == T_IndexOnlyScan)
 	{
-		reads.scattered = ceil(reads.scattered * (1.0 - rel->allvisfrac));
-		reads.ordered = ceil(reads.ordered * (1.0 - rel->allvisfrac));
+		reads.scattered = ceil(reads.scattered * share_read(path));
+		reads.ordered = ceil(reads.ordered * share_read(path));
 	}
 	return reads;
+}
+
+/* ORDER: look at leaf pages, once for all paths. */
+static void
+find_scatter(LaPricedIndex *index)
+{
+	Relation	rel;
+
+	if (index->has_scatter)
+		return;
+	index->has_scatter = true;
+	if (index->index->relam != BTREE_AM_OID || index->index->hypothetical)
+		return;
+	rel = index_open(index->index->indexoid, NoLock);
+	la_leaf_sample(rel, &index->scatter);
+	index_close(rel, NoLock);
+}
+
+/*
+ * ORDER: a correlation by which the path pays for as many blocks as it reads in each of its scans,
+ * though it be in the table's order.
+ */
+static double
+true_correlation(LaPricedIndex *index, const IndexPath *path, Reads reads, double loops,
+				 Selectivity selectivity, double correlation)
+{
+	RelOptInfo *rel = index->index->rel;
+	double		ordered = selectivity * rel->pages;
+	double		difference = reads.scattered / loops - ordered * share_read(path);
+	double		more;
+
+	if (fabs(correlation) < LOW_CORRELATION || !(difference > FEW_READS))
+		return correlation;
+	find_scatter(index);
+	more = la_scatter_reads(&index->scatter, selectivity * rel->tuples, ordered) - ordered;
+	return correlation * sqrt(1.0 - Min(more * share_read(path) / difference, 1.0));
 }
 
 /*
@@ -255,12 +336,12 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 	double		more = 0.0,
 				first = 0.0;
 
-	notice_change();
-	put_price(known ? price_of(r, &index->pages, r->reach.distance) : stock_price);
+	notice_changes();
+	put_prices(known ? page_prices(r, &index->pages, r->reach.distance) : stock);
 	(index != NULL ? index->estimate : estimate_of(path->indexinfo))
 		(root, path, loop_count, startup, total, selectivity, correlation, pages);
-	notice_change();
-	put_price(table_price(r));
+	notice_changes();
+	put_prices(page_prices(r, &r->table, table_depth(r)));
 	if (!known)
 		return;
 
@@ -276,6 +357,8 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 	{
 		Reads		reads = table_reads(root, path, loops, *selectivity);
 
+		*correlation = true_correlation(index, path, reads, loops, *selectivity,
+										*correlation);
 		more += settle_table(r, reads, loops, total, correlation);
 		if (reads.scattered > 0.0)
 			first += price_of(r, &r->table, 1.0) - table_price(r);
@@ -288,16 +371,24 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 
 /* ---- entry points ------------------------------------------------------------------ */
 
-/* SETTINGS: open a level of random_page_cost's.  Returns it. */
+static void
+set_at_level(const char *name, double now)
+{
+	char		value[64];
+
+	snprintf(value, sizeof(value), "%.17g", now);
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* SETTINGS: open a level for both.  Returns it. */
 static int
 open_level(void)
 {
 	int			level = NewGUCNestLevel();
-	char		value[64];
 
-	snprintf(value, sizeof(value), "%.17g", random_page_cost);
-	(void) set_config_option("random_page_cost", value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	set_at_level("random_page_cost", random_page_cost);
+	set_at_level("seq_page_cost", seq_page_cost);
 	return level;
 }
 
@@ -317,24 +408,45 @@ end(LaReprice *r)
 	active = NULL;
 }
 
+/* In the server's order, as the first of two paths that cost nearly the same may stay. */
 static void
-make_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+make_in_order(PlannerInfo *root, RelOptInfo *rel, const LaReprice *r,
+			  LaMakePaths make_sequential)
+{
+	if (make_sequential != NULL)
+	{
+		put_prices(page_prices(r, &r->table, 1.0));
+		make_sequential(root, rel, r);
+		notice_changes();
+	}
+	put_prices(page_prices(r, &r->table, table_depth(r)));
+	create_index_paths(root, rel);
+	if (make_sequential != NULL)
+	{
+		notice_changes();
+		put_prices(page_prices(r, &r->table, 1.0));
+		create_tidscan_paths(root, rel);
+	}
+}
+
+/* make_sequential: NULL for paths of indexes only. */
+static void
+make_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices, LaMakePaths make_sequential)
 {
 	int			level;
 
-	stock_price = random_page_cost;
+	stock.random = random_page_cost;
+	stock.sequential = seq_page_cost;
 	level = open_level();
 	begin(prices);
-	put_price(table_price(prices));
 	PG_TRY();
 	{
-		create_index_paths(root, rel);
+		make_in_order(root, rel, prices, make_sequential);
 	}
 	PG_FINALLY();
 	{
 		end(prices);
-		if (is_as_written())
-			random_page_cost = stock_price;
+		take_back_prices();
 	}
 	PG_END_TRY();
 	/* after an error, the end of the (sub)transaction does it */
@@ -357,16 +469,17 @@ leave_to_serial_joins(RelOptInfo *rel)
 	}
 }
 
-/* Add the paths of the table's indexes to it. */
+/* Add the table's paths to it, sequential ones by that function. */
 void
-la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices)
+la_reprice_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices,
+				 LaMakePaths make_sequential)
 {
-	make_paths(root, rel, prices);
-	if (!prices->may_share || !rel->consider_parallel)
+	make_paths(root, rel, prices, make_sequential);
+	if (!prices->may_share || !rel->consider_parallel || rel->indexlist == NIL)
 		return;
 	leave_to_serial_joins(rel);
 	prices->in_workers = true;
-	make_paths(root, rel, prices);
+	make_paths(root, rel, prices, NULL);
 }
 
 bool
@@ -387,11 +500,11 @@ la_reprice_suspend(void)
 	if (r == NULL)
 		return NULL;
 	end(r);
-	r->stock_price = stock_price;
-	r->written_price = written_price;
-	r->is_as_written = is_as_written();
-	if (r->is_as_written)
-		random_page_cost = stock_price;
+	r->stock = stock;
+	r->written = written;
+	r->random_is_as_written = random_page_cost == written.random;
+	r->sequential_is_as_written = seq_page_cost == written.sequential;
+	take_back_prices();
 	return r;
 }
 
@@ -402,11 +515,17 @@ la_reprice_resume(LaReprice *suspended)
 	if (suspended == NULL)
 		return;
 	begin(suspended);
-	stock_price = suspended->stock_price;
-	written_price = suspended->written_price;
-	if (!suspended->is_as_written)
-		return;
-	/* it may have been set meanwhile */
-	stock_price = random_page_cost;
-	random_page_cost = written_price;
+	stock = suspended->stock;
+	written = suspended->written;
+	/* they may have been set meanwhile */
+	if (suspended->random_is_as_written)
+	{
+		stock.random = random_page_cost;
+		random_page_cost = written.random;
+	}
+	if (suspended->sequential_is_as_written)
+	{
+		stock.sequential = seq_page_cost;
+		seq_page_cost = written.sequential;
+	}
 }

@@ -1,6 +1,6 @@
 /*
  * reprice.h
- *	  The paths of a table's indexes, made with other prices for reads.
+ *	  The paths of a table, made with other prices for reads.
  *
  * src/plancost/reprice.h
  */
@@ -11,6 +11,7 @@
 #include "nodes/pathnodes.h"
 
 #include "plancost/prices.h"
+#include "plancost/scatter.h"
 
 /* Of the table, or of one of its indexes. */
 typedef struct LaPriced
@@ -25,7 +26,16 @@ typedef struct LaPricedIndex
 	IndexOptInfo *index;
 	amcostestimate_function estimate;	/* its own */
 	LaPriced	pages;
+	bool		has_scatter;	/* it has been looked for */
+	LaScatter	scatter;
 } LaPricedIndex;
+
+/* As the server's settings have them. */
+typedef struct LaPagePrices
+{
+	double		random;
+	double		sequential;
+} LaPagePrices;
 
 typedef struct LaReprice
 {
@@ -39,12 +49,17 @@ typedef struct LaReprice
 	int			nindexes;
 
 	/* while another statement is planned: reprice.c's */
-	double		stock_price;
-	double		written_price;
-	bool		is_as_written;
+	LaPagePrices stock;
+	LaPagePrices written;
+	bool		random_is_as_written;
+	bool		sequential_is_as_written;
 } LaReprice;
 
-extern void la_reprice_index_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices);
+/* Make a table's sequential paths, at these prices. */
+typedef void (*LaMakePaths) (PlannerInfo *root, RelOptInfo *rel, const LaReprice *prices);
+
+extern void la_reprice_paths(PlannerInfo *root, RelOptInfo *rel, LaReprice *prices,
+							 LaMakePaths make_sequential);
 extern bool la_reprice_is_active(void);
 extern LaReprice *la_reprice_suspend(void);
 extern void la_reprice_resume(LaReprice *suspended);

@@ -28,7 +28,7 @@
  * NOT CALIBRATED.  What a wait has taken so far (history.c) is then the time of a read at depth 1.
  * Nothing is known of other depths: that four reads in flight take as long as one, and that more
  * bring nothing, is true of nearly all storage, and so is that a sequential read costs a
- * sixteenth of it.
+ * sixteenth of it.  What the processor takes is not known.
  *
  * src/window/storage.c
  */
@@ -57,10 +57,10 @@
 #define FILE_NAME		PGSTAT_STAT_PERMANENT_DIRECTORY "/pg_lookahead_storage.stat"
 #define FILE_NAME_NEW	FILE_NAME ".tmp"
 #define FILE_MAGIC		0x6c615374
-#define FILE_VERSION	1
+#define FILE_VERSION	2
 
-/* of an entry: random_us, sequential_us, extra_block_us */
-#define VALUES			(LA_STORAGE_DEPTHS + 2)
+/* of an entry: random_us, sequential_us, extra_block_us, tuple_us */
+#define VALUES			(LA_STORAGE_DEPTHS + 3)
 
 /* times that an entry is read while another session writes it */
 #define TRIES			100
@@ -370,6 +370,7 @@ assume(LaStorage *storage, double read_us)
 		storage->random_us[i] = read_us / Min(1 << i, DEPTH_USEFUL);
 	storage->sequential_us = read_us / SEQUENTIAL_SHARE;
 	storage->extra_block_us = storage->sequential_us;
+	storage->tuple_us = 0.0;
 }
 
 /*
@@ -391,6 +392,7 @@ la_storage_get(Oid tablespace, LaStorage *storage)
 	memcpy(storage->random_us, values, sizeof(storage->random_us));
 	storage->sequential_us = values[LA_STORAGE_DEPTHS];
 	storage->extra_block_us = values[LA_STORAGE_DEPTHS + 1];
+	storage->tuple_us = values[LA_STORAGE_DEPTHS + 2];
 	return true;
 }
 
@@ -405,6 +407,7 @@ la_storage_set(Oid tablespace, const LaStorage *storage)
 	memcpy(values, storage->random_us, sizeof(storage->random_us));
 	values[LA_STORAGE_DEPTHS] = storage->sequential_us;
 	values[LA_STORAGE_DEPTHS + 1] = storage->extra_block_us;
+	values[LA_STORAGE_DEPTHS + 2] = storage->tuple_us;
 	if (!values_are_valid(values))
 		elog(ERROR, "invalid times of reads in tablespace %u", key);
 

@@ -17,6 +17,9 @@ typedef struct LaStorage
 												 * depth: wall time / reads */
 	double		sequential_us;	/* per block */
 	double		extra_block_us; /* of each further neighbour in a request */
+	double		tuple_us;		/* of the processor, for a tuple of a
+								 * sequential scan in memory, its condition
+								 * and its count; 0: not known */
 } LaStorage;
 
 extern void la_storage_init(void);

@@ -39,7 +39,10 @@ insert into ac_queries (query) values
     ('select * from ac a join ac_part p on p.k = a.k where a.id < 10'),
     ('select * from ac_temp where k < 10'),
     ('update ac set v = 3 where k = 3'),
-    ('select exists (select from ac where k = 4)');
+    ('select exists (select from ac where k = 4)'),
+    ('select * from ac where ctid = ''(0,1)'''),
+    ('select * from ac where ctid > ''(3,1)'''),
+    ('select n from ac_queries where n > 3');
 create function ac_plan(query text) returns text language plpgsql as $$
 declare
     line text;

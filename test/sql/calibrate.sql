@@ -24,7 +24,9 @@ select distinct t.spcname, measured_at between now() - interval '1 hour' and clo
     from pg_lookahead_calibration c join pg_tablespace t on t.oid = c.tablespace and t.spcname = c.tablespace_name;
 select pattern, array_agg(depth order by depth) as depths from measured where pattern = 'random' group by 1;
 select pattern, depth, array_agg(request_blocks order by request_blocks) as blocks
-    from measured where pattern = 'sequential' or pattern = 'neighbours' and depth = 1 group by 1, 2 order by 1 desc, 2;
+    from measured where pattern = 'sequential' and depth <= 4 or pattern = 'neighbours' and depth = 1 group by 1, 2 order by 1 desc, 2;
+-- more in order are what the kernel reads ahead, if that is more
+select count(*) <= 1 as more from measured where pattern = 'sequential' and depth not in (2, 4);
 select count(*) as wrong from measured
     where not (iops > 0 and abs(blocks_per_s - iops * request_blocks) < 0.001 * blocks_per_s and latency_avg > 0
         and latency_p50 > 0 and latency_p99 >= latency_p50 and busy is not null);
@@ -45,8 +47,10 @@ select calibrated, array_length(u.random_us, 1) as depths,
     (select bool_and(abs(us - 1e6 / iops) < 0.001 * us) from unnest(u.random_us) with ordinality r(us, i) join measured on depth = 2 ^ (i - 1)
         where pattern = 'random') as random,
     abs(u.sequential_us - s.sequential_us) < 0.001 * s.sequential_us as sequential,
-    abs(u.extra_block_us - s.extra_block_us) <= 0.001 * s.extra_block_us + 0.001 as extra
+    abs(u.extra_block_us - s.extra_block_us) <= 0.001 * s.extra_block_us + 0.001 as extra, u.tuple_us = s.tuple_us as tuple
     from pg_lookahead_storage_in_use() u, pg_lookahead_storage s;
+-- what the processor takes for a tuple
+select pattern, depth, request_blocks, tuple_us > 0.001 and tuple_us < 100 as tuple from measured where tuple_us is not null;
 select pg_lookahead_storage_in_use() = pg_lookahead_storage_in_use(t.oid) as of_the_database
     from pg_tablespace t join pg_database d on d.dattablespace = t.oid where datname = current_database();
 -- what is shared by all databases lies beside pg_default

@@ -1,9 +1,10 @@
 # 025_adjust_costs.pl - plans by what reads cost on this storage.
 #
 # What the server knows of its storage is written into the file that it reads at its start: a volume
-# whose reads take 1 ms, 16,000 a second at most, and 50 us in order; in the planner's unit, 20
-# for a read alone, 1.25 at depth, and 1 in order.  With pg_lookahead.force nothing is taken to be in
-# memory, so costs do not depend on what is.
+# whose reads take 1 ms, 16,000 a second at most, and 50 us in order.  A tuple takes 0.75 us, and with its
+# condition and its count it costs 0.015, so the planner's unit is 50 us: 20 for a read alone, 1.25 at
+# depth, and 1 in order.  With pg_lookahead.force nothing is taken to be in memory, so costs do not depend
+# on what is.
 
 use strict;
 use warnings;
@@ -16,7 +17,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $default_tablespace = 1663;
-my @volume = (1000, 500, 250, 125, (62.5) x 5, 50, 50);
+my @reads = (1000, 500, 250, 125, (62.5) x 5, 50, 50);
+my @volume = (@reads, 0.75);
 
 # ---- the file ----------------------------------------------------------------------
 
@@ -39,13 +41,13 @@ sub calibrate
 {
 	my ($node, %storage) = @_;
 	my $file = $node->data_dir . '/pg_stat/pg_lookahead_storage.stat';
-	my $entries = join '', map { pack('LLd11', $_, 0, @{ $storage{$_} }) } sort keys %storage;
+	my $entries = join '', map { pack('LLd12', $_, 0, @{ $storage{$_} }) } sort keys %storage;
 	my ($contents, $fh);
 
 	$node->stop;
 	open $fh, '+>:raw', $file or die "$file: $!";
-	$contents = pack('LLQ', 0x6c615374, 1, (stat $fh)[1]) . $entries;
-	$contents .= "\0" x (16 + 64 * 96 - length $contents);
+	$contents = pack('LLQ', 0x6c615374, 2, (stat $fh)[1]) . $entries;
+	$contents .= "\0" x (16 + 64 * 104 - length $contents);
 	print $fh $contents, pack('LL', crc32c($contents), 0);
 	close $fh or die "$file: $!";
 	$node->start;
@@ -79,6 +81,25 @@ sub cost
 	my ($settings, $query) = @_;
 
 	return plan_of($settings, $query) =~ /cost=\d+\.\d+\.\.(\d+\.\d+)/ ? $1 : undef;
+}
+
+# What a sequential scan is to cost, by its cost in stock: reads and work go on at the same time.
+sub sequential
+{
+	my ($stock, $blocks, $price) = @_;
+	my $work = $stock - $blocks;
+	my $reads = $blocks * $price;
+
+	return $reads + $work - 0.75 * ($work < $reads ? $work : $reads);
+}
+
+sub is_about
+{
+	my ($is, $expected, $tolerance, $name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	ok(abs($is - $expected) <= $tolerance, "$name: $is, expected $expected");
+	return;
 }
 
 sub stays
@@ -119,6 +140,7 @@ $node->safe_psql(
 	CREATE TABLE part2 PARTITION OF part FOR VALUES FROM (20000) TO (40000);
 	INSERT INTO part SELECT i, (hashint4(i) & 2147483647) % 40000 FROM generate_series(1, 39999) i;
 	CREATE INDEX part_k ON part (k);
+	CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1000 AS 'BEGIN RETURN true; END';
 	CREATE TABLESPACE own LOCATION '';
 	CREATE TABLE priced (id int, a int, w text) TABLESPACE own;
 	INSERT INTO priced SELECT id, a, w FROM t WHERE id <= 20000;
@@ -140,16 +162,22 @@ my %query = (
 	hash => 'SELECT * FROM t WHERE b = 7',
 	join => 'SELECT * FROM o JOIN t ON t.a = o.k',
 	partitions => 'SELECT * FROM part WHERE k BETWEEN 10 AND 200',
+	sequential => 'SELECT * FROM o WHERE k > 5',
+	tid => q(SELECT * FROM t WHERE ctid = '(1,1)' OR ctid = '(2,1)'),
+	tids => q(SELECT * FROM t WHERE ctid > '(1500,0)'),
 	priced => 'SELECT * FROM priced WHERE a BETWEEN 10 AND 2000');
 my $serial = 'SET max_parallel_workers_per_gather = 0;';
 
 stays('', $query{$_}, "not calibrated: $_") for sort keys %query;
 
-# Storage whose reads cost what stock takes them for: nothing changes but that EXPLAIN says so.  So what is
-# taken from a path's cost is what the server has put into it.
+# Storage whose reads cost what stock takes them for: nothing changes but that EXPLAIN says so, and what
+# passes at the same time in sequential scans.  So what is taken from a path's cost is what the server has
+# put into it.
 my $parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0;
 	SET min_parallel_table_scan_size = 0;';
-calibrate($node, $default_tablespace => [ (200) x 9, 50, 50 ], $own_tablespace => [ (200) x 9, 50, 50 ]);
+my @stock = ((200) x 9, 50, 50, 0.75);
+calibrate($node, $default_tablespace => \@stock, $own_tablespace => \@stock);
+my $compared = 0;
 for my $name (sort keys %query)
 {
 	# (where there may be workers, inner scans cost these more than stock supposes, since they share the storage)
@@ -158,13 +186,19 @@ for my $name (sort keys %query)
 	for my $settings ('', $parallel, 'SET enable_seqscan = off;', 'SET enable_hashjoin = off; SET enable_mergejoin = off;',
 		'SET effective_cache_size = 100;')
 	{
-		is(plan_of("$forced $settings $alone", $query{$name}) =~ s/$line//r, plan_of("$off $settings $alone", $query{$name}),
-			"stock's prices: $name, $settings");
+		my $plan = plan_of("$off $settings $alone", $query{$name});
+
+		next if $plan =~ /Seq Scan/;
+		is(plan_of("$forced $settings $alone", $query{$name}) =~ s/$line//r, $plan, "stock's prices: $name, $settings");
+		$compared++;
 	}
 }
 
+cmp_ok($compared, '>', 40, 'these are many plans');
+
 calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
 
+my $blocks = $node->safe_psql('postgres', q(SELECT pg_relation_size('t') / 8192));
 has_changed($serial, $query{$_}, $_) for sort keys %query;
 stays('SET pg_lookahead.enable = off;', $query{$_}, "look-ahead off: $_") for sort keys %query;
 
@@ -205,9 +239,9 @@ like(plan_of("$off $serial", $query{small}), qr/Index Scan/, 'three rows by inde
 like(plan_of("$forced $serial", $query{small}), qr/Seq Scan/, 'four waits cost more than a small table');
 like(plan_of("$off $serial", $query{join}), qr/Hash Join/, 'a join reads all');
 like(plan_of("$forced $serial", $query{join}), qr/Nested Loop/, 'or what it needs at depth');
-is(cost("$forced $serial SET enable_indexscan = off; SET enable_bitmapscan = off;", $query{thousand}),
-	cost("$off $serial SET enable_indexscan = off; SET enable_bitmapscan = off;", $query{thousand}),
-	'a sequential scan costs what it did');
+my $only_sequential = "$serial SET enable_indexscan = off; SET enable_bitmapscan = off;";
+is_about(cost("$forced $only_sequential", $query{thousand}), sequential(cost("$off $only_sequential", $query{thousand}), $blocks, 1),
+	0.02, 'a sequential scan reads while it works');
 
 # Workers share the storage, which is at its limit with one process: an inner scan costs each of them as if
 # its share of the rows took as long as all of them.  A serial join next to it costs what it did.
@@ -219,10 +253,73 @@ cmp_ok($shared, '>', 0.9 * $alone, 'inner scans in workers cost what the storage
   if $shared;
 is(cost("$forced $parallel $nestloop", $query{join}), cost("$forced $nestloop", $query{join}), 'a serial join costs what it did');
 
+# ---- the unit --------------------------------------------------------------------------
+
+# A tuple that takes twice as long makes reads half as expensive, those of all paths.
+my $all = 'SELECT * FROM t WHERE w IS NULL';
+my $two_workers = "$parallel SET max_parallel_workers_per_gather = 2; SET enable_indexscan = off; SET enable_bitmapscan = off;";
+my %before = map { $_ => cost("$forced $serial", $query{$_}) } qw(tid tids);
+my $waits = cost("$forced $only_index", $query{one});
+calibrate($node, $default_tablespace => [ @reads, 1.5 ], $own_tablespace => \@volume);
+is_about(cost("$forced $serial", $all), sequential(cost("$off $serial", $all), $blocks, 0.5), 0.02, 'a sequential scan');
+like(plan_of("$forced $two_workers", $all), qr/Gather.*Parallel Seq Scan/s, 'one in workers');
+is_about(cost("$forced $two_workers", $all), sequential(cost("$off $two_workers", $all), $blocks, 0.5), 0.02, '... whose work is less');
+is_about(cost("$forced $serial", 'SELECT * FROM o'),
+	sequential(cost("$off $serial", 'SELECT * FROM o'), $node->safe_psql('postgres', q(SELECT pg_relation_size('o') / 8192)), 0.5),
+	0.02, 'a table without indexes');
+is_about($before{tid} - cost("$forced $serial", $query{tid}), 20, 0.02, 'blocks by TID, two waits of 20');
+cmp_ok($before{tids} - cost("$forced $serial", $query{tids}), '>', $blocks / 8, 'a range of TIDs');
+is_about($waits - cost("$forced $only_index", $query{one}), 20, 0.5, 'a look-up, two waits of 20');
+is(cost("$forced $serial SET seq_page_cost = 3; SET random_page_cost = 9;", $query{$_}), cost("$forced $serial", $query{$_}),
+	"prices of blocks are not the user's: $_")
+  for sort keys %query;
+my $twice = 'SET cpu_operator_cost = 0.01; SET cpu_tuple_cost = 0.01;';
+is_about(cost("$forced $serial $twice", $all), sequential(cost("$off $serial $twice", $all), $blocks, 1), 0.02,
+	'those of tuples are, and make the unit: twice the price, half the unit');
+
+# ---- the order of an index ---------------------------------------------------------------
+
+# Values that follow the order of the table by and large: each row of a small range has a block of its own.
+calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE near (id int, k int, w text) WITH (autovacuum_enabled = off);
+	INSERT INTO near SELECT i, (i + (hashint4(i) & 2147483647) % 5000) / 100, repeat('w', 200) FROM generate_series(1, 100000) i;
+	CREATE INDEX near_k ON near (k);
+	CREATE INDEX near_id ON near (id);
+	VACUUM ANALYZE near;));
+my %range = (k => 'SELECT * FROM near WHERE k = 500', id => 'SELECT * FROM near WHERE id BETWEEN 50000 AND 50099');
+cmp_ok($node->safe_psql('postgres', q(SELECT correlation FROM pg_stats WHERE tablename = 'near' AND attname = 'k')), '>', 0.95,
+	'the correlation is high');
+cmp_ok(cost("$off $only_index", $range{k}), '<', 20, 'a hundred rows in order, supposes the planner');
+cmp_ok(cost("$forced $only_index", $range{k}), '>', 100, '... which are not');
+cmp_ok(cost("$forced $only_index", $range{id}), '<', 60, 'these are');
+is_about(cost("$forced $only_bitmap", $range{k}), cost("$forced $only_bitmap", $range{id}), 60, 'it is nothing to a bitmap scan');
+cmp_ok(cost("$forced $only_index", 'SELECT * FROM near WHERE k BETWEEN 100 AND 900'), '<', 2 * cost("$forced $only_sequential", 'SELECT * FROM near'),
+	'many rows read each block about once');
+
+# Pages that are damaged are not the planner's to report.
+my $index = $node->data_dir . '/' . $node->safe_psql('postgres', q(CHECKPOINT; SELECT pg_relation_filepath('near_k')));
+my $expected = plan_of("$forced $only_index", $range{id});
+$node->stop;
+my $pages = slurp_file($index);
+open my $damaged, '+<:raw', $index or die "$index: $!";
+seek $damaged, 8192, 0;
+print $damaged 'x' x (length($pages) - 8192);
+close $damaged or die "$index: $!";
+$node->start;
+my ($status, $stdout, $stderr) = $node->psql('postgres', "$forced $only_index EXPLAIN $range{k}");
+is("$status $stderr", '0 ', 'no error and no warning of a damaged page');
+cmp_ok(($stdout =~ /cost=\d+\.\d+\.\.(\d+\.\d+)/)[0], '<', 100, '... and the planner\'s own idea of the order');
+is(plan_of("$forced $only_index", $range{id}), $expected, 'another index is as before');
+$node->safe_psql('postgres', 'DROP TABLE near');
+
 # a plan with workers is made and compared as before
-$parallel .= 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1;';
-like(plan_of("$forced $parallel", $query{thousand}), qr/Gather.*Parallel Index Scan/s, 'parallel index scans');
-cmp_ok(cost("$forced $parallel", $query{thousand}), '<', cost("$off $parallel", $query{thousand}), 'and they cost less');
+calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
+$parallel .= 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
+my $slow = "$query{thousand} AND slow(b)";
+like(plan_of("$forced $parallel", $slow), qr/Gather.*Parallel Index Scan/s, 'parallel index scans');
+cmp_ok(cost("$forced $parallel", $slow), '<', cost("$off $parallel", $slow), 'and they cost less');
 
 # ---- EXPLAIN -------------------------------------------------------------------------
 
@@ -230,7 +327,7 @@ SKIP:
 {
 	skip 'EXPLAIN cannot be extended', 6 unless $says;
 	like(plan_of($forced, "SELECT 1"), qr/^Result.*\)$/, 'no line without a table');
-	unlike(plan_of($forced, 'SELECT * FROM o'), $line, 'nor without an index');
+	like(plan_of($forced, 'SELECT * FROM o'), $line, 'but without an index');
 	like($node->safe_psql('postgres', "$forced EXPLAIN (FORMAT json) $query{one}"),
 		qr/"Look-Ahead Costs": "adjusted"/, 'JSON');
 	unlike($node->safe_psql('postgres', "$forced EXPLAIN (COSTS off) $query{one}"), $line, 'not without costs');
@@ -246,12 +343,12 @@ is(scalar(() = $err =~ /costs of reads were adjusted/g), 1, 'a message of level 
 
 # ---- bad input ------------------------------------------------------------------------
 
-for my $settings ('seq_page_cost = 0', 'seq_page_cost = 1e305')
+for my $settings ('cpu_tuple_cost = 0; SET cpu_operator_cost = 0', 'cpu_tuple_cost = 1e305', 'cpu_tuple_cost = 1e-305; SET cpu_operator_cost = 0')
 {
 	stays("$serial SET $settings;", $query{$_}, "$settings: $_") for qw(one join);
 }
 for my $settings (
-	'random_page_cost = 0', 'random_page_cost = 1e300',
+	'random_page_cost = 0', 'random_page_cost = 1e300', 'seq_page_cost = 0', 'seq_page_cost = 1e300',
 	'cpu_tuple_cost = 1e100', 'effective_cache_size = 1', 'effective_io_concurrency = 0',
 	'pg_lookahead.miss_threshold = 0', 'pg_lookahead.miss_threshold = 1000')
 {
@@ -281,7 +378,8 @@ has_changed($serial, $query{one}, 'others are as before');
 # ---- what it must not do ---------------------------------------------------------------
 
 # Estimates call this function while paths are made, of the index's predicate.  It plans another
-# statement, or fails.
+# statement, or fails.  Reads in order have another price than stock's, too.
+calibrate($node, $default_tablespace => [ @reads, 1.5 ], $own_tablespace => [ @reads, 1.5 ]);
 $node->safe_psql(
 	'postgres', q(
 	CREATE FUNCTION plan_now() RETURNS text LANGUAGE plpgsql AS $$
@@ -316,6 +414,8 @@ $node->safe_psql(
 					RAISE NOTICE '%', plan_with_own_price();
 				WHEN 'set' THEN
 					PERFORM set_config('random_page_cost', '6', false);
+				WHEN 'set the other' THEN
+					PERFORM set_config('seq_page_cost', '7', false);
 				ELSE NULL;
 			END CASE;
 		END IF;
@@ -332,36 +432,39 @@ $node->safe_psql(
 	ANALYZE probed;));
 my $probed = 'SELECT a FROM probed WHERE b <!> 3 AND a = 5;';
 
-$node->psql('postgres', "$forced SET probe.what = 'plan'; $probed SHOW random_page_cost", stdout => \$out, stderr => \$err);
+my $show = q(SELECT concat_ws(' ', current_setting('random_page_cost'), current_setting('seq_page_cost')));
+
+$node->psql('postgres', "$forced SET probe.what = 'plan'; $probed $show", stdout => \$out, stderr => \$err);
 my %nested = map { $_ => 1 } $err =~ /at \S+ it is (.*)/g;
 like($err, qr/at (?!4 )\S+ it is/, 'a statement is planned while prices are others');
 is(join('; ', keys %nested), (split /\n/, plan_of($forced, $query{one}))[0], 'its costs are its own');
-like($out, qr/^4$/m, 'random_page_cost is what it was');
+like($out, qr/^4 1$/m, 'both settings are what they were');
 $node->psql(
-	'postgres', "$forced SET probe.what = 'fail'; $probed SHOW random_page_cost; RESET probe.what; EXPLAIN $query{one}",
+	'postgres', "$forced SET probe.what = 'fail'; $probed $show; RESET probe.what; EXPLAIN $query{one}",
 	stdout => \$out, stderr => \$err, on_error_stop => 0);
 like($err, qr/it fails/, 'an estimate fails while prices are others');
-is($out, "4\n" . plan_of($forced, $query{one}), 'after that, nothing has changed');
+is($out, "4 1\n" . plan_of($forced, $query{one}), 'after that, nothing has changed');
 
 # functions with a SET clause, which saves what it finds
 my $own_price = (split /\n/, plan_of("$forced SET random_page_cost = 5", $query{one}))[0];
 my $probed_plan = plan_of($forced, $probed);
 for my $case (
-	[ 'fail with own price', qr/it fails with its own price 5/, 4 ],
-	[ 'catch', qr/it fails with its own price 5/, 4 ],
-	[ 'plan with own price', qr/at 5 it is \Q$own_price\E\n/, 4 ],
-	[ 'set', qr/^$/, 6 ])
+	[ 'fail with own price', qr/it fails with its own price 5/, '4 1' ],
+	[ 'catch', qr/it fails with its own price 5/, '4 1' ],
+	[ 'plan with own price', qr/at 5 it is \Q$own_price\E\n/, '4 1' ],
+	[ 'set', qr/^$/, '6 1' ],
+	[ 'set the other', qr/^$/, '4 7' ])
 {
 	my ($what, $message, $then) = @$case;
 
 	my $silent = "\n\\o /dev/null\nEXPLAIN $probed\n\\o\n";
 
 	$node->psql(
-		'postgres', "$forced SET probe.what = '$what'; BEGIN; SAVEPOINT s; $silent ROLLBACK TO s; SHOW random_page_cost; COMMIT;
-			$silent SHOW random_page_cost; RESET probe.what; RESET random_page_cost; EXPLAIN $probed",
+		'postgres', "$forced SET probe.what = '$what'; BEGIN; SAVEPOINT s; $silent ROLLBACK TO s; $show; COMMIT;
+			$silent $show; RESET probe.what; RESET random_page_cost; RESET seq_page_cost; EXPLAIN $probed",
 		stdout => \$out, stderr => \$err, on_error_stop => 0);
 	like($err, $message, "$what: so it does");
-	is($out, "4\n$then\n$probed_plan", '... and random_page_cost is what it is to be');
+	is($out, "4 1\n$then\n$probed_plan", '... and both settings are what they are to be');
 }
 
 for my $name (sort keys %query)
@@ -375,6 +478,8 @@ is( $node->safe_psql(
 		'postgres', "$forced BEGIN; DECLARE c CURSOR FOR SELECT * FROM t WHERE id = 5 FOR UPDATE; MOVE c;
 		UPDATE t SET w = 'x' WHERE CURRENT OF c; SELECT w FROM t WHERE id = 5; ROLLBACK"),
 	'x', 'WHERE CURRENT OF');
+
+calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
 
 # ---- memory ------------------------------------------------------------------------
 

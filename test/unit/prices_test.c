@@ -25,12 +25,13 @@ near(double a, double b)
 	return fabs(a - b) <= 1e-9 * (1.0 + fabs(b));
 }
 
+/* In a unit of so many sequential blocks. */
 static LaPrices
-prices_of(const double *random_us, double price)
+prices_of(const double *random_us, double blocks)
 {
 	LaPrices	p;
 
-	if (!la_prices_make(&p, random_us, SEQUENTIAL_US, price))
+	if (!la_prices_make(&p, random_us, SEQUENTIAL_US, SEQUENTIAL_US * blocks))
 		check("these times make prices", false);
 	return p;
 }
@@ -46,8 +47,25 @@ test_made(void)
 	check("at no depth at all", near(la_prices_at(&p, 0), 20) && near(la_prices_at(&p, -1), 20) &&
 		  near(la_prices_at(&p, NAN), 20));
 	check("at an infinite one", near(la_prices_at(&p, INFINITY), 1.25));
-	p = prices_of(volume, 0.1);
-	check("in the unit of a sequential block", near(la_prices_at(&p, 1), 2));
+	check("in order", near(p.sequential, 1));
+	p = prices_of(volume, 10);
+	check("in another unit", near(la_prices_at(&p, 1), 2) && near(la_prices_at(&p, 64), 0.125) && near(p.sequential, 0.1));
+}
+
+static void
+test_unit(void)
+{
+	const double bad[] = {0, -1, NAN, INFINITY, -INFINITY};
+
+	check("a tuple of a tenth of a microsecond for a hundredth", near(la_prices_unit(0.1, 0.01), 10));
+	check("half the price, twice the unit", near(la_prices_unit(0.1, 0.005), 20));
+	for (int i = 0; i < (int) (sizeof(bad) / sizeof(bad[0])); i++)
+	{
+		check("a bad time of a tuple", la_prices_unit(bad[i], 0.01) == 0);
+		check("a bad price of a tuple", la_prices_unit(0.1, bad[i]) == 0);
+	}
+	check("a unit that is infinite", la_prices_unit(1e300, 1e-300) == 0);
+	check("one that is next to nothing", la_prices_unit(1e-300, 1e300) == 0);
 }
 
 static void
@@ -83,14 +101,14 @@ test_refused(void)
 			us[d] = bad[i];
 			check("a bad time", !la_prices_make(&p, us, SEQUENTIAL_US, 1.0));
 		}
-		check("a bad price", bad[i] == 1e300 || !la_prices_make(&p, volume, SEQUENTIAL_US, bad[i]));
-		check("a bad sequential time",
-			  bad[i] == 1e300 || !la_prices_make(&p, volume, bad[i], 1.0));
+		check("a bad unit", bad[i] == 1e300 || !la_prices_make(&p, volume, SEQUENTIAL_US, bad[i]));
+		check("a bad sequential time", !la_prices_make(&p, volume, bad[i], 1.0));
 	}
-	check("prices that overflow", !la_prices_make(&p, volume, SEQUENTIAL_US, 1e305));
+	check("prices that overflow", !la_prices_make(&p, volume, SEQUENTIAL_US, 1e-305));
+	check("prices that vanish", !la_prices_make(&p, volume, SEQUENTIAL_US, 1e305));
 	check("a sequential time next to nothing", !la_prices_make(&p, volume, 1e-300, 1.0));
 	check("a sequential time that is longer than all",
-		  la_prices_make(&p, volume, 1e300, 1.0) && near(la_prices_at(&p, 1), 1));
+		  la_prices_make(&p, volume, 5000, 50.0) && near(la_prices_at(&p, 1), 100) && near(p.sequential, 100));
 }
 
 static void
@@ -145,7 +163,7 @@ test_bounds(void)
 		for (int d = 0; d < LA_PRICE_DEPTHS; d++)
 			us[d] = 1 + rand() % 2000;	/* (also such that no storage has) */
 		p = prices_of(us, 1.0);
-		la_prices_blend(&p, rand() % 11 / 10.0, 4.0);
+		la_prices_blend(&p, rand() % 11 / 10.0, 4.0, 1.0);
 		cost = la_prices_scan(&p, &reach, reads);
 		least &= cost >= reads * la_prices_at(&p, reach.distance) * (1 - 1e-9);
 		most &= cost <= reads * la_prices_at(&p, 1) * (1 + 1e-9);
@@ -157,26 +175,44 @@ test_bounds(void)
 }
 
 static void
+test_hidden(void)
+{
+	LaPrices	p = prices_of(volume, 1.0);
+
+	check("of 100 blocks and as much work", near(la_prices_hidden(&p, 100, 200), 75));
+	check("of more work", near(la_prices_hidden(&p, 100, 1000), 75));
+	check("of less", near(la_prices_hidden(&p, 100, 120), 15));
+	check("of none", la_prices_hidden(&p, 100, 100) == 0 && la_prices_hidden(&p, 100, 99) == 0);
+	check("no blocks", la_prices_hidden(&p, 0, 100) == 0);
+	check("no number", la_prices_hidden(&p, 100, NAN) == 0 && la_prices_hidden(&p, NAN, 100) == 0 &&
+		  la_prices_hidden(&p, INFINITY, INFINITY) == 0);
+	la_prices_blend(&p, 0.25, 4.0, 2.0);
+	check("what is in memory hides nothing", near(la_prices_hidden(&p, 100, 1000), 0.75 * 25));
+}
+
+static void
 test_blend(void)
 {
 	LaPrices	p = prices_of(volume, 1.0);
 
-	la_prices_blend(&p, 0.25, 4.0);
+	la_prices_blend(&p, 0.25, 4.0, 2.0);
 	check("a quarter at its price", near(la_prices_at(&p, 1), 0.25 * 20 + 0.75 * 4) &&
-		  near(la_prices_at(&p, 256), 0.25 * 1.25 + 0.75 * 4));
-	la_prices_blend(&p, 0.0, 4.0);
-	check("none", near(la_prices_at(&p, 1), 4) && near(la_prices_at(&p, 256), 4));
+		  near(la_prices_at(&p, 256), 0.25 * 1.25 + 0.75 * 4) && near(p.sequential, 0.25 * 1 + 0.75 * 2));
+	la_prices_blend(&p, 0.0, 4.0, 2.0);
+	check("none", near(la_prices_at(&p, 1), 4) && near(la_prices_at(&p, 256), 4) && near(p.sequential, 2));
 }
 
 int
 main(void)
 {
 	test_made();
+	test_unit();
 	test_shape();
 	test_refused();
 	test_scans();
 	test_shared();
 	test_bounds();
 	test_blend();
+	test_hidden();
 	return report();
 }

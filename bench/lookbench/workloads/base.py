@@ -31,6 +31,16 @@ COLD = "cold"
 CACHED = "cached"
 OS_CACHED = "os-cached"
 
+# Kinds of plans that may be better than the planner's choice, by what they forbid.
+_NO_BITMAP = {"enable_bitmapscan": "off"}
+FORCED: Mapping[str, Mapping[str, str]] = {
+    "forced-sequential": {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"},
+    "forced-bitmap": {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_seqscan": "off"},
+    "forced-index": {"enable_seqscan": "off"} | _NO_BITMAP,
+    "forced-nestloop": {"enable_hashjoin": "off", "enable_mergejoin": "off"} | _NO_BITMAP,
+    "forced-hash": {"enable_nestloop": "off", "enable_mergejoin": "off"},
+}
+
 
 @dataclass(frozen=True)
 class Scope:

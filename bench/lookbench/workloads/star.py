@@ -23,22 +23,13 @@ import psycopg
 
 from ..datasets import is_done, note_done
 from ..server import Server
-from .base import CACHED, COLD, Cell, Index, Workload
+from .base import CACHED, COLD, FORCED, Cell, Index, Workload
 
 PARALLEL = "-parallel"
 QUERIES = 24
 QUICK_QUERIES = 6
 DIMENSIONS = {"even": 100_000, "skewed": 50_000, "placed": 20_000, "dependent": 10_000}
 SELECTIVITIES = (10, 10, 100, 100, 1_000, 10_000)  # one row in so many; rare ones often leave nothing to join
-
-_NO_BITMAP = {"enable_bitmapscan": "off"}
-FORCED: Mapping[str, Mapping[str, str]] = {
-    "forced-sequential": {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"},
-    "forced-bitmap": {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_seqscan": "off"},
-    "forced-index": {"enable_seqscan": "off"} | _NO_BITMAP,
-    "forced-nestloop": {"enable_hashjoin": "off", "enable_mergejoin": "off"} | _NO_BITMAP,
-    "forced-hash": {"enable_nestloop": "off", "enable_mergejoin": "off"},
-}
 
 FACTS = "star.facts"
 FACTS_SCRIPT = """
