@@ -289,19 +289,20 @@ own_unit()
 	count_sum $rc
 }
 
-# own_fuzz NAME --quick|--full: from the checkout and as the caller; it keeps a
+# own_fuzz NAME fuzz|damage ARGUMENT...: from the checkout and as the caller; it keeps a
 # Python environment in the cache, and runs its server as SERVER_USER itself
 own_fuzz()
 {
-	local name=$1 rc=0
+	local name=$1 what=$2 rc=0
 
-	job_dir "$name-fuzz" || return 1
+	shift 2
+	job_dir "$name-$what" || return 1
 	TMPDIR=$WORK LD_LIBRARY_PATH="${HOMES[$name]}/lib" "${LIMIT[@]}" "$ROOT/test/fuzz/run" \
-		--bindir "${HOMES[$name]}/bin" --major "$(major "$name")" "$2" >out 2>&1 || rc=$?
+		--bindir "${HOMES[$name]}/bin" --major "$(major "$name")" "$@" >out 2>&1 || rc=$?
 	cat out
 	# the first difference; its head says how to repeat it
-	sed -n '/^=== /,$p' out | head -n 70 >"$TESTLOGS/$name/fuzz.trouble"
-	trouble "$TESTLOGS/$name/fuzz.trouble"
+	sed -n '/^=== /,$p' out | head -n 70 >"$TESTLOGS/$name/$what.trouble"
+	trouble "$TESTLOGS/$name/$what.trouble"
 	[ $rc -ne 124 ] || timed_out
 	count_sum $rc
 }

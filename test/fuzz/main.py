@@ -11,6 +11,7 @@ How it works
      and vacuum: there both runs are in one transaction, hence in one snapshot.
   4. Index builds (builds.py): generated tables and indexes; the pages must be the same.
   5. Statements with effects, and failing ones (impure.py), on tables of their own.
+     (And, if asked for: statements over damaged pages, damage.py.)
   6. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
      the statistics have to show that look-ahead was at work at all (if not yet, there are up to
      twice as many cases).
@@ -25,11 +26,14 @@ dead rows).  The case is then run again; a plan that depends on the setting stay
 import argparse
 import json
 import random
+import re
+import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 
+import damage
 import impure
 import impure_schema
 import record
@@ -338,26 +342,30 @@ class Fuzz:
 
     # ---- second phase -----------------------------------------------------
 
+    @staticmethod
+    def change(rng, table, n):
+        """A statement that changes keys, deletes, or inserts from n on, or VACUUM."""
+        lo = rng.randint(1, 9000)
+        some = f"id between {lo} and {lo + rng.randint(0, 40)}"
+        return rng.choice([
+            f"update {table} set a = a + 1, b = (b + 1) % 10 where {some}",
+            f"update {table} set c = null, ts = ts + interval '1 hour' where {some}",
+            f"update {table} set w = 'hot' where {some}",
+            f"delete from {table} where {some} and id % 9 = 0",
+            f"insert into {table} select {n} + row_number() over (), a, b, c, t, "
+            f"md5(u::text || {n})::uuid, ts, n, f, null, p, r from {table} where {some}",
+            f"vacuum {table}", f"vacuum (index_cleanup on) {table}",
+        ])
+
     def writer(self, k):
-        """Changes keys, deletes and inserts, until it is asked to stop."""
+        """Changes tables, until it is asked to stop."""
         s = Session(self.server)
         rng = random.Random(f"{self.args.seed}/writer{k}")
         n = 200000 * (k + 1)
         while not self.shutdown.is_set():
-            table = rng.choice([t for t in schema.READABLE if t != "tmp"])
-            lo = rng.randint(1, 9000)
-            some = f"id between {lo} and {lo + rng.randint(0, 40)}"
             n += 100
-            sql = rng.choice([
-                f"update {table} set a = a + 1, b = (b + 1) % 10 where {some}",
-                f"update {table} set c = null, ts = ts + interval '1 hour' where {some}",
-                f"update {table} set w = 'hot' where {some}",
-                f"delete from {table} where {some} and id % 9 = 0",
-                f"insert into {table} select {n} + row_number() over (), a, b, c, t, "
-                f"md5(u::text || {n})::uuid, ts, n, f, null, p, r from {table} where {some}",
-                f"vacuum {table}", f"vacuum (index_cleanup on) {table}",
-            ])
-            s.execute(sql)      # a deadlock between the two is fine
+            # a deadlock between the two is fine
+            s.execute(self.change(rng, rng.choice([t for t in schema.READABLE if t != "tmp"]), n))
             time.sleep(0.004)
         s.close()
 
@@ -587,8 +595,11 @@ def arguments():
     p.add_argument("--impure", type=int, metavar="N", help="only so many impure statements")
     p.add_argument("--impure-only", type=int, metavar="CASE")
     p.add_argument("--impure-schema", action="store_true", help="print a script that makes their tables")
+    p.add_argument("--damage", type=int, metavar="N", help="only so many cases of damaged pages, with checksums and without")
+    p.add_argument("--soak", action="store_true", help="soak.py, for so many minutes; eight hours by default")
+    p.add_argument("--first-case", type=int, default=1, help="the first one of --damage")
     p.add_argument("--jobs", type=int, default=1, help="sessions that --impure uses")
-    p.add_argument("--minutes", type=float, help="--impure ends then")
+    p.add_argument("--minutes", type=float, help="--impure ends then, and each half of --damage")
     p.add_argument("--report", action="store_true", help="print what has been compared so far")
     p.add_argument("--stock", action="store_true")
     p.add_argument("--keep", action="store_true")
@@ -658,6 +669,17 @@ def compare(fuzz, server):
           f"{c['plan drift']} plans drifted, {c['copies rewritten']} copies rewritten, {time.time() - began:.0f} s")
 
 
+def damaged(args):
+    """Cases of damage.py, which have servers of their own."""
+    version = subprocess.run([f"{args.bindir}/postgres", "--version"], check=True, capture_output=True, text=True).stdout
+    args.no_checksums_option = int(re.search(r"\d+", version)[0]) >= 18
+    settings = dict(SERVER_SETTINGS, log_min_error_statement="panic", restart_after_crash="on", full_page_writes="off")
+    sums = [damage.compare(args, settings, checksums) for checksums in (False, True)]
+    passed, failed = (sum(s[i] for s in sums) for i in (0, 1))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
 def main():
     sys.stdout.reconfigure(line_buffering=True)
     args = arguments()
@@ -665,8 +687,13 @@ def main():
         return record.report()
     if args.impure_schema:
         return impure_schema.print_script()
-    what = f"{args.impure} impure statements" if args.impure else f"{args.queries} cases"
+    what = f"{args.impure} impure statements" if args.impure else f"{args.damage or args.queries} cases"
     print(f"seed {args.seed}, {what}, {args.bindir}")
+    if args.damage:
+        return damaged(args)
+    if args.soak:
+        import soak         # which imports this file  # pylint: disable=import-outside-toplevel
+        return soak.soak(args)
     preload = None if args.stock else "pg_lookahead"
     with Server(args.bindir, preload, SERVER_SETTINGS, args.keep) as server:
         fuzz = Fuzz(args, server)

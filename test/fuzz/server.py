@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 
-from psycopg import pq
+from psycopg import Error, pq
 
 # Every error field that a user can see, except file, line and function.
 ERROR_FIELDS = (
@@ -47,9 +47,10 @@ def server_user():
 class Server:
     """One temporary server; use as a context manager."""
 
-    def __init__(self, bindir, preload, settings, keep=False):
+    def __init__(self, bindir, preload, settings, keep=False, init=()):
         self.bindir = bindir
         self.keep = keep
+        self.init = init
         self.user = server_user()
         self.dir = tempfile.mkdtemp(prefix="pg_lookahead.fuzz.",
                                     dir=os.environ.get("TMPDIR", "/var/tmp"))
@@ -95,18 +96,28 @@ class Server:
 
     def __enter__(self):
         self.command(self.bin("initdb"), "-D", self.data, "-U", "fuzz", "-A", "trust",
-                     "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+                     "--no-sync", "-E", "UTF8", "--locale=C.UTF-8", *self.init)
         lines = [f"unix_socket_directories = '{self.dir}'", "listen_addresses = ''"]
         for name, value in self.settings.items():
             lines.append(f"{name} = '{value}'")
         with open(os.path.join(self.data, "postgresql.conf"), "a") as f:
             f.write("\n".join(lines) + "\n")
-        self.command(self.bin("pg_ctl"), "-D", self.data, "-l", self.log, "-w", "start")
-        self.running = True
+        self.start()
         return self
 
+    def start(self):
+        self.command(self.bin("pg_ctl"), "-D", self.data, "-l", self.log, "-t", "600", "-w", "start")
+        self.running = True
+
+    def stop(self, mode):
+        self.command(self.bin("pg_ctl"), "-D", self.data, "-m", mode, "-t", "600", "-w", "stop")
+        self.running = False
+
+    def is_there(self):
+        return os.path.exists(os.path.join(self.data, "postmaster.pid"))
+
     def __exit__(self, *exc):
-        if self.running:
+        if self.running and self.is_there():
             # fast would wait for nothing, too, but a server that hangs must not hang us
             try:
                 self.command(self.bin("pg_ctl"), "-D", self.data, "-m", "fast",
@@ -177,7 +188,10 @@ class Session:
 
     def execute(self, sql):
         self.notices = []
-        res = self.conn.exec_(sql.encode())
+        try:
+            res = self.conn.exec_(sql.encode())
+        except Error as e:
+            raise Lost(f"{sql}\n{e}") from e
         status = res.status
         if self.conn.status != pq.ConnStatus.OK:
             raise Lost(f"{sql}\n{res.error_message.decode(errors='replace')}")
@@ -191,6 +205,8 @@ class Session:
             out = Outcome(None, None, self.notices, res.command_status)
         else:
             error = tuple(res.error_field(f) for f in ERROR_FIELDS)
+            if error[1] is None:        # libpq's own
+                raise Lost(f"{sql}\n{res.error_message.decode(errors='replace')}")
             out = Outcome(None, error, self.notices, None)
         res.clear()
         return out
