@@ -9,7 +9,8 @@
 #   -- write: TABLE     it writes to that table, and is rolled back
 #   -- like: NAME       the answer must be that of another question
 # psql's variables: n, the number of the round, which chooses the rows; rows, and others, as in
-# load.sql; what a statement returns must not depend on the order in which shards answer.
+# load.sql; shards, so that each of them has as much to do, however many there are.  What a statement
+# returns must not depend on the order in which shards answer.
 #
 #   question_names [NAME...]    all, or those that are named and exist
 #   measure                     asks each of them cold, and prints medians
@@ -67,7 +68,7 @@ ask()
 	local out=$WORK/answers/$1.$2.$3
 
 	mkdir -p "$WORK/answers"
-	script "$1" "$2" | run_on "$COORDINATOR" -v n="$3" -v rows="$ROWS" >"$out.all" 2>&1 || {
+	script "$1" "$2" | run_on "$COORDINATOR" -v n="$3" -v rows="$ROWS" -v shards="$SHARDS" >"$out.all" 2>&1 || {
 		warn "$1 failed: $(tail -n 3 "$out.all")"
 		return 1
 	}

@@ -120,7 +120,7 @@ stop_jobs()
 		[ ! -e "$one" ] || kill "$(cat "$one")" 2>/dev/null || true
 	done
 	for one in "${VOLUMES[@]}"; do
-		dev/slowdisk stop --at "$one" --delete >/dev/null 2>&1 || true
+		"$ROOT/dev/slowdisk" stop --at "$one" --delete >/dev/null 2>&1 || true
 	done
 }
 

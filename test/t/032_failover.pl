@@ -181,6 +181,8 @@ stop_load($standby, @load);
 ok(caught_up($standby, 'second'), 'what was copied follows the new primary');
 $primary->start;
 $primary->stop('fast');
+# before 17 the source's control file tells of the new timeline only then
+$standby->safe_psql('postgres', 'CHECKPOINT');
 command_ok(
 	[ 'pg_rewind', '--target-pgdata', $primary->data_dir, '--source-server', $standby->connstr('postgres') ],
 	'the old primary is rewound');

@@ -1,4 +1,4 @@
-# 032_volume.pl - a volume whose reads fail, end early or stall, and that fills up.
+# 035_volume.pl - a volume whose reads fail, end early or stall, and that fills up.
 #
 # What has been advised has not been read, so a bad block may only be noticed when its row is asked for,
 # and a query that never asks for it must not fail.  test/volume starts this script, and does what it

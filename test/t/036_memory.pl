@@ -1,4 +1,4 @@
-# 033_memory.pl - a backend that gets no more memory: the right answer, or stock's error, and it goes on.
+# 036_memory.pl - a backend that gets no more memory: the right answer, or stock's error, and it goes on.
 #
 # The address space of a session is limited to what it has and a little more, then less little, by prlimit.
 # A statement with look-ahead then has its answer, or fails for want of memory, as it might in stock; the session
