@@ -90,7 +90,7 @@ la_disk_read_ahead(dev_t device)
 #ifdef __linux__
 	int			kilobytes = queue_setting(device, "read_ahead_kb", 0);
 
-	return Max(Min(kilobytes, INT_MAX / 1024), 0) * 1024;
+	return Max(Min(kilobytes, PG_INT32_MAX / 1024), 0) * 1024;
 #else
 	return 0;
 #endif

@@ -133,9 +133,12 @@ double
 la_prices_hidden(const LaPrices *prices, double blocks, double run_cost)
 {
 	double		work = run_cost - blocks * prices->sequential;
-	double		hidden = HIDDEN_SHARE * least(work, blocks * prices->sequential_read);
+	double		reads = blocks * prices->sequential_read;
 
-	return hidden > 0.0 && isfinite(hidden) ? hidden : 0.0;
+	/* (NaN fails each of these comparisons) */
+	if (!(work > 0.0) || !(reads > 0.0) || !isfinite(least(work, reads)))
+		return 0.0;
+	return HIDDEN_SHARE * least(work, reads);
 }
 
 /* Of all the blocks that a scan reads; there may be less than one. */
