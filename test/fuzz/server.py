@@ -200,7 +200,10 @@ class Session:
             rows = [tuple(res.get_value(i, j) for j in cols) for i in range(res.ntuples)]
             out = Outcome(rows, None, self.notices, res.command_status)
         elif status == pq.ExecStatus.COPY_OUT:
-            out = self.copied()
+            try:
+                out = self.copied()
+            except Error as e:
+                raise Lost(f"{sql}\n{e}") from e
         elif status in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY):
             out = Outcome(None, None, self.notices, res.command_status)
         else:
