@@ -124,9 +124,11 @@
 
 /* 17 prefetches ranges of blocks. */
 #if PG_VERSION_NUM >= 170000
+#define la_smgr_prefetches_ranges	true
 #define la_smgr_prefetch(smgr, first, nblocks) \
 	smgrprefetch(smgr, MAIN_FORKNUM, first, nblocks)
 #else
+#define la_smgr_prefetches_ranges	false
 #define la_smgr_prefetch(smgr, first, nblocks) \
 	do { \
 		for (BlockNumber i_ = 0; i_ < (nblocks); i_++) \

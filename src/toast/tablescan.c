@@ -22,7 +22,8 @@
  *
  * Pages that are not cached are read for it, as the scan will in a moment: of a sequential scan in
  * the order in which the kernel reads ahead, and in a ring of buffers no more than RING_PAGES, so
- * that none leaves it before its turn; and until 17 the nearer half of the pages of which a bitmap
+ * that none leaves it before its turn (under direct I/O, where the kernel does not read ahead, only
+ * the next one, and until 16); and until 17 the nearer half of the pages of which a bitmap
  * heap scan has advised the kernel.  The farther rows are known, the more of their blocks are
  * neighbours, and the fewer requests read them (window/lot.c).
  *
@@ -95,6 +96,8 @@ may_look(const TableScan *s, BlockNumber block)
 		return (la_buffer_state(recent) & BM_VALID) != 0;
 	if (s->bitmap != NULL)
 		return la_bitmappages_is_advised(s->bitmap, s->npages);
+	if (la_direct_io())
+		return s->npages == 0 && !la_table_scans_read_ahead;
 	return heap_scan(s)->rs_strategy == NULL || s->npages < RING_PAGES;
 }
 

@@ -31,6 +31,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "window/history.h"
 #include "window/lot.h"
 #include "window/window_int.h"
@@ -181,9 +182,10 @@ collect(LaWindow *w, int nblocks)
 	lot->result.visits = nvisits;
 	lot->result.blocks = lot->n;
 	lot->result.limited = lot->n < nblocks && nvisits < most;
-	lot->gap = lot->n == 0 ? 0 :
-		la_lot_policy_gap(&lot->policy, lot->n,
-						  lot->entries[lot->n - 1].id - lot->entries[0].id + 1);
+	lot->gap = lot->policy.gap;
+	if (la_smgr_prefetches_ranges && lot->n > 0)
+		lot->gap = la_lot_policy_gap(&lot->policy, lot->n,
+									 lot->entries[lot->n - 1].id - lot->entries[0].id + 1);
 	lot->last_uncached = LA_NO_BLOCK;
 }
 

@@ -45,7 +45,7 @@
  *	DENSE		Where a lot has one in DENSE of the blocks between its first and its last one,
  *				it costs no more to read them all: by large requests, which take a fraction of
  *				the processor's and the storage's time.  So up to DENSE_GAP blocks in between
- *				are read as well.
+ *				are read as well, from PostgreSQL 17 on, where a request may have several blocks.
  *	EVICTED		If blocks have to be read again when their rows come, the window is larger than
  *				the memory that is left for it.  Where one in EVICTED_SHARE is, lots become half as
  *				large.
