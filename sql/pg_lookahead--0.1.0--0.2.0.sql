@@ -620,7 +620,7 @@ COMMENT ON COLUMN pg_lookahead_calibration.latency_p99
 COMMENT ON COLUMN pg_lookahead_calibration.busy
     IS 'others used the storage meanwhile, or its rate was not steady';
 COMMENT ON COLUMN pg_lookahead_calibration.tuple_us
-    IS 'microseconds of the processor for each row of a sequential scan in memory, its condition and its count; only of the pattern memory';
+    IS 'microseconds of the processor for a tuple of a sequential scan in memory, its condition and its count, by their share in the cost of a query; only of the pattern memory';
 COMMENT ON FUNCTION pg_lookahead_claim_tablespace(name)
     IS 'OID of a tablespace, or of the database''s, that nobody else may measure until the transaction ends; for pg_lookahead_calibrate()';
 COMMENT ON FUNCTION pg_lookahead_measure_storage(oid)
@@ -663,7 +663,7 @@ COMMENT ON COLUMN pg_lookahead_storage.sequential_us
 COMMENT ON COLUMN pg_lookahead_storage.extra_block_us
     IS 'microseconds that a further neighbouring block adds to a request, at the knee';
 COMMENT ON COLUMN pg_lookahead_storage.tuple_us
-    IS 'microseconds of the processor for each row of a sequential scan in memory, its condition and its count';
+    IS 'microseconds of the processor for a tuple of a sequential scan in memory, its condition and its count';
 
 COMMENT ON VIEW pg_lookahead_recommendations
     IS 'settings that suit the storage as it was measured; nothing is set';

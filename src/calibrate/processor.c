@@ -3,10 +3,15 @@
  *	  What the processor takes for tuples.
  *
  * Reads are priced in the unit of what a tuple costs (plancost/prices.c), so the time of one is
- * needed.  It is that of a query with a sequential scan, a condition that all rows fulfil, and an
- * aggregate, over a catalog that is in memory once the first execution has read it: pg_proc, which
- * has some thousand rows in every database, and which hardly anything changes.  It goes through the
- * server's executor, as will the queries that are planned by it.
+ * needed.  The planner's prices for the work of the processor are not equally right: a tuple of a
+ * sequential scan takes less than its price says beside one that is joined or sorted.  So what is
+ * measured is a query of which the planner expects some of each: a sequential scan with a
+ * condition, a hash join, a sort, and an aggregate, over catalogs that are in memory once the first
+ * execution has read them, which have some thousand rows in every database, and which hardly
+ * anything changes.  It goes through the server's planner and executor, as will the queries that
+ * are planned by it.  Its time, divided by what the planner takes for it with the server's
+ * default prices and without reads, is that of a unit of cost; and with that, a tuple of a
+ * sequential scan, its condition and its count have their time.
  *
  * Executions are repeated for a twentieth of a second, and the result is their median: the first
  * one reads.  What counts is the time of the processor that this process gets, so that others
@@ -22,14 +27,19 @@
 #include "catalog/pg_proc.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/plannodes.h"
 #include "storage/bufmgr.h"
+#include "utils/guc.h"
+#include "utils/plancache.h"
 #include "utils/rel.h"
 
 #include "calibrate/curve.h"
 #include "calibrate/processor.h"
 
-#define QUERY			"SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc " \
-						"WHERE pronargs OPERATOR(pg_catalog.>=) 0"
+#define QUERY	"SELECT pg_catalog.count(*) FROM (" \
+				"SELECT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t " \
+				"ON t.oid OPERATOR(pg_catalog.=) p.prorettype " \
+				"WHERE p.pronargs OPERATOR(pg_catalog.>=) 0 ORDER BY p.proname OFFSET 0) s"
 #define SECONDS			0.05
 #define LEAST_TIMES		5
 
@@ -53,39 +63,101 @@ blocks_of_catalog(void)
 	return Max(blocks, 1);
 }
 
-/* Execute the query repeatedly; returns its number of rows. */
-static int64
+/* The query is planned with these, whatever the session has. */
+static const struct
+{
+	const char *name;
+	const char *value;
+}			settings[] =
+
+{
+	{"seq_page_cost", "0"},
+	{"random_page_cost", "0"},
+	{"cpu_tuple_cost", "0.01"},
+	{"cpu_operator_cost", "0.0025"},
+	{"enable_seqscan", "on"},
+	{"enable_hashjoin", "on"},
+	{"enable_sort", "on"},
+	{"enable_nestloop", "off"},
+	{"enable_mergejoin", "off"},
+	{"enable_indexscan", "off"},
+	{"enable_indexonlyscan", "off"},
+	{"enable_bitmapscan", "off"},
+	{"max_parallel_workers_per_gather", "0"},
+	{"jit", "off"},
+	{"work_mem", "16MB"},
+	{"pg_lookahead.adjust_costs", "off"},
+};
+
+#define TUPLE_PRICE		0.015	/* of a tuple, a condition and a count, by
+								 * these */
+
+/* Returns the level that ends with them. */
+static int
+open_settings(void)
+{
+	int			level = NewGUCNestLevel();
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i].name, settings[i].value, PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/* What the planner takes for the query, in its unit.  The plan is not saved: nobody owns it. */
+static double
+planned_cost(SPIPlanPtr plan)
+{
+	CachedPlan *cached = SPI_plan_get_cached_plan(plan);
+	double		cost;
+
+	if (cached == NULL)
+		elog(ERROR, "could not plan a query over catalogs");
+	cost = linitial_node(PlannedStmt, cached->stmt_list)->planTree->total_cost;
+	ReleaseCachedPlan(cached, NULL);
+	return cost;
+}
+
+static void
+execute(SPIPlanPtr plan, LaTimes *times)
+{
+	double		before = processor_us();
+
+	if (SPI_execute_plan(plan, NULL, NULL, true, 0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not count rows of a catalog");
+	SPI_freetuptable(SPI_tuptable);
+	la_times_add(times, processor_us() - before);
+}
+
+/* Execute the query repeatedly; returns its cost. */
+static double
 measure_executions(LaTimes *times)
 {
 	SPIPlanPtr	plan;
-	int64		rows = 0;
+	double		cost;
+	int			level;
 
 	SPI_connect();
+	level = open_settings();
 	plan = SPI_prepare(QUERY, 0, NULL);
+	cost = planned_cost(plan);
 	while (times->sum_us < SECONDS * 1e6 || times->count < LEAST_TIMES)
 	{
-		double		before = processor_us();
-		bool		is_null;
-
 		CHECK_FOR_INTERRUPTS();
-		if (SPI_execute_plan(plan, NULL, NULL, true, 0) != SPI_OK_SELECT || SPI_processed != 1)
-			elog(ERROR, "could not count rows of a catalog");
-		rows = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-										   &is_null));
-		SPI_freetuptable(SPI_tuptable);
-		la_times_add(times, processor_us() - before);
+		execute(plan, times);
 	}
+	AtEOXact_GUC(true, level);
 	SPI_finish();
-	return Max(rows, 1);
+	return Max(cost, 1.0);
 }
 
-/* Microseconds for each row; and what it means in blocks of the catalog. */
+/* Microseconds for each tuple; and what the query means in blocks of the catalog. */
 double
 la_processor_measure(LaReadResult *blocks)
 {
 	LaTimes    *times = palloc0(sizeof(LaTimes));
 	BlockNumber nblocks = blocks_of_catalog();
-	int64		rows = measure_executions(times);
+	double		cost = measure_executions(times);
 	double		median_us = la_times_quantile(times, 0.5);
 
 	blocks->average_us = la_times_average(times) / nblocks;
@@ -94,5 +166,5 @@ la_processor_measure(LaReadResult *blocks)
 	blocks->requests_per_s = 1e6 / blocks->average_us;
 	blocks->bytes = 0;
 	pfree(times);
-	return median_us / rows;
+	return median_us / cost * TUPLE_PRICE;
 }
