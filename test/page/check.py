@@ -100,7 +100,7 @@ class Expected:
                 key = "/".join(row[name] for name in ("workload", "data", "shape", "size", "state"))
                 storages[place, key] = "the local disk" if storage == "local" else storage
                 times[place, key][row["variant"]].append(float(row["ms"]) / int(row["executions"]))
-                program = "bench/replay" if row["workload"] in ("replay", "apply") else "bench/run"
+                program = "bench/replay" if row["workload"] in ("replay", "apply", "promotion") else "bench/run"
                 self.commands[place, key] = f"{program} --major {facts['server'].split('.')[0]} "
         failed = set()
         if (directory / "failed.csv").exists():
