@@ -42,6 +42,8 @@ my %query = (
 	'hash join' => ['SET enable_nestloop = off; SET enable_mergejoin = off;', 'SELECT count(*), sum(y.id) FROM t x JOIN t y ON y.a = x.a'],
 	'bitmap scan' => ['SET enable_bitmapscan = on; SET enable_indexscan = off;', 'SELECT count(*), sum(id) FROM lists WHERE list && ARRAY[3, 4, 101]'],
 	'values out of line' => ['', 'SELECT count(*), sum(length(md5(doc))) FROM (SELECT doc FROM long ORDER BY id OFFSET 0) s'],
+	# of 60 MB, which no session has left over from statements before
+	'large value' => ['', 'SELECT max(id), max(length(repeat(\'x\', 60000000 + a * 0))) FROM (SELECT * FROM t WHERE a >= 0 ORDER BY a OFFSET 0) s WHERE id < 4'],
 	'insert' => ['', 'WITH n AS (INSERT INTO t SELECT 10000 + i, i * 7 % 1000, i % 10, \'new\' FROM generate_series(1, 2000) i RETURNING id)
 		SELECT count(*), sum(id) FROM n'],
 	'foreign key' => ['', 'WITH n AS (INSERT INTO u SELECT 1 + i * 7919 % 6000, i FROM generate_series(1, 2000) i RETURNING n)
