@@ -418,10 +418,8 @@ visit(Stage *stage, uint64 n, int i, Buffer *buffer)
 	}
 	if (v->foreseen)
 		la_reads_visit(&stage->reads, v->rel, v->block, true, buffer);
-	else if (buffer != NULL)
-		(void) la_issue_read(a->rels[v->rel], v->block, InvalidBuffer, false, false, buffer);
 	else
-		(void) la_issue_read_for_server(a->rels[v->rel], v->block, InvalidBuffer, false, false);
+		(void) la_issue_read(a->rels[v->rel], v->block, InvalidBuffer, false, false, buffer);
 	return true;
 }
 

@@ -141,45 +141,36 @@ la_aio_settle(LaAio *aio, int slot, Buffer *recent)
 	return true;
 }
 
-/* Wait for the read, and make its buffer the scan's current one. */
-LaReadResult
-la_aio_finish(LaAio *aio, int slot, Relation rel, Buffer *current)
-{
-	Slot	   *s = &aio->slots[slot];
-	LaReadResult result = {true, 0.0};
-	double		start = la_issue_clock_us();
-
-	WaitReadBuffers(&s->op);
-	free_slot(aio, slot);
-	result.us = la_issue_clock_us() - start;
-	la_issue_replace_current(rel, s->buffer, current);
-	return result;
-}
-
 static void
 wait_for_read(void *arg)
 {
 	WaitReadBuffers(arg);
 }
 
-/* See la_issue_read_for_server(). */
+/*
+ * Wait for the read, and make its buffer the scan's current one; current: NULL if the block is read
+ * for the server only, see la_issue_read().
+ */
 LaReadResult
-la_aio_finish_for_server(LaAio *aio, int slot, Relation rel)
+la_aio_finish(LaAio *aio, int slot, Relation rel, Buffer *current)
 {
 	Slot	   *s = &aio->slots[slot];
 	LaReadResult result = {true, 0.0};
-	Buffer		current = InvalidBuffer;
+	Buffer		released = InvalidBuffer;
 	double		start = la_issue_clock_us();
 
-	if (!la_guard_run_briefly(wait_for_read, &s->op))
+	if (current != NULL)
+		WaitReadBuffers(&s->op);
+	else if (!la_guard_run_briefly(wait_for_read, &s->op))
 	{
 		la_aio_cancel(aio, slot);
 		return result;
 	}
 	free_slot(aio, slot);
 	result.us = la_issue_clock_us() - start;
-	la_issue_replace_current(rel, s->buffer, &current);
-	ReleaseBuffer(current);
+	la_issue_replace_current(rel, s->buffer, current != NULL ? current : &released);
+	if (BufferIsValid(released))
+		ReleaseBuffer(released);
 	return result;
 }
 

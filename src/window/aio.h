@@ -26,7 +26,6 @@ extern LaIssueResult la_aio_start(LaAio *aio, Relation rel, BlockNumber block,
 extern bool la_aio_settle(LaAio *aio, int slot, Buffer *recent);
 extern LaReadResult la_aio_finish(LaAio *aio, int slot, Relation rel,
 								  Buffer *current);
-extern LaReadResult la_aio_finish_for_server(LaAio *aio, int slot, Relation rel);
 extern void la_aio_cancel(LaAio *aio, int slot);
 #else
 #define la_aio_works(rel)				((void) (rel), false)
@@ -36,7 +35,6 @@ extern void la_aio_cancel(LaAio *aio, int slot);
 #define la_aio_start(aio, rel, block, slot, recent) ((void) (slot), LA_ISSUE_NOTHING)
 #define la_aio_settle(aio, slot, recent) false
 #define la_aio_finish(aio, slot, rel, current) ((LaReadResult) {false, 0.0})
-#define la_aio_finish_for_server(aio, slot, rel) ((LaReadResult) {false, 0.0})
 #define la_aio_cancel(aio, slot)		((void) 0)
 #endif
 

@@ -23,10 +23,11 @@
  *
  * Errors.  If the kernel fails to read an advised block, ReadBuffer raises the error when the
  * block is read, as it would in stock.  Where it is not certain that the server will read it, or
- * it would add a context to the error, la_issue_read_for_server() leaves it to the server to read
- * the block once more, and to raise the error, if it does.  Advice itself fails only for a block in
- * a segment file that does not exist: the table is damaged, or the index points beyond its end.  So
- * callers ask la_issue_exists() first, and leave such blocks to stock, which may never read them.
+ * it would add a context to the error, la_issue_read() without a buffer leaves it to the server
+ * to read the block once more, and to raise the error, if it does.  Advice itself fails only for a
+ * block in a segment file that does not exist: the table is damaged, or the index points beyond its
+ * end.  So callers ask la_issue_exists() first, and leave such blocks to stock, which may never
+ * read them.
  *
  * src/window/issue.c
  */
@@ -277,39 +278,36 @@ la_issue_release_map(Buffer *map, LaBudget *budget)
 }
 
 /*
- * Read the block into *current, the scan's pinned buffer.  recent: where it was found, or
- * InvalidBuffer.  timed: the time is wanted, as reading the clock is not free.  counted: the
- * server has counted this use of the block already.
+ * If the block is in shared buffers at a place that is known, or has been found, pin it there as
+ * *current.
  */
-LaReadResult
-la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
-			  bool counted, Buffer *current)
+static bool
+turn_to_recent(Relation rel, BlockNumber block, Buffer recent, bool counted, Buffer *current)
+{
+	if (!BufferIsValid(recent) && !RelationUsesLocalBuffers(rel))
+		recent = la_bufferhint_find(rel, block);
+	if (!pin_recent(rel, block, recent, counted))
+		return false;
+	la_issue_replace_current(rel, recent, current);
+	return true;
+}
+
+static LaReadResult
+turn_to_read(Relation rel, BlockNumber block, bool timed, Buffer *current)
 {
 	Buffer		previous = *current;
 	LaReadResult result = {false, 0.0};
-	bool		local = RelationUsesLocalBuffers(rel);
+	int64		before = la_issue_blocks_read();
+	double		start = timed ? la_issue_clock_us() : 0.0;
 
-	if (BufferIsValid(previous) && BufferGetBlockNumber(previous) == block)
-		return result;
-	if (!BufferIsValid(recent) && !local)
-		recent = la_bufferhint_find(rel, block);
-
-	if (pin_recent(rel, block, recent, counted))
-		la_issue_replace_current(rel, recent, current);
-	else
-	{
-		int64		before = la_issue_blocks_read();
-		double		start = timed ? la_issue_clock_us() : 0.0;
-
-		*current = ReleaseAndReadBuffer(previous, rel, block);
-		result.missed = la_issue_blocks_read() != before;
-		if (timed && result.missed)
-			result.us = la_issue_clock_us() - start;
-		if (!local)
-			la_bufferhint_note(rel, block, *current);
-		if (*current != previous)
-			prune(rel, *current);
-	}
+	*current = ReleaseAndReadBuffer(previous, rel, block);
+	result.missed = la_issue_blocks_read() != before;
+	if (timed && result.missed)
+		result.us = la_issue_clock_us() - start;
+	if (!RelationUsesLocalBuffers(rel))
+		la_bufferhint_note(rel, block, *current);
+	if (*current != previous)
+		prune(rel, *current);
 	return result;
 }
 
@@ -328,27 +326,40 @@ read_in_guard(void *arg)
 	GuardedRead *read = arg;
 	Buffer		buffer = InvalidBuffer;
 
-	read->result = la_issue_read(read->rel, read->block, InvalidBuffer, read->timed, false,
-								 &buffer);
+	read->result = turn_to_read(read->rel, read->block, read->timed, &buffer);
 	ReleaseBuffer(buffer);
 }
 
-/* Read the block into shared buffers, as la_issue_read() does, and release it. */
-LaReadResult
-la_issue_read_for_server(Relation rel, BlockNumber block, Buffer recent, bool timed,
-						 bool counted)
+static LaReadResult
+read_for_server(Relation rel, BlockNumber block, Buffer recent, bool timed, bool counted)
 {
 	GuardedRead read = {rel, block, timed, {false, 0.0}};
 	Buffer		buffer = InvalidBuffer;
 
-	if (!BufferIsValid(recent) && !RelationUsesLocalBuffers(rel))
-		recent = la_bufferhint_find(rel, block);
-	if (pin_recent(rel, block, recent, counted))
-	{
-		la_issue_replace_current(rel, recent, &buffer);
+	if (turn_to_recent(rel, block, recent, counted, &buffer))
 		ReleaseBuffer(buffer);
-		return read.result;
-	}
-	(void) la_guard_run_briefly(read_in_guard, &read);
+	else
+		(void) la_guard_run_briefly(read_in_guard, &read);
 	return read.result;
+}
+
+/*
+ * Read the block into *current, the scan's pinned buffer; current: NULL if it is read for the
+ * server only, which raises the error if that fails.  recent: where it was found, or
+ * InvalidBuffer.  timed: the time is wanted, as reading the clock is not free.  counted: the
+ * server has counted this use of the block already.
+ */
+LaReadResult
+la_issue_read(Relation rel, BlockNumber block, Buffer recent, bool timed,
+			  bool counted, Buffer *current)
+{
+	LaReadResult result = {false, 0.0};
+
+	if (current == NULL)
+		return read_for_server(rel, block, recent, timed, counted);
+	if (BufferIsValid(*current) && BufferGetBlockNumber(*current) == block)
+		return result;
+	if (turn_to_recent(rel, block, recent, counted, current))
+		return result;
+	return turn_to_read(rel, block, timed, current);
 }

@@ -47,8 +47,6 @@ extern void la_issue_touch_tuple(Buffer recent, OffsetNumber offset);
 extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
 								  Buffer recent, bool timed, bool counted,
 								  Buffer *current);
-extern LaReadResult la_issue_read_for_server(Relation rel, BlockNumber block,
-											 Buffer recent, bool timed, bool counted);
 extern void la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current);
 extern bool la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
 								 LaBudget *budget);

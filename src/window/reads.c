@@ -44,9 +44,7 @@ la_reads_visit(LaReads *reads, int rel, BlockNumber block, bool foreseen, Buffer
 	}
 	else
 	{
-		r = buffer == NULL ?
-			la_issue_read_for_server(reads->rels[rel], block, InvalidBuffer, false, false) :
-			la_issue_read(reads->rels[rel], block, InvalidBuffer, false, false, buffer);
+		r = la_issue_read(reads->rels[rel], block, InvalidBuffer, false, false, buffer);
 		if (policy->state == LA_PASS)
 			la_io_policy_on_pass(policy, r.missed);
 	}

@@ -115,9 +115,8 @@ LaVisitResult
 la_window_read_observed(Relation rel, BlockNumber block, BlockNumber last,
 						Buffer *current, LaCounters *counters, double *us)
 {
-	LaReadResult r = current == NULL ?
-		la_issue_read_for_server(rel, block, InvalidBuffer, true, false) :
-		la_issue_read(rel, block, InvalidBuffer, true, false, current);
+	LaReadResult r = la_issue_read(rel, block, InvalidBuffer, true, false,
+								   current);
 
 	*us = r.us;
 	if (!r.missed)
@@ -446,25 +445,16 @@ touch_ahead(LaWindow *w)
 	}
 }
 
-static LaReadResult
-read_visit(LaWindow *w, const Visit *v, bool timed, bool settled, Buffer *current)
-{
-	Relation	rel = w->rels[v->rel];
-
-	if (current == NULL)
-		return v->slot >= 0 ? la_aio_finish_for_server(w->aio, v->slot, rel) :
-			la_issue_read_for_server(rel, v->block, v->recent, timed, settled);
-	return v->slot >= 0 ? la_aio_finish(w->aio, v->slot, rel, current) :
-		la_issue_read(rel, v->block, v->recent, timed, settled, current);
-}
-
 /* READ */
 static void
 read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 {
 	bool		timed = v->state != VISIT_RECENT && v->state != VISIT_CACHED;
 	bool		settled = v->state == VISIT_ISSUED && w->aio != NULL;
-	LaReadResult r = read_visit(w, v, timed, settled, current);
+	LaReadResult r = v->slot >= 0 ?
+		la_aio_finish(w->aio, v->slot, w->rels[v->rel], current) :
+		la_issue_read(w->rels[v->rel], v->block, v->recent, timed, settled,
+					  current);
 	LaVisitResult result = LA_VISIT_HIT;
 
 	if (v->state == VISIT_LOT)
@@ -516,7 +506,7 @@ la_window_has_reads(const LaWindow *w)
 
 /*
  * The scan is about to return a row of another block than the previous one.  current: the scan's
- * buffer; NULL: it is the server that will need the block, see la_issue_read_for_server().
+ * buffer; NULL: it is the server that will need the block, see la_issue_read().
  */
 void
 la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
