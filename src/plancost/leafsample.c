@@ -120,12 +120,9 @@ la_leaf_sample(Relation index, LaScatter *scatter)
 	if (k->relid != RelationGetRelid(index) || k->file != la_rel_file_number(index) ||
 		!is_similar(k->blocks, work.blocks))
 	{
-		LaGuard		guard = {NULL};
-
 		k->relid = InvalidOid;
-		if (work.blocks > 1 && !la_guard_run(&guard, look_at_pages, &work))
+		if (work.blocks > 1 && !la_guard_run_briefly(look_at_pages, &work))
 			memset(&work.scatter, 0, sizeof(work.scatter));
-		la_guard_end(&guard);
 		k->scatter = work.scatter;
 		k->file = la_rel_file_number(index);
 		k->blocks = work.blocks;

@@ -192,11 +192,8 @@ table_reads(PlannerInfo *root, IndexPath *path, double loops, Selectivity select
 	if (loops > 1.0)
 		reads.ordered = index_pages_fetched(reads.ordered * loops, rel->pages, index->pages,
 											root);
-	if (path->path.pathtype == T_IndexOnlyScan)
-	{
-		reads.scattered = ceil(reads.scattered * share_read(path));
-		reads.ordered = ceil(reads.ordered * share_read(path));
-	}
+	reads.scattered = ceil(reads.scattered * share_read(path));
+	reads.ordered = ceil(reads.ordered * share_read(path));
 	return reads;
 }
 

@@ -140,8 +140,8 @@ la_replay_window_add(LaReplayWindow *sum, const LaReplayWindow *w)
 }
 
 /* Was a share of what was advised not read that is worth a look? */
-bool
-la_replay_window_is_wasteful(const LaReplayWindow *w)
+static bool
+is_wasteful(const LaReplayWindow *w)
 {
 	return w->wasted > 0 && w->wasted * ONE_WASTED >= w->advised;
 }
@@ -153,7 +153,7 @@ la_replay_window_is_wasteful(const LaReplayWindow *w)
 bool
 la_replay_window_reads_in_vain(const LaReplayWindow *w)
 {
-	return w->images > 0 && la_replay_window_is_wasteful(w);
+	return w->images > 0 && is_wasteful(w);
 }
 
 /*
@@ -208,7 +208,7 @@ waits_per_read(const LaReplayWindow *w)
 static double
 change(const LaReplayPolicy *p, const LaReplayWindow *w)
 {
-	return la_replay_window_is_wasteful(w) ? time_per_reference(w) / p->best_time_us :
+	return is_wasteful(w) ? time_per_reference(w) / p->best_time_us :
 		waits_per_read(w) / p->best_wait_us;
 }
 
@@ -216,14 +216,14 @@ change(const LaReplayPolicy *p, const LaReplayWindow *w)
 static bool
 has_gained(const LaReplayPolicy *p, const LaReplayWindow *w)
 {
-	return change(p, w) < 1.0 - (la_replay_window_is_wasteful(w) ? TIME_SHARE : GAIN_SHARE);
+	return change(p, w) < 1.0 - (is_wasteful(w) ? TIME_SHARE : GAIN_SHARE);
 }
 
 /* Was it a loss? */
 static bool
 has_lost(const LaReplayPolicy *p, const LaReplayWindow *w)
 {
-	return change(p, w) > 1.0 + (la_replay_window_is_wasteful(w) ? TIME_SHARE : LOSS_SHARE);
+	return change(p, w) > 1.0 + (is_wasteful(w) ? TIME_SHARE : LOSS_SHARE);
 }
 
 /* The depth after a step upwards; 0: there is none. */
@@ -269,7 +269,7 @@ climb(LaReplayPolicy *p, const LaReplayWindow *w)
 		p->in_vain++;
 	p->climbing = true;
 
-	depth = next_step(p, la_replay_window_is_wasteful(w) ?
+	depth = next_step(p, is_wasteful(w) ?
 					  la_max(p->base, MAX_WASTEFUL) : LA_REPLAY_MAX_DEPTH);
 	if (depth > 0)
 		return set_depth(p, depth);

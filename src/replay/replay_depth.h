@@ -21,7 +21,6 @@ extern bool la_replay_policy_window(LaReplayPolicy *p, const LaReplayWindow *w);
 extern void la_replay_policy_unsettle(LaReplayPolicy *p);
 extern void la_replay_policy_restart(LaReplayPolicy *p, int depth);
 extern void la_replay_window_add(LaReplayWindow *sum, const LaReplayWindow *w);
-extern bool la_replay_window_is_wasteful(const LaReplayWindow *w);
 extern bool la_replay_window_reads_in_vain(const LaReplayWindow *w);
 
 #endif							/* LA_REPLAY_DEPTH_H */
