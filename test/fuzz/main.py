@@ -14,7 +14,7 @@ How it works
      (And, if asked for: statements over damaged pages, damage.py.)
   6. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
      the statistics have to show that look-ahead was at work at all (if not yet, there are up to
-     twice as many cases).
+     four times as many cases).
 
 A mismatch prints the case, both plans, the first rows that differ and a psql script that
 was shortened as long as it still failed.  The exit code is then 1.
@@ -41,10 +41,9 @@ import report
 import schema
 from builds import BUILDS, Builds
 from cases import KEYS, Gen
-from server import Lost, Server, Session, wait_until
+from server import Lost, Server, Session, left_pins, wait_until
 
 PHASE2 = 1000000        # case numbers from here on run beside writers
-PIN_LOOKS = 3
 
 # statements of impure.py, and the seconds that they may take
 IMPURE_QUICK, IMPURE_FULL = (4000, 25), (40000, 150)
@@ -438,7 +437,7 @@ class Fuzz:
     def first_phase(self, queries, beside):
         self.all(range(1, queries - beside + 1))
         if not self.args.stock:
-            self.until_busy(queries - beside + 1, 2 * queries)
+            self.until_busy(queries - beside + 1, 4 * queries)
 
     def recorded(self, phase, function):
         """Run a phase, and record what it has compared."""
@@ -511,20 +510,6 @@ class Fuzz:
         s.must("reset all")
         return bad
 
-    def pins(self):
-        """A pin that was left stays; the checkpointer's and the background writer's are short."""
-        left = None
-        for _ in range(PIN_LOOKS):
-            seen = set(self.session.must(
-                "select relfilenode, relblocknumber, pinning_backends from pg_buffercache b "
-                "where pinning_backends > 0 and relfilenode in "
-                "(select pg_relation_filenode(oid) from pg_class where relnamespace >= 2200)"))
-            left = seen if left is None else left & seen
-            if not left:
-                break
-            time.sleep(1)
-        return sorted(left)
-
     def activity(self):
         """Figures of pg_stat_lookahead, as {kind: {column: value}}."""
         if self.session:
@@ -570,7 +555,7 @@ class Fuzz:
     def finish(self):
         self.check("dead or damaged index entries (bt_index_check)", self.amcheck())
         self.check("index and heap disagree", self.index_against_heap())
-        self.check("buffers left pinned", self.pins())
+        self.check("buffers left pinned", left_pins(self.session))
         self.check("server log", self.server.complaints())
         if not self.args.stock:
             activity = self.activity()

@@ -31,6 +31,8 @@ ERROR_FIELDS = (
     pq.DiagnosticField.CONTEXT,
 )
 
+PIN_LOOKS = 5
+
 
 def server_user():
     """The user that owns the server: ourselves, or somebody harmless for root."""
@@ -241,6 +243,21 @@ class Session:
 
     def close(self):
         self.conn.finish()
+
+
+def left_pins(session):
+    """The buffers that stay pinned; the checkpointer's and the background writer's pins are short."""
+    left = None
+    for _ in range(PIN_LOOKS):
+        seen = set(session.must(
+            "select relfilenode, relblocknumber from pg_buffercache b where pinning_backends > 0 and reldatabase = "
+            "(select oid from pg_database where datname = current_database()) and relfilenode in "
+            "(select pg_relation_filenode(oid) from pg_class where relnamespace >= 2200)"))
+        left = seen if left is None else left & seen
+        if not left:
+            break
+        time.sleep(1)
+    return sorted(left)
 
 
 def wait_until(predicate, seconds=10):

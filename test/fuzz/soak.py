@@ -30,7 +30,7 @@ from collections import Counter
 import report
 import schema
 from main import PHASE2, SERVER_SETTINGS, Fuzz
-from server import Lost, Server, Session, wait_until
+from server import Lost, Server, Session, left_pins, wait_until
 
 READERS, STANDBY_READERS, WRITERS = 3, 2, 3
 CYCLE = (120, 150)          # seconds of the rough and of the calm part
@@ -352,21 +352,8 @@ class Soak:
             "exists (select from pg_stat_activity a where a.pid = l.pid and backend_type = 'client backend')"))
         self.check(f"{name}: transactions", s.must(
             "select pid, state, query from pg_stat_activity where application_name = 'fuzz' and pid <> pg_backend_pid() and xact_start is not null"))
-        self.check(f"{name}: pins", self.pins(s))
+        self.check(f"{name}: pins", left_pins(s))
         s.close()
-
-    def pins(self, s):
-        left = None
-        for _ in range(5):
-            seen = set(s.must(
-                "select relfilenode, relblocknumber from pg_buffercache b where pinning_backends > 0 and reldatabase = "
-                "(select oid from pg_database where datname = current_database()) and relfilenode in "
-                "(select pg_relation_filenode(oid) from pg_class where relnamespace >= 2200)"))
-            left = seen if left is None else left & seen
-            if not left:
-                break
-            time.sleep(1)
-        return sorted(left)
 
     def check_structure(self):
         s, bad = self.admin(self.primary), []

@@ -21,7 +21,8 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
   check_indexes activated backend_fds memory open_session ask is_timeout reset_timeout pid_of start_waiting nothing_pinned
-  path_of overwrite damage transcripts_of create_walk walk create_fail check_cancel start_pgbench check_pgbench);
+  path_of overwrite damage transcripts_of same_transcripts no_later read_in_several_ways
+  create_walk walk create_fail check_cancel start_pgbench check_pgbench);
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -333,6 +334,49 @@ sub transcripts_of
 	}
 	s/\n+/\n/g for values %text;
 	return %text;
+}
+
+# The same in all modes as in the one that is off, which prints what matches a pattern.
+sub same_transcripts
+{
+	my ($node, $modes, $sql, $expected, $name) = @_;
+	my %text = transcripts_of($node, $modes, $sql);
+
+	like($text{off}, $expected, "$name: off");
+	is($text{$_}, $text{off}, "$name: $_") for grep { $_ ne 'off' } sort keys %$modes;
+	return;
+}
+
+# A transcript of walk() says the same as another one, whose error came after so many rows; it may have
+# come after fewer of them.
+sub no_later
+{
+	my ($text, $other, $after, $name) = @_;
+	my ($n, $rest) = $text =~ /^(\d+)( rows, .*)$/s;
+
+	ok(defined $n && $n <= $after && "$after$rest" eq $other, $name) or diag($text);
+	return;
+}
+
+# Read in one snapshot: by a query as a sequential scan, and by others with look-ahead, whose settings depend on the
+# round and which have the same answer.  Returns "same", "canceled" if replay was in the way, or what differs.
+sub read_in_several_ways
+{
+	my ($node, $round, $sequential, @queries) = @_;
+	my $ahead = forced(ring => (2, 3, 64)[ $round % 3 ], distance => (1, 16, 256)[ $round % 3 ]);
+	my ($ret, $out, $err) = $node->psql(
+		'postgres', qq(
+		BEGIN ISOLATION LEVEL REPEATABLE READ;
+		SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off;
+		$sequential;
+		SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on;
+		$ahead) . join('', map { "$_;" } @queries) . 'COMMIT;',
+		# ask for the conflict rather than wait for it: the next round has a new snapshot
+		on_error_stop => 1);
+	my %seen = map { $_ => 1 } split /\n/, $out;
+
+	return 'canceled' if $err =~ /conflict with recovery/;
+	return $ret == 0 && keys %seen == 1 ? 'same' : "$out$err";
 }
 
 # walk(query, most): how many rows a cursor returns, and which error then comes.

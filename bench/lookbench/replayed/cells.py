@@ -215,47 +215,39 @@ def tables(scope: Scope) -> Tables:
     return _TABLES[scope.level]
 
 
+def _stock_and_ahead(switch: str, *between: Variant) -> list[Variant]:
+    """switch: the setting without which the library does not look ahead here."""
+    stock = Variant("stock", _STOCK)
+    return [
+        stock,
+        replace(stock, name="again"),
+        *between,
+        Variant("lookahead", _AHEAD),
+        Variant("lookahead-off", _AHEAD | {f"{LIBRARY}.{switch}": "off"}),
+    ]
+
+
 def replay_variants(crash: Crash, scope: Scope) -> list[Variant]:
     def tuned(concurrency: int, **others: str) -> dict[str, str]:
         return _STOCK | {"maintenance_io_concurrency": str(concurrency)} | others
 
-    stock = Variant("stock", _STOCK)
     if crash.munro:
         candidates = [Variant(f"{TUNED_PREFIX}{n}", tuned(n), once=True) for n in CONCURRENCIES]
     else:
         candidates = [
             Variant(f"{TUNED_PREFIX}{n}-{size}", tuned(n, wal_decode_buffer_size=size)) for size in DECODE_BUFFERS for n in TUNED
         ]
-    return [
-        stock,
-        replace(stock, name="again"),
-        # on a volume it takes many times as long as the others, and nobody doubts it
-        Variant("off", _STOCK | {"recovery_prefetch": "off"}, once=scope.storage != LOCAL),
-        *candidates,
-        Variant("lookahead", _AHEAD),
-        Variant("lookahead-off", _AHEAD | {f"{LIBRARY}.enable_replay": "off"}),
-    ]
+    # on a volume it takes many times as long as the others, and nobody doubts it
+    off = Variant("off", _STOCK | {"recovery_prefetch": "off"}, once=scope.storage != LOCAL)
+    return _stock_and_ahead("enable_replay", off, *candidates)
 
 
 def apply_variants() -> list[Variant]:
-    stock = Variant("stock", _STOCK)
-    return [
-        stock,
-        replace(stock, name="again"),
-        Variant("lookahead", _AHEAD),
-        Variant("lookahead-off", _AHEAD | {f"{LIBRARY}.enable_apply": "off"}),
-        Variant(CACHED_VARIANT, _STOCK),
-    ]
+    return [*_stock_and_ahead("enable_apply"), Variant(CACHED_VARIANT, _STOCK)]
 
 
 def promotion_variants() -> list[Variant]:
-    stock = Variant("stock", _STOCK)
-    return [
-        stock,
-        replace(stock, name="again"),
-        Variant("lookahead", _AHEAD),
-        Variant("lookahead-off", _AHEAD | {f"{LIBRARY}.enable_replay": "off"}),
-    ]
+    return _stock_and_ahead("enable_replay")
 
 
 DEFAULT_VARIANTS: Mapping[str, Sequence[str]] = {
