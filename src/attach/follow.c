@@ -11,7 +11,7 @@
  *				 v
  *		row is returned, filtered, computed with, sent
  *
- * la_follow() is two comparisons as long as no block is read.
+ * la_follow() is two comparisons as long as no block is read, or the follower rests.
  *
  * A node of which one room has the first execution, and whose rows another one finds by itself, is
  * offered by la_follow_table().

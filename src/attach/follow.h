@@ -51,6 +51,8 @@ typedef struct LaFollower
 
 	bool		attends;		/* to each row; else only after a block was
 								 * read, or when the countdown is over */
+	bool		rests;			/* until the countdown is over, unless it
+								 * attends */
 	int			countdown;		/* rows */
 	int64		seen_reads;		/* blocks read when the last row was returned */
 } LaFollower;
@@ -72,7 +74,7 @@ static inline bool
 la_follow(LaFollower *follower)
 {
 	if (!follower->attends && --follower->countdown > 0 &&
-		pgBufferUsage.shared_blks_read == follower->seen_reads)
+		(follower->rests || pgBufferUsage.shared_blks_read == follower->seen_reads))
 		return true;
 	return la_follow_turn(follower);
 }

@@ -21,7 +21,7 @@
  *		and so on, it is looked whether one was fetched; if not of IDLE_ROWS, the scan is left alone
  *		for good; nor if IDLE_TURNS rows needed reads, and none of a value.  Once some are fetched,
  *		the rows are passed on until a block is read.  From then on ahead.c decides by what reads
- *		take.
+ *		take; where it ignores them for a number of rows, these are not looked at.
  *	DOUBT	Values that were read ahead and are not fetched (a filter on another column, CASE, a
  *		join), or only in part (substr() of values that are not compressed), are waste.  If less
  *		than half of the chunks of MOST_JUDGED rows were fetched, the scan is left alone.
@@ -102,6 +102,7 @@ typedef struct LaValueAhead
 	int			interval;		/* rows between checks */
 	int			idle_turns;
 	int			unopened;		/* turns without the toast table */
+	int			rest;			/* rows that are not looked at */
 
 	/* DOUBT */
 	int64		expected;		/* chunks of the last row */
@@ -399,6 +400,27 @@ work(void *arg)
 	la_toasttable_close(&v->toast);
 }
 
+/* The next rows need not be looked at, as reads have been no waits. */
+static void
+rest(LaValueAhead *v)
+{
+	v->rest = la_ahead_rest(v->ahead);
+	v->follower.rests = v->rest > 0;
+	if (v->follower.rests)
+		v->follower.countdown = v->rest;
+}
+
+/* They have been returned. */
+static void
+end_rest(LaValueAhead *v)
+{
+	la_ahead_pass_rest(v->ahead, v->rest);
+	v->seen = la_toasttable_counts(&v->toast);
+	v->expected = 0;
+	v->follower.rests = false;
+	v->follower.countdown = SELDOM;
+}
+
 /* Have the current row, and those that are known behind it, be looked at. */
 static bool
 look(LaValueAhead *v, bool fetched, bool missed)
@@ -414,6 +436,7 @@ look(LaValueAhead *v, bool fetched, bool missed)
 			return false;
 	}
 	v->follower.attends = la_ahead_is_active(v->ahead) || la_ahead_has_rows(v->ahead);
+	rest(v);
 	return true;
 }
 
@@ -427,6 +450,11 @@ follower_turn(LaFollower *follower)
 	bool		fetched;
 	bool		goes_on;
 
+	if (follower->rests)
+	{
+		end_rest(v);
+		return true;
+	}
 	if (!OidIsValid(v->toast.index))
 	{
 		goes_on = begin(v);

@@ -142,6 +142,22 @@ la_io_policy_hold_off(LaIoPolicy *p)
 	p->holdoff_length = la_min(p->holdoff_length * 2, HOLDOFF_LAST);
 }
 
+/* In state PASS: so many visits need not be reported one by one, as misses are ignored. */
+int
+la_io_policy_rest(const LaIoPolicy *p)
+{
+	if (!p->config.advice_works)
+		return HOLDOFF_LAST;
+	return (int) la_max(p->holdoff_until - p->length.total, 0);
+}
+
+/* So many of them have been made. */
+void
+la_io_policy_on_rest(LaIoPolicy *p, int visits)
+{
+	p->length.total += visits;
+}
+
 static void
 hold_off_fast_reads(LaIoPolicy *p)
 {

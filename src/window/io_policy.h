@@ -133,6 +133,8 @@ extern void la_io_policy_assist(LaIoPolicy *p, int distance);
 extern void la_io_policy_stop(LaIoPolicy *p);
 extern void la_io_policy_doubt(LaIoPolicy *p);
 extern void la_io_policy_hold_off(LaIoPolicy *p);
+extern int	la_io_policy_rest(const LaIoPolicy *p);
+extern void la_io_policy_on_rest(LaIoPolicy *p, int visits);
 extern bool la_io_policy_control_due(const LaIoPolicy *p);
 extern void la_io_policy_on_control(LaIoPolicy *p);
 extern void la_io_policy_on_lost_control(LaIoPolicy *p);

@@ -2,7 +2,8 @@
 #
 # test/sql/toast.sql compares what statements return.  Checked here:
 #   1. Blocks of values that are not cached are issued, hardly any of them in vain, without being
-#      forced; and none for a column that is not read, or by EXPLAIN.
+#      forced; and none for a column that is not read, or by EXPLAIN.  Where reads are no waits,
+#      few rows are looked at.
 #   2. On a standby.
 #   3. A damaged or missing page of a toast table or its index gives the same error after the same
 #      rows as in stock, with the same warnings; and none where the value is not fetched.
@@ -124,6 +125,24 @@ for my $name (sort keys %none)
 # few of the values are fetched
 my @f = figures_of('', "$low SELECT CASE WHEN id < 500 OR id % 20 = 0 THEN md5(v) END FROM t");
 cmp_ok($f[3], '<', 2500, 'values that are not fetched end it');
+
+# Reads that are no waits, as of values in the order of their rows, which the kernel reads ahead.  To
+# look at a row is to visit half a dozen blocks once more.
+sub hits
+{
+	my ($settings) = @_;
+	my $plan = $node->safe_psql('postgres', "$settings SET pg_lookahead.min_read_time = '1s'; EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT md5(v) FROM t WHERE id >= 0");
+
+	return $plan =~ /"Shared Hit Blocks": (\d+)/ ? $1 : die $plan;
+}
+
+for ([ 'sequential scan', 'SET enable_indexscan = off; SET enable_bitmapscan = off;' ], [ 'index scan', plans_only() ], [ 'bitmap heap scan', plans_only() . $bitmap ])
+{
+	my ($name, $settings) = @$_;
+	my $more = hits($settings) - hits("$settings SET pg_lookahead.enable_toast = off;");
+
+	cmp_ok($more, '<', 500, "$name: few rows are looked at where nothing is waited for");
+}
 
 # not all rows are taken: at most as many are known ahead as were taken, of two blocks each
 for my $n (20, 300)

@@ -104,6 +104,36 @@ test_os_cache(void)
 		  s.io.state == LA_ARMED);
 }
 
+/* Misses are ignored during a hold-off: so many visits may be reported at once. */
+static void
+test_rest(void)
+{
+	LaIoPolicyConfig c = io_defaults;
+	LaIoPolicy	p;
+	int			rest;
+
+	la_io_policy_init(&p, &c);
+	check("no rest before a hold-off", la_io_policy_rest(&p) == 0);
+	la_io_policy_hold_off(&p);
+	rest = la_io_policy_rest(&p);
+	for (int i = 1; i < rest; i++)
+		la_io_policy_on_pass(&p, true);
+	check("misses are ignored as long as it rests", p.state == LA_PASS && la_io_policy_rest(&p) == 1);
+	la_io_policy_on_pass(&p, true);
+	check("... and no longer", p.state == LA_OBSERVE);
+
+	la_io_policy_hold_off(&p);
+	check("the next rest is longer", la_io_policy_rest(&p) == 2 * rest);
+	la_io_policy_on_rest(&p, 2 * rest);
+	check("a rest is over at once", la_io_policy_rest(&p) == 0 && p.state == LA_PASS);
+	la_io_policy_on_pass(&p, true);
+	check("... and misses count", p.state == LA_OBSERVE);
+
+	c.advice_works = false;
+	la_io_policy_init(&p, &c);
+	check("always rest where advice does not work", la_io_policy_rest(&p) > 0);
+}
+
 /*
  * Blocks close to each other.  of_kernel tells how many of ten such reads the
  * kernel's read-ahead serves.
@@ -563,6 +593,7 @@ main(void)
 	test_lost_control();
 	test_mixed();
 	test_os_cache();
+	test_rest();
 	test_near();
 	test_nested_loop();
 	test_rescans();
