@@ -131,7 +131,7 @@ step(LaGin *gin, Search *s)
 	BlockNumber next = InvalidBlockNumber;
 
 	LockBuffer(buffer, GIN_SHARE);
-	if (PageIsNew(page) || GinPageIsDeleted(page) || GinPageIsList(page) ||
+	if (!la_postings_is_gin(page) || GinPageIsDeleted(page) || GinPageIsList(page) ||
 		GinPageIsData(page) != s->in_postings)
 		;						/* never expected: left to the access method */
 	else if (!s->in_postings)

@@ -99,11 +99,40 @@ struct LaPostings
 
 /* ---- inner pages -------------------------------------------------------------- */
 
+/*
+ * Does it have the layout of a page of a GIN index, with tuples that lie within it?  Of a damaged
+ * one, which the scan may never come to, the special space could be anywhere.
+ */
+bool
+la_postings_is_gin(Page page)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+
+	if (PageIsNew(page) || PageGetPageSize(page) != BLCKSZ ||
+		header->pd_special != BLCKSZ - MAXALIGN(sizeof(GinPageOpaqueData)) ||
+		header->pd_lower < SizeOfPageHeaderData || header->pd_lower > header->pd_special)
+		return false;
+	if (GinPageIsData(page))
+		return true;
+	for (OffsetNumber i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
+	{
+		ItemId		item = PageGetItemId(page, i);
+		Size		begin = ItemIdGetOffset(item);
+
+		if (!ItemIdIsNormal(item) || begin < SizeOfPageHeaderData || begin != MAXALIGN(begin) ||
+			ItemIdGetLength(item) < sizeof(IndexTupleData) ||
+			begin + ItemIdGetLength(item) > header->pd_special ||
+			IndexTupleSize((IndexTuple) ((char *) page + begin)) > ItemIdGetLength(item))
+			return false;
+	}
+	return true;
+}
+
 /* The number of children that an inner page lists, or 0 if it is none. */
 static int
 count_children(Page page)
 {
-	if (PageIsNew(page) || GinPageIsDeleted(page) || !GinPageIsData(page) ||
+	if (!la_postings_is_gin(page) || GinPageIsDeleted(page) || !GinPageIsData(page) ||
 		GinPageIsLeaf(page))
 		return 0;
 	return Min(GinPageGetOpaque(page)->maxoff, MAX_CHILDREN);

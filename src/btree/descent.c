@@ -49,8 +49,9 @@
  *
  * Invariants
  *	- Pages are share-locked.  A page that is being deleted, or whose high key is less than the
- *	  key, leads to its right sibling.  Inner pages are checked by nbtree.  A leaf that is not
- *	  a btree page is ignored here, and is an error only where the server reads it.
+ *	  key, leads to its right sibling.  A search ends without a result at a page that is not a
+ *	  btree page, where a tuple is damaged (page.h), and where pages are linked in a circle:
+ *	  these are errors only where the server comes to them.
  *	- Nothing is pinned or locked between calls except the leaf: the caller pins it for
  *	  la_descent_search_leaf(), which leaves it locked for la_descent_matches().
  *	- No predicate locks are taken: this is not for SERIALIZABLE transactions.
@@ -74,6 +75,7 @@
 #define NEAR_POSITIONS		16
 #define SEPARATOR_BYTES		256 /* longer ones are not kept */
 #define MAX_MOVES			16	/* to the right, on the leaf level */
+#define MAX_INNER_MOVES		64	/* ... and on the inner levels, all together */
 
 typedef struct Separator
 {
@@ -249,7 +251,7 @@ remember(Separator *s, IndexTuple tuple)
 	Size		size = tuple == NULL ? 0 : IndexTupleSize(tuple);
 
 	s->infinite = tuple == NULL;
-	s->known = size <= SEPARATOR_BYTES;
+	s->known = size <= SEPARATOR_BYTES && tuple != &la_no_entry;
 	if (s->known && tuple != NULL)
 		memcpy(s->tuple, tuple, size);
 }
@@ -355,8 +357,10 @@ separators_wanted(const LaDescent *d)
 static bool
 is_same_leaf(LaDescent *d)
 {
-	bool		same = separators_wanted(d) && is_between_separators(d);
+	bool		same;
 
+	d->key.damaged = false;
+	same = separators_wanted(d) && is_between_separators(d) && !d->key.damaged;
 	d->same_misses = same ? 0 : d->same_misses + 1;
 	return same;
 }
@@ -421,6 +425,8 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 {
 	Relation	index = d->key.index;
 	LaDescentResult result = LA_DESCENT_NOTHING;
+	uint32		level = UINT32_MAX; /* of the page searched last */
+	int			moves = 0;
 	Buffer		buffer;
 
 	if (is_same_leaf(d))
@@ -429,6 +435,7 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 		return LA_DESCENT_FOUND;
 	}
 	d->last_leaf = InvalidBlockNumber;
+	d->key.damaged = false;
 
 	buffer = la_bt_getroot(index, d->heap);
 	if (!BufferIsValid(buffer))
@@ -450,13 +457,23 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 		if (found)
 			next = block;
 		else if (!is_on_page(d, page, block, &equal))
+		{
 			next = opaque->btpo_next;
+			if (++moves > MAX_INNER_MOVES)
+				break;
+		}
 		else
 		{
-			next = find_child(d, page, equal);
-			if (next == InvalidBlockNumber)
+			if (opaque->btpo_level >= level)
 				break;
-			found = opaque->btpo_level == 1;
+			level = opaque->btpo_level;
+			next = find_child(d, page, equal);
+			found = level == 1;
+		}
+		if (next == InvalidBlockNumber || d->key.damaged)
+		{
+			d->last_leaf = InvalidBlockNumber;
+			break;
 		}
 		if (found)
 		{
@@ -478,6 +495,14 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 	return result;
 }
 
+static bool
+release_leaf(LaDescent *d, Buffer *leaf)
+{
+	_bt_relbuf(d->key.index, *leaf);
+	*leaf = InvalidBuffer;
+	return false;
+}
+
 /*
  * Lock *leaf, which is pinned, and find the first entry that is not less than the key.  If the
  * page was split or deleted meanwhile, *leaf becomes the one to its right where such entries
@@ -486,6 +511,7 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 bool
 la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 {
+	d->key.damaged = false;
 	_bt_lockbuf(d->key.index, *leaf, BT_READ);
 	for (int moves = 0;; moves++)
 	{
@@ -496,11 +522,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 
 		if (la_page_is_unusable(page) || !P_ISLEAF(BTPageGetOpaque(page)) ||
 			moves > MAX_MOVES)
-		{
-			_bt_relbuf(d->key.index, *leaf);
-			*leaf = InvalidBuffer;
-			return false;
-		}
+			return release_leaf(d, leaf);
 		opaque = BTPageGetOpaque(page);
 		if (is_on_page(d, page, block, &equal))
 		{
@@ -510,6 +532,8 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 			if (block == d->searched_leaf && d->searched_near)
 				la_page_narrow_near(&d->key, page, &bounds, d->searched_position);
 			*position = la_page_search(&d->key, page, &bounds);
+			if (d->key.damaged)
+				return release_leaf(d, leaf);
 			remember_position(d, block, *position);
 			return true;
 		}
@@ -518,7 +542,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 	}
 }
 
-/* Add the TIDs of an entry.  Returns false if there is no room for all of them. */
+/* Add the TIDs of an entry.  Returns false if there is no room for all, or one is damaged. */
 static bool
 add_matches(LaMatches *m, IndexTuple tuple)
 {
@@ -527,9 +551,11 @@ add_matches(LaMatches *m, IndexTuple tuple)
 
 	for (int i = 0; i < n; i++)
 	{
-		if (m->count >= m->max)
+		ItemPointer tid = posting ? BTreeTupleGetPostingN(tuple, i) : &tuple->t_tid;
+
+		if (m->count >= m->max || !ItemPointerIsValid(tid))
 			return false;
-		m->tids[m->count++] = posting ? *BTreeTupleGetPostingN(tuple, i) : tuple->t_tid;
+		m->tids[m->count++] = *tid;
 	}
 	return true;
 }
@@ -551,7 +577,7 @@ matches_backward(LaDescent *d, Buffer leaf, OffsetNumber position, bool skip_dea
 		(void) la_searchkey_compare(&d->key, tuple, 0, &equal);
 		if (equal < d->key.ncolumns)
 		{
-			matches->complete = true;
+			matches->complete = !d->key.damaged;
 			return;
 		}
 		if (skip_dead && ItemIdIsDead(PageGetItemId(page, position)))
@@ -596,7 +622,7 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 
 		if (la_searchkey_compare(&d->key, tuple, 0, &equal) != 0)
 		{
-			matches->complete = true;
+			matches->complete = !d->key.damaged;
 			return;
 		}
 		if (skip_dead && ItemIdIsDead(PageGetItemId(page, position)))
@@ -605,6 +631,8 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 			return;
 	}
 	/* all up to the end of the page: there may be more on the next one */
-	matches->complete = P_RIGHTMOST(opaque) ||
-		la_searchkey_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, &equal) < 0;
+	if (!P_RIGHTMOST(opaque) &&
+		la_searchkey_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, &equal) >= 0)
+		return;
+	matches->complete = !d->key.damaged;
 }

@@ -55,8 +55,8 @@
 #include "window/issue.h"
 
 #define MOST_CHILDREN	MaxIndexTuplesPerPage	/* of one page */
-#define MAX_MOVES		16		/* along level 1, over pages that are being
-								 * deleted */
+#define MAX_MOVES		16		/* to the right, or along level 1 over pages
+								 * that are being deleted */
 
 struct LaDownlinks
 {
@@ -294,6 +294,19 @@ start_sibling(LaDownlinks *d)
 		(void) la_issue_block(d->index, d->sibling, &recent);
 }
 
+/* Can the page be the sibling of the last one of level 1? */
+static bool
+is_sibling(const LaDownlinks *d, Page page)
+{
+	BTPageOpaque opaque;
+
+	if (la_page_is_unusable(page))
+		return false;
+	opaque = BTPageGetOpaque(page);
+	return !P_ISDELETED(opaque) && opaque->btpo_level == 1 &&
+		(ScanDirectionIsForward(d->dir) || opaque->btpo_next == d->parent);
+}
+
 /*
  * Copy the children of the next page of level 1.  Returns false if there is none, or if it is not
  * what its sibling has linked to: then nothing is known until the scan has come to another page.
@@ -323,13 +336,12 @@ copy_sibling(LaDownlinks *d)
 		buffer = ReadBuffer(d->index, block);
 		_bt_lockbuf(d->index, buffer, BT_READ);
 		page = BufferGetPage(buffer);
-		opaque = BTPageGetOpaque(page);
-		if (la_page_is_unusable(page) || P_ISDELETED(opaque) || opaque->btpo_level != 1 ||
-			(!forward && opaque->btpo_next != d->parent))
+		if (!is_sibling(d, page))
 		{
 			_bt_relbuf(d->index, buffer);
 			return false;
 		}
+		opaque = BTPageGetOpaque(page);
 		d->parent = block;
 		if (P_IGNORE(opaque))
 			d->sibling = forward ? opaque->btpo_next :
@@ -346,7 +358,7 @@ copy_sibling(LaDownlinks *d)
 
 /* ---- SEEK ----------------------------------------------------------------- */
 
-/* A copy of the first entry on a leaf page, or NULL if it has none. */
+/* A copy of the first entry on a leaf page, or NULL if it has none, or if that is damaged. */
 static IndexTuple
 copy_first_entry(LaDownlinks *d, BlockNumber leaf)
 {
@@ -360,10 +372,15 @@ copy_first_entry(LaDownlinks *d, BlockNumber leaf)
 		!P_IGNORE(BTPageGetOpaque(page)) &&
 		P_FIRSTDATAKEY(BTPageGetOpaque(page)) <= PageGetMaxOffsetNumber(page))
 	{
-		MemoryContext old = MemoryContextSwitchTo(d->context);
+		IndexTuple	first = la_page_tuple(page, P_FIRSTDATAKEY(BTPageGetOpaque(page)));
 
-		tuple = CopyIndexTuple(la_page_tuple(page, P_FIRSTDATAKEY(BTPageGetOpaque(page))));
-		MemoryContextSwitchTo(old);
+		if (la_searchkey_fits(&d->place, first))
+		{
+			MemoryContext old = MemoryContextSwitchTo(d->context);
+
+			tuple = CopyIndexTuple(first);
+			MemoryContextSwitchTo(old);
+		}
 	}
 	_bt_relbuf(d->index, buffer);
 	return tuple;
@@ -406,19 +423,27 @@ static Buffer
 find_parent(LaDownlinks *d, OffsetNumber *downlink)
 {
 	Buffer		buffer = la_bt_getroot(d->index, d->scan->heapRelation);
+	uint32		level = UINT32_MAX; /* of the page searched last */
 
 	if (!BufferIsValid(buffer))
 		return InvalidBuffer;
-	for (;;)
+	d->place.damaged = false;
+	for (int moves = 0; moves <= MAX_MOVES;)
 	{
 		Page		page = BufferGetPage(buffer);
-		BTPageOpaque opaque = BTPageGetOpaque(page);
+		BTPageOpaque opaque;
 		BlockNumber next;
 
-		if (la_page_is_unusable(page) || P_ISLEAF(opaque))
+		if (la_page_is_unusable(page))
+			break;
+		opaque = BTPageGetOpaque(page);
+		if (P_ISLEAF(opaque))
 			break;
 		if (!is_on_page(d, page))
+		{
 			next = opaque->btpo_next;
+			moves++;
+		}
 		else
 		{
 			OffsetNumber first = P_FIRSTDATAKEY(opaque);
@@ -427,13 +452,16 @@ find_parent(LaDownlinks *d, OffsetNumber *downlink)
 			/* the first one counts as minus infinity */
 			LaBounds	bounds = {first + 1, max + 1, 0, 0, false};
 
-			if (max < first)
+			if (max < first || opaque->btpo_level >= level)
 				break;
+			level = opaque->btpo_level;
 			*downlink = la_page_search(&d->place, page, &bounds) - 1;
-			if (opaque->btpo_level == 1)
-				return buffer;
 			next = BTreeTupleGetDownLink(la_page_tuple(page, *downlink));
+			if (level == 1 && !d->place.damaged)
+				return buffer;
 		}
+		if (next == InvalidBlockNumber || d->place.damaged)
+			break;
 		buffer = _bt_relandgetbuf(d->index, buffer, next, BT_READ);
 	}
 	_bt_relbuf(d->index, buffer);

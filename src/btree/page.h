@@ -14,6 +14,13 @@
  *
  * The caller keeps the page locked, or has a copy of it.
  *
+ * A page may be damaged, and the server may never come to it, or fail before it does.  So nothing
+ * is taken for granted that could lead out of the page: its header is checked once
+ * (la_page_is_unusable()), a line pointer and what it points to whenever a tuple is fetched, and
+ * a tuple's attributes when they are compared (searchkey.c).  A tuple that cannot be as it is,
+ * is replaced by la_no_entry, which has no columns, no downlink and no heap TID; comparing it sets
+ * the key's `damaged`, and what was found is then worth nothing.
+ *
  * src/btree/page.h
  */
 #ifndef LA_PAGE_H
@@ -33,19 +40,53 @@ typedef struct LaBounds
 	bool		exact;			/* the tuple at high equals the key */
 } LaBounds;
 
+/* Does a posting list lie within its tuple? */
+static inline bool
+la_page_holds_posting(IndexTuple tuple)
+{
+	Size		n = BTreeTupleGetNPosting(tuple);
+	Size		offset = BTreeTupleGetPostingOffset(tuple);
+
+	return n > 0 && offset >= sizeof(IndexTupleData) && offset <= IndexTupleSize(tuple) &&
+		n * sizeof(ItemPointerData) <= IndexTupleSize(tuple) - offset;
+}
+
+/* A tuple of a usable page that has so many. */
 static inline IndexTuple
 la_page_tuple(Page page, OffsetNumber offset)
 {
-	return (IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
+	ItemId		item = PageGetItemId(page, offset);
+	Size		begin = ItemIdGetOffset(item);
+	Size		length = ItemIdGetLength(item);
+	IndexTuple	tuple = (IndexTuple) ((char *) page + begin);
+
+	if (unlikely(begin < SizeOfPageHeaderData || begin != MAXALIGN(begin) ||
+				 length < sizeof(IndexTupleData) ||
+				 begin + length > BLCKSZ - MAXALIGN(sizeof(BTPageOpaqueData)) ||
+				 IndexTupleSize(tuple) > length ||
+				 IndexTupleSize(tuple) < sizeof(IndexTupleData) ||
+				 (BTreeTupleIsPosting(tuple) && !la_page_holds_posting(tuple))))
+		return unconstify(IndexTupleData *, &la_no_entry);
+	return tuple;
 }
 
-/* Is it a page that is being deleted and has no right sibling, or not a btree page at all? */
+/*
+ * Is it a page that is being deleted and has no right sibling, or not a btree page at all?  A
+ * page that is usable has a high key if it needs one.
+ */
 static inline bool
 la_page_is_unusable(Page page)
 {
-	return PageIsNew(page) ||
-		PageGetSpecialSize(page) != MAXALIGN(sizeof(BTPageOpaqueData)) ||
-		(P_RIGHTMOST(BTPageGetOpaque(page)) && P_IGNORE(BTPageGetOpaque(page)));
+	const PageHeaderData *header = (const PageHeaderData *) page;
+	BTPageOpaque opaque;
+
+	if (PageIsNew(page) || PageGetPageSize(page) != BLCKSZ ||
+		header->pd_special != BLCKSZ - MAXALIGN(sizeof(BTPageOpaqueData)) ||
+		header->pd_lower < SizeOfPageHeaderData || header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special)
+		return true;
+	opaque = BTPageGetOpaque(page);
+	return P_RIGHTMOST(opaque) ? P_IGNORE(opaque) : PageGetMaxOffsetNumber(page) < P_HIKEY;
 }
 
 /* Compare one tuple between the bounds, and move one of them. */

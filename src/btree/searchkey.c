@@ -20,6 +20,9 @@
  *	- Results are those of the operator class's comparison function, which is called itself
  *	  wherever it could disagree (a value is compressed, or its collation is not C).
  *	- Comparison raises no error that nbtree's for the same key would not raise.
+ *	- No byte is read that lies behind the tuple.  An attribute that does not fit into it is not
+ *	  compared, and the key is marked as damaged (page.h).  What is in an attribute is left to the
+ *	  comparison function.
  *
  * src/btree/searchkey.c
  */
@@ -38,6 +41,12 @@
 #include "base/compat.h"
 #include "base/locale.h"
 #include "btree/searchkey.h"
+
+/* The server's assertions and macros take it for a tuple of an inner page. */
+const IndexTupleData la_no_entry = {
+	.t_tid = {{InvalidBlockNumber >> 16, InvalidBlockNumber & 0xffff}, 0},
+	.t_info = sizeof(IndexTupleData) | INDEX_ALT_TID_MASK
+};
 
 /* How values can be compared with the same result as by this function. */
 static LaCompareKind
@@ -323,12 +332,37 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 	return compare_integers(0, result);
 }
 
+/* Does a varlena lie before `end`?  None is stored out of line in an index. */
+static inline bool
+varlena_fits(const char *attribute, const char *end)
+{
+	if (attribute >= end || VARATT_IS_EXTERNAL(attribute))
+		return false;
+	if (VARATT_IS_SHORT(attribute))
+		return VARSIZE_SHORT(attribute) <= end - attribute;
+	return end - attribute >= VARHDRSZ && VARSIZE_4B(attribute) >= VARHDRSZ &&
+		VARSIZE_4B(attribute) <= end - attribute &&
+		(!VARATT_IS_COMPRESSED(attribute) || VARSIZE_4B(attribute) >= VARHDRSZ_COMPRESSED);
+}
+
+/* Does an attribute lie before `end`? */
+static inline bool
+attribute_fits(const LaSearchKeyColumn *c, const char *attribute, const char *end)
+{
+	if (c->length > 0)
+		return attribute + c->length <= end;
+	if (c->length == -1)
+		return varlena_fits(attribute, end);
+	return attribute < end && memchr(attribute, '\0', end - attribute) != NULL;
+}
+
 /*
  * The offset of attribute `to`, given that attribute `from` begins at `offset` or, if it has to
- * be aligned, behind it.  nulls is NULL if no attribute is null.
+ * be aligned, behind it.  nulls is NULL if no attribute is null.  The result is behind `end` if
+ * one of the attributes does not fit.
  */
 static inline Size
-find_attribute(const LaSearchKey *k, const char *data, const uint8 *nulls,
+find_attribute(const LaSearchKey *k, const char *data, const char *end, const uint8 *nulls,
 			   int from, int to, Size offset)
 {
 	const LaSearchKeyColumn *c = &k->columns[from];
@@ -338,9 +372,37 @@ find_attribute(const LaSearchKey *k, const char *data, const uint8 *nulls,
 		if (nulls != NULL && att_isnull(i, nulls))
 			continue;
 		offset = att_align_pointer(offset, c->align, c->length, data + offset);
+		if (unlikely(!attribute_fits(c, data + offset, end)))
+			return end + 1 - data;
 		offset = att_addlength_pointer(offset, c->length, data + offset);
 	}
 	return att_align_pointer(offset, c->align, c->length, data + offset);
+}
+
+/* The null bitmap, or NULL if no attribute is null. */
+static inline const uint8 *
+null_bitmap(IndexTuple tuple)
+{
+	return IndexTupleHasNulls(tuple) ?
+		(const uint8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
+}
+
+/* Do the attributes that a key may have lie within a tuple that has all of them? */
+bool
+la_searchkey_fits(const LaSearchKey *k, IndexTuple tuple)
+{
+	const char *data = (const char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
+	const char *end = (const char *) tuple + IndexTupleSize(tuple);
+	const uint8 *nulls = null_bitmap(tuple);
+	int			last = k->ncolumns - 1;
+	Size		offset;
+
+	if (data > end || BTreeTupleGetNAtts(tuple, k->index) <= last)
+		return false;
+	offset = find_attribute(k, data, end, nulls, 0, last, 0);
+	if (nulls != NULL && att_isnull(last, nulls))
+		return data + offset <= end;
+	return attribute_fits(&k->columns[last], data + offset, end);
 }
 
 /* Compare the key's heap TID with that of the tuple, or with those of its posting list. */
@@ -359,9 +421,19 @@ compare_tid(ItemPointer tid, IndexTuple tuple)
 	return result;
 }
 
+/* The tuple is damaged: a result that ends a search. */
+static int
+damaged(LaSearchKey *k, int n, int *equal)
+{
+	k->damaged = true;
+	*equal = n;
+	return 1;
+}
+
 /*
  * Compare the key with a tuple, beginning with column `from`: those before are known to be
- * equal.  *equal is set to the number of leading columns that are.
+ * equal.  *equal is set to the number of leading columns that are.  All but the first downlink of
+ * an inner page, which is never compared, have columns.
  */
 int
 la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
@@ -369,12 +441,14 @@ la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
 	int			natts = BTreeTupleGetNAtts(tuple, k->index);
 	int			ncompared = Min(natts, k->ncolumns);
 	const char *data = (const char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
-	const uint8 *nulls = IndexTupleHasNulls(tuple) ?
-		(const uint8 *) ((const char *) tuple + sizeof(IndexTupleData)) : NULL;
+	const char *end = (const char *) tuple + IndexTupleSize(tuple);
+	const uint8 *nulls = null_bitmap(tuple);
 	bool		iterate = (k->options & LA_SEARCH_ITERATE) != 0;
 	int			known = 0;		/* the attribute that begins at offset */
 	Size		offset = 0;
 
+	if (unlikely(natts == 0 || data > end))
+		return damaged(k, from, equal);
 	for (int i = from; i < ncompared; i++)
 	{
 		LaSearchKeyColumn *c = &k->columns[i];
@@ -391,9 +465,11 @@ la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
 		if (nulls == NULL && c->offset >= 0)
 			offset = c->offset;
 		else if (iterate && known > 0)
-			offset = find_attribute(k, data, nulls, known, i, offset);
+			offset = find_attribute(k, data, end, nulls, known, i, offset);
 		else
-			offset = find_attribute(k, data, nulls, 0, i, 0);
+			offset = find_attribute(k, data, end, nulls, 0, i, 0);
+		if (unlikely(!attribute_fits(c, data + offset, end)))
+			return damaged(k, i, equal);
 		result = compare_attribute(c, data + offset);
 		if (result != 0)
 		{

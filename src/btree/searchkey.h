@@ -59,8 +59,13 @@ typedef struct LaSearchKey
 	bool		heapkeyspace;
 	int			ncolumns;		/* of the key */
 	ItemPointer tid;			/* the heap TID behind them, or NULL */
+	bool		damaged;		/* it was compared with a tuple that is
+								 * damaged */
 	LaSearchKeyColumn columns[INDEX_MAX_KEYS];
 } LaSearchKey;
+
+/* What takes the place of a damaged tuple: a pivot tuple without columns. */
+extern const IndexTupleData la_no_entry;
 
 extern void la_searchkey_init(LaSearchKey *k, Relation index, int options,
 							  MemoryContext context);
@@ -70,6 +75,7 @@ extern bool la_searchkey_is_compiled(const LaSearchKey *k, int column);
 extern Oid	la_searchkey_comparison(const LaSearchKey *k, int column, Oid *type);
 extern void la_searchkey_set(LaSearchKey *k, int column, Datum value);
 extern void la_searchkey_set_null(LaSearchKey *k, int column);
+extern bool la_searchkey_fits(const LaSearchKey *k, IndexTuple tuple);
 extern int	la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal);
 
 #endif							/* LA_SEARCHKEY_H */

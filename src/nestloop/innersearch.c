@@ -109,7 +109,7 @@ note_heap_blocks(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matche
 
 	for (int i = 0; i < matches->count && row->nvisits < MAX_ROW_VISITS; i++)
 	{
-		BlockNumber block = ItemPointerGetBlockNumber(&matches->tids[i]);
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
 		LaForeseen *visit = la_innersearch_visit(search, row, row->nvisits);
 
 		if (block == last)
@@ -119,7 +119,7 @@ note_heap_blocks(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matche
 			continue;
 		visit->rel = row->inner;
 		visit->block = block;
-		visit->offset = ItemPointerGetOffsetNumber(&matches->tids[i]);
+		visit->offset = ItemPointerGetOffsetNumberNoCheck(&matches->tids[i]);
 		search->end_visit++;
 		row->nvisits++;
 		if (inner->first_match_only)

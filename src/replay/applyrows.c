@@ -588,7 +588,7 @@ locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last
 
 		if (v == NULL)
 			break;
-		v->block = ItemPointerGetBlockNumber(&matches->tids[i]);
+		v->block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
 		v->state = ROW_VISIT_KNOWN;
 	}
 	c->has_tid = matches->count > 0;

@@ -52,6 +52,8 @@
 #include "base/compat.h"
 #include "replay/applytable.h"
 #include "rows/attempt.h"
+#include "rows/fits.h"
+#include "rows/heappage.h"
 #include "rows/partition.h"
 #include "window/issue.h"
 
@@ -528,10 +530,9 @@ la_applytable_learn(LaApplyTable *t, ItemPointer tid, MinimalTuple row)
 	if (offset <= PageGetMaxOffsetNumber(page) &&
 		ItemIdIsRedirected(PageGetItemId(page, offset)))
 		offset = ItemIdGetRedirect(PageGetItemId(page, offset));
-	if (offset <= PageGetMaxOffsetNumber(page) && ItemIdIsNormal(PageGetItemId(page, offset)))
+	if (la_heappage_row(page, offset, &old) &&
+		la_fits_row(&old, RelationGetDescr(t->heap)))
 	{
-		old.t_len = ItemIdGetLength(PageGetItemId(page, offset));
-		old.t_data = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
 		t->heap_only = needs_indexes(t, page, &old, row) ? 0 :
 			Min(t->heap_only + 1, HEAP_ONLY_UPDATES);
 	}

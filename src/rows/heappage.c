@@ -2,7 +2,9 @@
  * heappage.c
  *	  The pages that a scan of a table will come to, and their rows.
  *
- * What is found here is a hint: nothing is kept of it when the scan comes to the page.
+ * What is found here is a hint: nothing is kept of it when the scan comes to the page.  A page
+ * may be damaged, and the scan may never come to it; so a line pointer and what it points to are
+ * checked, and what leads out of the page is no row.  (fits.c does the same for a row's values.)
  *
  * src/rows/heappage.c
  */
@@ -25,6 +27,32 @@ la_heappage_after(const HeapScanDescData *scan, BlockNumber block)
 }
 
 /*
+ * Set t_data and t_len to the row at this place of a page that is locked, or a copy.  Returns
+ * false if there is none.
+ */
+bool
+la_heappage_row(Page page, OffsetNumber offset, HeapTuple tuple)
+{
+	ItemId		item;
+	Size		begin;
+
+	if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page) ||
+		offset > (BLCKSZ - SizeOfPageHeaderData) / sizeof(ItemIdData))
+		return false;
+	item = PageGetItemId(page, offset);
+	begin = ItemIdGetOffset(item);
+	if (!ItemIdIsNormal(item) || begin < SizeOfPageHeaderData || begin != MAXALIGN(begin) ||
+		ItemIdGetLength(item) < SizeofHeapTupleHeader ||
+		begin + ItemIdGetLength(item) > BLCKSZ)
+		return false;
+	tuple->t_data = (HeapTupleHeader) ((char *) page + begin);
+	tuple->t_len = ItemIdGetLength(item);
+	return tuple->t_data->t_hoff >= SizeofHeapTupleHeader &&
+		tuple->t_data->t_hoff == MAXALIGN(tuple->t_data->t_hoff) &&
+		tuple->t_data->t_hoff <= tuple->t_len;
+}
+
+/*
  * The rows that the snapshot sees, of a page that is pinned and locked.  Returns their number;
  * offsets has room for MaxHeapTuplesPerPage.
  */
@@ -40,12 +68,8 @@ la_heappage_visible(Relation rel, Snapshot snapshot, Buffer buffer, OffsetNumber
 	tuple.t_tableOid = RelationGetRelid(rel);
 	for (OffsetNumber i = FirstOffsetNumber; i <= max && n < MaxHeapTuplesPerPage; i++)
 	{
-		ItemId		item = PageGetItemId(page, i);
-
-		if (!ItemIdIsNormal(item))
+		if (!la_heappage_row(page, i, &tuple))
 			continue;
-		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple.t_len = ItemIdGetLength(item);
 		ItemPointerSet(&tuple.t_self, BufferGetBlockNumber(buffer), i);
 		if (all_visible || HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer))
 			offsets[n++] = i;
@@ -63,25 +87,20 @@ la_heappage_version(Relation rel, Snapshot snapshot, Buffer buffer, const ItemPo
 {
 	Page		page = BufferGetPage(buffer);
 	BlockNumber block = BufferGetBlockNumber(buffer);
-	OffsetNumber offset = ItemPointerGetOffsetNumber(tid);
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
 	TransactionId previous = InvalidTransactionId;
 
 	for (int i = 0; i < MaxHeapTuplesPerPage; i++)
 	{
-		ItemId		item;
-
-		if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page))
-			return false;
-		item = PageGetItemId(page, offset);
-		if (i == 0 && ItemIdIsRedirected(item))
+		if (i == 0 && offset >= FirstOffsetNumber &&
+			offset <= Min(PageGetMaxOffsetNumber(page), MaxHeapTuplesPerPage) &&
+			ItemIdIsRedirected(PageGetItemId(page, offset)))
 		{
-			offset = ItemIdGetRedirect(item);
+			offset = ItemIdGetRedirect(PageGetItemId(page, offset));
 			continue;
 		}
-		if (!ItemIdIsNormal(item))
+		if (!la_heappage_row(page, offset, tuple))
 			return false;
-		tuple->t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple->t_len = ItemIdGetLength(item);
 		tuple->t_tableOid = RelationGetRelid(rel);
 		ItemPointerSet(&tuple->t_self, block, offset);
 		if (TransactionIdIsValid(previous) &&
@@ -90,10 +109,10 @@ la_heappage_version(Relation rel, Snapshot snapshot, Buffer buffer, const ItemPo
 		if (HeapTupleSatisfiesVisibility(tuple, snapshot, buffer))
 			return true;
 		if (!HeapTupleIsHotUpdated(tuple) ||
-			ItemPointerGetBlockNumber(&tuple->t_data->t_ctid) != block)
+			ItemPointerGetBlockNumberNoCheck(&tuple->t_data->t_ctid) != block)
 			return false;
 		previous = HeapTupleHeaderGetUpdateXid(tuple->t_data);
-		offset = ItemPointerGetOffsetNumber(&tuple->t_data->t_ctid);
+		offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_data->t_ctid);
 	}
 	return false;
 }

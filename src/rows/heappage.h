@@ -10,6 +10,7 @@
 #include "access/heapam.h"
 
 extern BlockNumber la_heappage_after(const HeapScanDescData *scan, BlockNumber block);
+extern bool la_heappage_row(Page page, OffsetNumber offset, HeapTuple tuple);
 extern int	la_heappage_visible(Relation rel, Snapshot snapshot, Buffer buffer,
 								OffsetNumber *offsets);
 extern bool la_heappage_version(Relation rel, Snapshot snapshot, Buffer buffer,

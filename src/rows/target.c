@@ -330,7 +330,7 @@ la_target_locate(const LaTarget *target, LaAheadRow *row, const LaMatches *match
 
 			if (v == NULL)
 				break;
-			v->block = ItemPointerGetBlockNumber(&matches->tids[i]);
+			v->block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
 			v->state = ROW_VISIT_KNOWN;
 		}
 		return true;

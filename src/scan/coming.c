@@ -49,7 +49,7 @@ peek(void *arg, int n, LaComingRow *row)
 		known = peek_current_page(ls, n, row);
 	else
 		known = ls->owner == &la_leaf_ops && la_leaf_peek(ls, n, row);
-	if (known && ItemPointerGetBlockNumber(&row->tid) == la_scan_heap_block(ls))
+	if (known && ItemPointerGetBlockNumberNoCheck(&row->tid) == la_scan_heap_block(ls))
 		row->buffer = la_scan_heap(ls)->xs_cbuf;
 	return known;
 }

@@ -271,7 +271,7 @@ advise_neighbors(GraphSearch *g, Candidate *c)
 		ReleaseBuffer(buffer);
 	}
 	for (int i = 0; i < c->n; i++)
-		advise(g, ItemPointerGetBlockNumber(&c->elements[i]));
+		advise(g, ItemPointerGetBlockNumberNoCheck(&c->elements[i]));
 }
 
 /* ---- The search as seen from its distances ------------------------------- */
@@ -372,7 +372,7 @@ see_element(GraphSearch *g, const char *vector, double distance)
 	}
 	if (!ItemPointerIsValid(&tid))
 		return;
-	(void) note_block(g, ItemPointerGetBlockNumber(&tid));
+	(void) note_block(g, ItemPointerGetBlockNumberNoCheck(&tid));
 	mark_expanded(g, &tid);
 
 	if (add_best(g, distance) && g->waiting->bh_size < MAX_CANDIDATES &&
@@ -385,7 +385,7 @@ see_element(GraphSearch *g, const char *vector, double distance)
 		c->distance = distance;
 		c->at = e->neighbors;
 		c->n = -1;
-		if (ItemPointerGetBlockNumber(&c->at) == ItemPointerGetBlockNumber(&tid))
+		if (ItemPointerGetBlockNumberNoCheck(&c->at) == ItemPointerGetBlockNumberNoCheck(&tid))
 			copy_neighbors(c, page);
 		binaryheap_add(g->waiting, PointerGetDatum(c));
 	}

@@ -37,7 +37,7 @@ bool
 la_heapvisit_is_needed(LaScan *ls, ItemPointer tid)
 {
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
-		!la_issue_all_visible(ls->scan->heapRelation, ItemPointerGetBlockNumber(tid),
+		!la_issue_all_visible(ls->scan->heapRelation, ItemPointerGetBlockNumberNoCheck(tid),
 							  &ls->vmbuf, &ls->budget);
 }
 

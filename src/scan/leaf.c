@@ -309,7 +309,7 @@ next_is_near(LaScan *ls, ScanDirection dir)
 		return false;
 	for (int i = pos->itemIndex + way; i >= pos->firstItem && i <= pos->lastItem; i += way)
 	{
-		BlockNumber next = ItemPointerGetBlockNumber(&pos->items[i].heapTid);
+		BlockNumber next = ItemPointerGetBlockNumberNoCheck(&pos->items[i].heapTid);
 
 		if (next != here)
 			return (next > here ? next - here : here - next) <= LA_NEAR_BLOCKS;
@@ -480,12 +480,12 @@ foresee_visit(void *arg, LaForeseen *visit)
 		ring->foreseen.item += step(ring);
 		ring->nforeseen++;
 		tid = &b->pos->items[item].heapTid;
-		block = ItemPointerGetBlockNumber(tid);
+		block = ItemPointerGetBlockNumberNoCheck(tid);
 		if (block == ring->foreseen_block || !heap_needed(ring, b, item))
 			continue;
 		ring->foreseen_block = block;
 		visit->block = block;
-		visit->offset = ItemPointerGetOffsetNumber(tid);
+		visit->offset = ItemPointerGetOffsetNumberNoCheck(tid);
 		return true;
 	}
 	return false;
@@ -515,7 +515,7 @@ return_item(LeafRing *ring)
 	IndexScanDesc scan = ls->scan;
 	LaLeafBatch *b = batch_of(ring, ring->head);
 	BTScanPosItem *item = &b->pos->items[ring->item];
-	BlockNumber block = ItemPointerGetBlockNumber(&item->heapTid);
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(&item->heapTid);
 
 	ring->nconsumed++;
 	if (block != ring->heap_block && heap_needed(ring, b, ring->item))

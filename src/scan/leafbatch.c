@@ -78,9 +78,9 @@ account(LaLeafBatchPool *pool, LaLeafBatch *b)
 		b->max_items * sizeof(BTScanPosItem);
 
 	if (b->tuples)
-		bytes += BLCKSZ;
+		bytes += b->tuples_size;
 	if (b->heap)
-		bytes += MaxTIDsPerBTreePage;
+		bytes += b->heap_size;
 	if (b->killed)
 		bytes += MaxTIDsPerBTreePage * sizeof(int);
 	la_budget_return(&pool->ls->budget, b->bytes);
@@ -139,6 +139,35 @@ la_leafbatch_free_spare(LaLeafBatchPool *pool)
 	pool->kill_state = NULL;
 }
 
+/*
+ * Have room for the tuples of an index-only scan.  If lengths of a page are damaged, they can be
+ * more than fit on one.
+ */
+static void
+reserve_tuples(LaScan *ls, LaLeafBatch *b, int bytes, int nitems)
+{
+	if (b->tuples != NULL && b->tuples_size < bytes)
+	{
+		pfree(b->tuples);
+		b->tuples = NULL;
+	}
+	if (b->tuples == NULL)
+	{
+		b->tuples_size = Max(BLCKSZ, bytes);
+		b->tuples = MemoryContextAlloc(ls->context, b->tuples_size);
+	}
+	if (b->heap != NULL && b->heap_size < nitems)
+	{
+		pfree(b->heap);
+		b->heap = NULL;
+	}
+	if (b->heap == NULL)
+	{
+		b->heap_size = Max(MaxTIDsPerBTreePage, nitems);
+		b->heap = MemoryContextAlloc(ls->context, b->heap_size);
+	}
+}
+
 /* Make a batch of a position of nbtree's.  The pin is the caller's responsibility. */
 LaLeafBatch *
 la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
@@ -163,10 +192,7 @@ la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 
 	if (ls->kind == LA_KIND_INDEX_ONLY_SCAN)
 	{
-		if (b->tuples == NULL)
-			b->tuples = MemoryContextAlloc(ls->context, BLCKSZ);
-		if (b->heap == NULL)
-			b->heap = MemoryContextAlloc(ls->context, MaxTIDsPerBTreePage);
+		reserve_tuples(ls, b, pos->nextTupleOffset, nitems);
 		memcpy(b->tuples, tuples, pos->nextTupleOffset);
 		memset(b->heap, LA_HEAP_UNKNOWN, nitems);
 	}

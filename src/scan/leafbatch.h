@@ -17,7 +17,9 @@ typedef struct LaLeafBatch
 	BTScanPos	pos;			/* copy of currPos up to its last item */
 	int			max_items;		/* allocated in pos */
 	char	   *tuples;			/* copy of currTuples, index-only scans */
+	int			tuples_size;
 	uint8	   *heap;			/* LA_HEAP_xxx for each item, index-only scans */
+	int			heap_size;
 	int		   *killed;			/* items reported dead */
 	int			nkilled;
 	int		   *array_elems;	/* until 16: see ARRAYS in leaf.c */

@@ -255,7 +255,7 @@ spgist_page_of(pairingheap_node *node)
 
 	if (item->isLeaf || !ItemPointerIsValid(&item->heapPtr))
 		return InvalidBlockNumber;
-	return ItemPointerGetBlockNumber(&item->heapPtr);
+	return ItemPointerGetBlockNumberNoCheck(&item->heapPtr);
 }
 
 static void

@@ -399,13 +399,13 @@ foresee_visit(void *arg, LaForeseen *visit)
 			return false;
 		row = row_of(q, q->foreseen);
 		q->foreseen++;
-		block = ItemPointerGetBlockNumber(&row->returned.tid);
+		block = ItemPointerGetBlockNumberNoCheck(&row->returned.tid);
 		if (block == q->foreseen_block ||
 			!la_heapvisit_is_known_needed(q->ls, &row->returned.tid, &row->heap))
 			continue;
 		q->foreseen_block = block;
 		visit->block = block;
-		visit->offset = ItemPointerGetOffsetNumber(&row->returned.tid);
+		visit->offset = ItemPointerGetOffsetNumberNoCheck(&row->returned.tid);
 		return true;
 	}
 	return false;
@@ -431,7 +431,7 @@ return_row(RowQueue *q)
 {
 	LaScan	   *ls = q->ls;
 	Row		   *row = row_of(q, q->head);
-	BlockNumber block = ItemPointerGetBlockNumber(&row->returned.tid);
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(&row->returned.tid);
 
 	if (row->entry.page != q->current.entry.page)
 		la_killed_apply(ls, &q->killed);

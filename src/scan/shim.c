@@ -160,7 +160,7 @@ attend(LaScan *ls, ScanDirection dir)
 	if (ls->policy.state == LA_OBSERVE && found)
 	{
 		if (la_heapvisit_is_needed(ls, &scan->xs_heaptid))
-			la_heapvisit_observe(ls, ItemPointerGetBlockNumber(&scan->xs_heaptid));
+			la_heapvisit_observe(ls, ItemPointerGetBlockNumberNoCheck(&scan->xs_heaptid));
 		else
 			/* otherwise an all-visible table would be observed until its end */
 			la_scan_policy_on_visit(&ls->policy, &ls->cache_policy, LA_VISIT_HIT, 0.0);

@@ -30,6 +30,7 @@
 
 #include "attach/attach.h"
 #include "base/compat.h"
+#include "rows/fits.h"
 #include "subplan/index_rows.h"
 #include "window/issue.h"
 
@@ -105,7 +106,7 @@ issue_ahead(IndexRows *r)
 
 	for (r->issued = Max(r->issued, r->next); r->issued < end; r->issued++)
 	{
-		BlockNumber block = ItemPointerGetBlockNumber(&r->rows[r->issued].tid);
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&r->rows[r->issued].tid);
 		Buffer		recent;
 
 		if (la_issue_exists(heap, block, &r->heap_size))
@@ -123,9 +124,9 @@ fetch(IndexRows *r, ItemPointerData tid)
 	HeapTuple	copy = NULL;
 	MemoryContext old;
 
-	if (!la_issue_exists(heap, ItemPointerGetBlockNumber(&tid), &r->heap_size))
+	if (!la_issue_exists(heap, ItemPointerGetBlockNumberNoCheck(&tid), &r->heap_size))
 		return false;
-	(void) la_issue_read(heap, ItemPointerGetBlockNumber(&tid), InvalidBuffer, false, false,
+	(void) la_issue_read(heap, ItemPointerGetBlockNumberNoCheck(&tid), InvalidBuffer, false, false,
 						 &buffer);
 	old = MemoryContextSwitchTo(r->context);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -134,7 +135,7 @@ fetch(IndexRows *r, ItemPointerData tid)
 		copy = heap_copytuple(&tuple);
 	UnlockReleaseBuffer(buffer);
 	MemoryContextSwitchTo(old);
-	if (copy == NULL)
+	if (copy == NULL || !la_fits_row(copy, RelationGetDescr(heap)))
 		return false;
 	ExecStoreHeapTuple(copy, r->slot, false);
 	/* a value that is stored out of line would be read */
@@ -145,7 +146,7 @@ fetch(IndexRows *r, ItemPointerData tid)
 static bool
 fetch_from_index(IndexRows *r, IndexTuple tuple)
 {
-	if (tuple == NULL)
+	if (tuple == NULL || !la_fits_entry(tuple, r->index_desc))
 		return false;
 	index_deform_tuple(tuple, r->index_desc, r->slot->tts_values, r->slot->tts_isnull);
 	ExecStoreVirtualTuple(r->slot);

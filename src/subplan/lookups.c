@@ -399,7 +399,7 @@ la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches)
 
 	for (int i = 0; i < matches->count && n < lookup->most; i++)
 	{
-		BlockNumber block = ItemPointerGetBlockNumber(&matches->tids[i]);
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
 		LaRowVisit *v;
 
 		if (block == seen)

@@ -25,6 +25,7 @@
 #include "storage/bufmgr.h"
 
 #include "base/compat.h"
+#include "rows/fits.h"
 #include "rows/heappage.h"
 #include "subplan/page_rows.h"
 #include "window/issue.h"
@@ -132,14 +133,13 @@ next(LaRowsToCome *rows)
 	while (r->next < r->n || next_page(r))
 	{
 		OffsetNumber offset;
-		ItemId		item;
 
 		if (r->next >= r->n)
 			continue;
 		offset = r->offsets[r->next++];
-		item = PageGetItemId((Page) r->page.data, offset);
-		r->tuple.t_data = (HeapTupleHeader) PageGetItem((Page) r->page.data, item);
-		r->tuple.t_len = ItemIdGetLength(item);
+		if (!la_heappage_row((Page) r->page.data, offset, &r->tuple) ||
+			!la_fits_row(&r->tuple, r->slot->tts_tupleDescriptor))
+			break;
 		r->tuple.t_tableOid = RelationGetRelid(r->scan->ss_currentRelation);
 		ItemPointerSet(&r->tuple.t_self, r->block, offset);
 		ExecStoreHeapTuple(&r->tuple, r->slot, false);

@@ -184,7 +184,7 @@ locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last
 
 	for (int i = 0; i < matches->count; i++)
 	{
-		BlockNumber block = ItemPointerGetBlockNumber(&matches->tids[i]);
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
 		LaRowVisit *visit = block == seen ? NULL : la_ahead_add_visit(row, v->table_number);
 
 		seen = block;

@@ -15,6 +15,7 @@
 #include "access/htup_details.h"
 
 #include "base/compat.h"
+#include "rows/fits.h"
 #include "rows/heappage.h"
 #include "toast/values.h"
 #include "window/issue.h"
@@ -23,7 +24,7 @@
 static Buffer
 page_of(const LaValueRows *rows, const LaComingRow *row)
 {
-	BlockNumber block = ItemPointerGetBlockNumber(&row->tid);
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(&row->tid);
 	BlockNumber size = InvalidBlockNumber;
 	Buffer		recent;
 
@@ -88,7 +89,8 @@ la_values_find(const LaValueRows *rows, const LaComingRow *row, LaRowValues *val
 	if (!BufferIsValid(buffer))
 		return false;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (la_heappage_version(rows->table, rows->snapshot, buffer, &row->tid, &tuple))
+	if (la_heappage_version(rows->table, rows->snapshot, buffer, &row->tid, &tuple) &&
+		la_fits_row(&tuple, RelationGetDescr(rows->table)))
 		add_values(rows, &tuple, values);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 	if (buffer != row->buffer)

@@ -172,7 +172,8 @@ la_issue_touch_tuple(Buffer recent, OffsetNumber offset)
 	volatile ItemIdData *lp;
 	unsigned	where;
 
-	if (BufferIsLocal(recent))
+	/* a TID of a damaged index entry may have any offset */
+	if (BufferIsLocal(recent) || offset < FirstOffsetNumber || offset > MaxHeapTuplesPerPage)
 		return;
 	page = (char *) BufferGetBlock(recent);
 	lp = (volatile ItemIdData *) (page + SizeOfPageHeaderData) +

@@ -15,6 +15,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "rows/fits.h"
+#include "rows/heappage.h"
 #include "window/issue.h"
 #include "write/heaprow.h"
 
@@ -37,16 +39,11 @@ la_heaprow_is_replaced(HeapTupleHeader row)
 static HeapTuple
 copy_from(Relation table, Page page, const ItemPointerData *tid, LaRowFilter filter)
 {
-	ItemId		item;
 	HeapTupleData row;
 
-	if (ItemPointerGetOffsetNumber(tid) > PageGetMaxOffsetNumber(page))
+	if (!la_heappage_row(page, ItemPointerGetOffsetNumber(tid), &row) ||
+		!la_fits_row(&row, RelationGetDescr(table)))
 		return NULL;
-	item = PageGetItemId(page, ItemPointerGetOffsetNumber(tid));
-	if (!ItemIdIsNormal(item))
-		return NULL;
-	row.t_data = (HeapTupleHeader) PageGetItem(page, item);
-	row.t_len = ItemIdGetLength(item);
 	row.t_self = *tid;
 	row.t_tableOid = RelationGetRelid(table);
 	return filter == NULL || filter(row.t_data) ? heap_copytuple(&row) : NULL;
@@ -90,9 +87,9 @@ la_heaprow_seek(Relation table, ItemPointer next, LaRowFilter filter)
 	page = BufferGetPage(buffer);
 	for (; offset <= PageGetMaxOffsetNumber(page); offset++)
 	{
-		ItemId		item = PageGetItemId(page, offset);
+		HeapTupleData row;
 
-		if (ItemIdIsNormal(item) && filter((HeapTupleHeader) PageGetItem(page, item)))
+		if (la_heappage_row(page, offset, &row) && filter(row.t_data))
 			break;
 	}
 	if (offset <= PageGetMaxOffsetNumber(page))

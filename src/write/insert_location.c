@@ -38,8 +38,8 @@
  * Invariants
  *	- Pages that are not copies are locked, inner ones shared, leaves exclusively, one at a time.
  *	- There is no location if there is something that nbtree's insertion takes care of (an
- *	  incomplete split), or the page is full, or an entry equals the key.  Then nothing is left
- *	  locked, pinned or changed.
+ *	  incomplete split), or the page is full, or an entry equals the key, or a page is damaged
+ *	  (btree/page.h).  Then nothing is left locked, pinned or changed.
  *	- Comparison raises no error that a comparison by nbtree for the same key would not raise.
  *
  * src/write/insert_location.c
@@ -60,6 +60,7 @@
 #define MAX_COPIES		256		/* a power of two */
 #define USED_ENOUGH		4		/* times before a page is copied */
 #define MAX_MOVES		4		/* to the right, after a guess */
+#define MAX_DESCENT		128		/* pages, down and to the right */
 #define NEAR_POSITIONS	16
 
 /* If more than MAX_WRONG of GUESSES are wrong, the next searches are made without copies. */
@@ -242,12 +243,15 @@ descend(LaInsertLocation *p, LaBounds *bounds)
 
 	if (!BufferIsValid(buffer))
 		return InvalidBuffer;
-	for (;;)
+	for (int pages = 0;; pages++)
 	{
 		Page		page = BufferGetPage(buffer);
 		BTPageOpaque opaque;
 		BlockNumber next;
 
+		/* damaged pages can be linked in a circle */
+		if (pages > MAX_DESCENT || p->key.damaged)
+			return release(p, buffer);
 		if (la_page_is_unusable(page) || P_INCOMPLETE_SPLIT(BTPageGetOpaque(page)))
 			return release(p, buffer);
 		opaque = BTPageGetOpaque(page);
@@ -280,8 +284,11 @@ descend(LaInsertLocation *p, LaBounds *bounds)
 static inline bool
 is_live_leaf(Page page)
 {
-	BTPageOpaque opaque = BTPageGetOpaque(page);
+	BTPageOpaque opaque;
 
+	if (la_page_is_unusable(page))
+		return false;
+	opaque = BTPageGetOpaque(page);
 	return P_ISLEAF(opaque) && !P_IGNORE(opaque) && !P_INCOMPLETE_SPLIT(opaque);
 }
 
@@ -469,8 +476,10 @@ la_insertlocation_find(LaInsertLocation *p, BlockNumber expected, Size size,
 	LaBounds	bounds;
 	bool		guess = true;
 	bool		by_copies;
-	Buffer		buffer = guess_leaf(p, expected, &bounds, &by_copies);
+	Buffer		buffer;
 
+	p->key.damaged = false;
+	buffer = guess_leaf(p, expected, &bounds, &by_copies);
 	for (;;)
 	{
 		Page		page;
@@ -487,6 +496,8 @@ la_insertlocation_find(LaInsertLocation *p, BlockNumber expected, Size size,
 		if (PageGetFreeSpace(page) < size)
 			return release(p, buffer);
 		*position = position_on(p, buffer, &bounds);
+		if (p->key.damaged)
+			return release(p, buffer);
 		if (!guess)
 			break;
 		proven = is_proven(page, *position);

@@ -397,7 +397,7 @@ la_keytables_locate(LaKeyTables *t, LaAheadRow *row, const LaMatches *matches)
 
 	for (int i = 0; i < matches->count && row->nvisits - row->nfirst < MAX_HEAP_VISITS; i++)
 	{
-		BlockNumber block = ItemPointerGetBlockNumber(&matches->tids[i]);
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
 		LaRowVisit *v = block == seen ? NULL : la_ahead_add_visit(row, t->searched->heap_number);
 
 		seen = block;

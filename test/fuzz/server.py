@@ -166,7 +166,7 @@ class Outcome:
         return Outcome(self.rows, error, self.notices, self.tag)
 
     def __eq__(self, other):
-        return self.key() == other.key()
+        return self.key() == other.key() if isinstance(other, Outcome) else NotImplemented
 
 
 class Lost(Exception):
