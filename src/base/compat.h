@@ -541,6 +541,15 @@ la_selected_columns(EState *estate, Index rti, const Bitmapset **columns)
 	return true;
 }
 
+/* Tables of one query are known to another one with the same permissions. */
+static inline void
+la_share_permissions(Query *query, const Query *of)
+{
+#if PG_VERSION_NUM >= 160000
+	query->rteperminfos = of->rteperminfos;
+#endif
+}
+
 /* 17 reads ahead of sequential scans itself (commit b7b0f3f27241). */
 #if PG_VERSION_NUM >= 170000
 #define la_table_scans_read_ahead	true

@@ -51,6 +51,9 @@
  *				in index scans, bitmap scans are priced as if they had none either.  A query with a
  *				LIMIT, or of a cursor, may be left early, so its scans reach their depth step by
  *				step.
+ *	REPEATED	Of a subquery that depends on the query around it the executions share blocks
+ *				(repeats.c, reprice.c).  A sequential scan in it reads the table once, and then
+ *				from the operating system's cache, if effective_cache_size has it.
  *	WORKERS		Where there may be workers, inner index paths are made for serial joins, and at
  *				higher prices for those in workers, which share the storage (reprice.c).
  *	OTHERS		Hooks of libraries that were loaded before are called afterwards, and add their
@@ -95,6 +98,7 @@
 #include "base/guc.h"
 #include "plancost/mark.h"
 #include "plancost/plancost.h"
+#include "plancost/repeats.h"
 #include "plancost/reprice.h"
 #include "plancost/residency.h"
 #include "window/config.h"
@@ -234,7 +238,7 @@ parallel_divisor(void)
  * than there are: of a small table that has never been vacuumed it supposes 10.
  */
 static LaPriced
-price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
+price(Relation rel, BlockNumber blocks, const RelOptInfo *table, double repeats)
 {
 	LaPriced	priced = {false};
 	double		share;
@@ -251,6 +255,12 @@ price(Relation rel, BlockNumber blocks, const RelOptInfo *table)
 		la_prices_share(&priced.shared, parallel_processes(), parallel_divisor());
 		la_prices_blend(&priced.prices, 1.0 - share, random_page_cost, seq_page_cost);
 		la_prices_blend(&priced.shared, 1.0 - share, random_page_cost, seq_page_cost);
+		/* REPEATED */
+		if (blocks <= (BlockNumber) effective_cache_size)
+		{
+			la_prices_repeat(&priced.prices, repeats, seq_page_cost);
+			la_prices_repeat(&priced.shared, repeats, seq_page_cost);
+		}
 		priced.adjusted = true;
 	}
 	return priced;
@@ -276,7 +286,7 @@ price_indexes(RelOptInfo *rel, LaReprice *r)
 		{
 			Relation	index = index_open(i->index->indexoid, NoLock);
 
-			i->pages = price(index, i->index->pages, rel);
+			i->pages = price(index, i->index->pages, rel, r->repeats);
 			index_close(index, NoLock);
 		}
 	}
@@ -313,6 +323,7 @@ find_reach(PlannerInfo *root, Relation table, LaReprice *r)
 	r->reach.ramps = root->tuple_fraction > 0.0 || root->limit_tuples > 0.0;
 	r->bitmap_distance = Max(la_bitmap_distance(concurrency, raised), 1);
 	r->over_outer_rows = la_enable_nestloop;
+	r->over_repeats = la_enable_subplan;
 	r->may_share = may_have_workers(root);
 }
 
@@ -325,7 +336,8 @@ find_all_prices(PlannerInfo *root, RelOptInfo *rel, Oid relid, LaReprice *r)
 
 	if (table->rd_tableam == GetHeapamTableAmRoutine() && !RelationUsesLocalBuffers(table))
 	{
-		r->table = price(table, rel->pages, rel);
+		r->repeats = la_repeats(root);
+		r->table = price(table, rel->pages, rel, r->repeats);
 		find_reach(root, table, r);
 		price_indexes(rel, r);
 		any = r->table.adjusted;

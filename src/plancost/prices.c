@@ -104,6 +104,15 @@ la_prices_blend(LaPrices *prices, double share, double random, double sequential
 	prices->sequential_read *= share;
 }
 
+/* Blocks in order are read so many times, and but for the first time at that price. */
+void
+la_prices_repeat(LaPrices *prices, double repeats, double again)
+{
+	prices->sequential = (prices->sequential + (repeats - 1.0) * least(again, prices->sequential)) /
+		repeats;
+	prices->sequential_read /= repeats;
+}
+
 /*
  * Of one block.  Between the depths that have been measured, the time that as many reads take
  * together grows evenly.
@@ -139,6 +148,27 @@ la_prices_hidden(const LaPrices *prices, double blocks, double run_cost)
 	if (!(work > 0.0) || !(reads > 0.0) || !isfinite(least(work, reads)))
 		return 0.0;
 	return HIDDEN_SHARE * least(work, reads);
+}
+
+/*
+ * How many blocks of a relation come into a cache that keeps so many of them, by visits at random
+ * (Mackert and Lohman, 1989).  Until it is full each comes once; then each visit is a read, unless
+ * the block is one of those that are kept.
+ */
+double
+la_prices_fetches(double pages, double visits, double kept)
+{
+	double		until_full;
+
+	if (!(pages >= 1.0) || !(visits > 0.0))
+		return 0.0;
+	kept = kept > 1.0 ? kept : 1.0;
+	if (kept >= pages)
+		return least(2.0 * pages * visits / (2.0 * pages + visits), pages);
+	until_full = 2.0 * pages * kept / (2.0 * pages - kept);
+	if (visits <= until_full)
+		return 2.0 * pages * visits / (2.0 * pages + visits);
+	return kept + (visits - until_full) * (pages - kept) / pages;
 }
 
 /* Of all the blocks that a scan reads; there may be less than one. */

@@ -33,8 +33,10 @@ extern bool la_prices_make(LaPrices *prices, const double *random_us, double seq
 						   double unit_us);
 extern void la_prices_share(LaPrices *prices, double processes, double divisor);
 extern void la_prices_blend(LaPrices *prices, double share, double random, double sequential);
+extern void la_prices_repeat(LaPrices *prices, double repeats, double again);
 extern double la_prices_at(const LaPrices *prices, double depth);
 extern double la_prices_hidden(const LaPrices *prices, double blocks, double run_cost);
+extern double la_prices_fetches(double pages, double visits, double kept);
 extern double la_prices_scan(const LaPrices *prices, const LaReach *reach, double reads);
 
 #endif							/* LA_PRICES_H */

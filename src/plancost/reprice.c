@@ -33,6 +33,20 @@
  * make a difference to this path: the correlation is high, and there are many rows.  A bitmap
  * scan reads each block once, and its cost function does not ask for a correlation.
  *
+ * AGAIN.  Rows of a scan in no order, or of the scans of a nested loop, return to blocks of before.
+ * The server takes these reads to cost nothing where effective_cache_size has the blocks.  But what
+ * has left shared buffers meanwhile is copied once more from the operating system's cache, which
+ * takes some microseconds: little where a read takes a millisecond, a quarter of one at depth on
+ * fast storage, and there may be ten times as many.  Each of them costs seq_page_cost, as what is
+ * in memory has the server's prices, but no more than a block in order.
+ *
+ * REPEATED.  A correlated subquery is executed many times (repeats.c), and its executions share
+ * blocks as the scans of a nested loop do, of which the server knows nothing.  Then the prices in
+ * force are divided by the executions, so that they are lower than what any path reads in one of
+ * them, and the rest is added to the cost of the index, also for indexes that have bitmap scans
+ * only: so a bitmap scan pays for the blocks of the table as an index scan does.  Look-ahead does
+ * not go on from one execution to the next, unless enable_subplan is on.
+ *
  * WORKERS.  The inner side of a nested loop is the same path whether one process runs the loop or
  * several, each with its share of the outer rows.  The planner divides its cost among these as if
  * each had the storage alone.  So, where there may be workers, the paths are made once more with
@@ -67,6 +81,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "storage/bufmgr.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 
@@ -80,12 +95,19 @@
 #define LOW_CORRELATION	0.3
 #define FEW_READS		16
 
-/* Blocks of a table that an index path reads, in all its scans together. */
+/* Blocks of a table, or of an index, that an index path reads in all its scans together. */
+typedef struct Blocks
+{
+	double		first;			/* from storage */
+	double		again;			/* from the operating system's cache, later */
+} Blocks;
+
+/* Of a table. */
 typedef struct Reads
 {
-	double		scattered;		/* if the index says nothing of the table's
+	Blocks		scattered;		/* if the index says nothing of the table's
 								 * order */
-	double		ordered;		/* if it has that order */
+	Blocks		ordered;		/* if it has that order */
 } Reads;
 
 static LaReprice *active = NULL;	/* while index paths are made */
@@ -137,10 +159,19 @@ price_of(const LaReprice *r, const LaPriced *priced, double depth)
 	return priced->adjusted ? la_prices_at(prices_of(r, priced), depth) : stock.random;
 }
 
+/* REPEATED: in force.  What a path reads in an execution more than by this price is added. */
+static double
+price_in_force(const LaReprice *r, const LaPriced *priced, double depth)
+{
+	double		price = price_of(r, priced, depth);
+
+	return priced->adjusted ? price / r->repeats : price;
+}
+
 static LaPagePrices
 page_prices(const LaReprice *r, const LaPriced *priced, double depth)
 {
-	LaPagePrices p = {price_of(r, priced, depth),
+	LaPagePrices p = {price_in_force(r, priced, depth),
 		priced->adjusted ? prices_of(r, priced)->sequential : stock.sequential
 	};
 
@@ -157,16 +188,20 @@ table_depth(const LaReprice *r)
 static double
 table_price(const LaReprice *r)
 {
-	return price_of(r, &r->table, table_depth(r));
+	return price_in_force(r, &r->table, table_depth(r));
 }
 
-/* All scans of a path together, where look-ahead goes on from one to the next. */
+/*
+ * All scans of a path, in all executions, where look-ahead goes on from one to the next; AGAIN.
+ */
 static double
-scans_price(const LaReprice *r, const LaPriced *priced, double reads, double loops)
+scans_price(const LaReprice *r, const LaPriced *priced, Blocks blocks, double loops)
 {
-	if (r->over_outer_rows || loops <= 1.0)
-		return la_prices_scan(prices_of(r, priced), &r->reach, reads);
-	return la_prices_scan(prices_of(r, priced), &r->reach, reads / loops) * loops;
+	double		apart = (r->over_outer_rows ? 1.0 : Max(loops, 1.0)) *
+		(r->over_repeats ? 1.0 : r->repeats);
+
+	return la_prices_scan(prices_of(r, priced), &r->reach, blocks.first / apart) * apart +
+		blocks.again * Min(stock.sequential, prices_of(r, priced)->sequential);
 }
 
 /* ---- what index paths read ------------------------------------------------------- */
@@ -178,6 +213,28 @@ share_read(const IndexPath *path)
 	return path->path.pathtype == T_IndexOnlyScan ? 1.0 - path->indexinfo->rel->allvisfrac : 1.0;
 }
 
+/*
+ * So many visits of blocks of a relation, as the server counts those that are read.  AGAIN: others
+ * hardly use shared buffers meanwhile, as sequential scans of large tables have few of their own.
+ */
+static Blocks
+blocks_of_visits(PlannerInfo *root, const IndexOptInfo *index, double visits, BlockNumber pages)
+{
+	Blocks		blocks;
+
+	blocks.first = index_pages_fetched(visits, pages, index->pages, root);
+	blocks.again = Max(la_prices_fetches(pages, visits, NBuffers) - blocks.first, 0.0);
+	return blocks;
+}
+
+static Blocks
+blocks_read(Blocks blocks, const IndexPath *path)
+{
+	Blocks		read = {ceil(blocks.first * share_read(path)), blocks.again * share_read(path)};
+
+	return read;
+}
+
 /* As cost_index() counts them. */
 static Reads
 table_reads(PlannerInfo *root, IndexPath *path, double loops, Selectivity selectivity)
@@ -185,15 +242,13 @@ table_reads(PlannerInfo *root, IndexPath *path, double loops, Selectivity select
 	IndexOptInfo *index = path->indexinfo;
 	RelOptInfo *rel = index->rel;
 	double		rows = clamp_row_est(selectivity * rel->tuples);
+	Blocks		in_order = {ceil(selectivity * rel->pages), 0.0};
 	Reads		reads;
 
-	reads.scattered = index_pages_fetched(rows * loops, rel->pages, index->pages, root);
-	reads.ordered = ceil(selectivity * rel->pages);
 	if (loops > 1.0)
-		reads.ordered = index_pages_fetched(reads.ordered * loops, rel->pages, index->pages,
-											root);
-	reads.scattered = ceil(reads.scattered * share_read(path));
-	reads.ordered = ceil(reads.ordered * share_read(path));
+		in_order = blocks_of_visits(root, index, in_order.first * loops, rel->pages);
+	reads.scattered = blocks_read(blocks_of_visits(root, index, rows * loops, rel->pages), path);
+	reads.ordered = blocks_read(in_order, path);
 	return reads;
 }
 
@@ -223,7 +278,7 @@ true_correlation(LaPricedIndex *index, const IndexPath *path, Reads reads, doubl
 {
 	RelOptInfo *rel = index->index->rel;
 	double		ordered = selectivity * rel->pages;
-	double		difference = reads.scattered / loops - ordered * share_read(path);
+	double		difference = reads.scattered.first / loops - ordered * share_read(path);
 	double		more;
 
 	if (fabs(correlation) < LOW_CORRELATION || !(difference > FEW_READS))
@@ -235,28 +290,29 @@ true_correlation(LaPricedIndex *index, const IndexPath *path, Reads reads, doubl
 
 /*
  * Have the path pay what its reads of the table cost: more by its index's cost, less by the
- * correlation.  Returns what was added.
+ * correlation.  charged is what it pays for: one execution; all is what there is in all of them.
+ * Returns what was added.
  */
 static double
-settle_table(const LaReprice *r, Reads reads, double loops, double *total, double *correlation)
+settle_table(const LaReprice *r, Reads charged, Reads all, double loops, double *total,
+			 double *correlation)
 {
 	double		ordered_share = *correlation * *correlation;
 	double		price = table_price(r);
-	double		scattered_charge = reads.scattered * price / loops;
-	double		ordered_charge = reads.ordered * price / loops;
+	double		scattered_charge = charged.scattered.first * price / loops;
+	double		ordered_charge = charged.ordered.first * price / loops;
+	double		executions = loops * r->repeats;
 	double		wanted = (1.0 - ordered_share) *
-		scans_price(r, &r->table, reads.scattered, loops) / loops;
+		scans_price(r, &r->table, all.scattered, loops) / executions;
 	double		difference;
 
-	if (loops > 1.0)
-		wanted += ordered_share * scans_price(r, &r->table, reads.ordered, loops) / loops;
-	else if (reads.ordered >= 1.0)
-	{
+	if (loops == 1.0 && charged.ordered.first >= 1.0)
 		/* the first is read at random, the others are in order */
-		ordered_charge = price + (reads.ordered - 1.0) * seq_page_cost;
-		wanted += ordered_share *
-			(price_of(r, &r->table, 1.0) + (reads.ordered - 1.0) * seq_page_cost);
-	}
+		ordered_charge = price + (charged.ordered.first - 1.0) * seq_page_cost;
+	if (executions > 1.0)
+		wanted += ordered_share * scans_price(r, &r->table, all.ordered, loops) / executions;
+	else if (charged.ordered.first >= 1.0)
+		wanted += ordered_share * (price_of(r, &r->table, 1.0) + ordered_charge - price);
 	difference = wanted - scattered_charge - ordered_share * (ordered_charge - scattered_charge);
 	if (difference > NEGLIGIBLE && isfinite(difference))
 	{
@@ -271,18 +327,24 @@ settle_table(const LaReprice *r, Reads reads, double loops, double *total, doubl
 	return 0.0;
 }
 
-/* What its pages of the index cost more than at depth. */
+/* What its pages of the index cost more than it pays for them. */
 static double
 index_waits(const LaReprice *r, const LaPriced *priced, PlannerInfo *root, IndexPath *path,
 			double loops, double pages)
 {
+	const IndexOptInfo *index = path->indexinfo;
+	double		executions = loops * r->repeats;
+	Blocks		charged = {pages, 0.0};
+	Blocks		all = charged;
 	double		more;
 
 	if (loops > 1.0)
-		pages = index_pages_fetched(Max(pages, 1.0) * loops, path->indexinfo->pages,
-									path->indexinfo->pages, root);
-	more = scans_price(r, priced, pages, loops) - pages * price_of(r, priced, r->reach.distance);
-	return more > NEGLIGIBLE && isfinite(more) ? more / loops : 0.0;
+		charged = blocks_of_visits(root, index, Max(pages, 1.0) * loops, index->pages);
+	if (executions > 1.0)
+		all = blocks_of_visits(root, index, Max(pages, 1.0) * executions, index->pages);
+	more = scans_price(r, priced, all, loops) / executions -
+		charged.first * price_in_force(r, priced, r->reach.distance) / loops;
+	return more > NEGLIGIBLE && isfinite(more) ? more : 0.0;
 }
 
 /* ---- in place of amcostestimate --------------------------------------------------- */
@@ -349,20 +411,23 @@ estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup, C
 		first = price_of(r, &index->pages, 1.0) - price_of(r, &index->pages, r->reach.distance);
 	}
 
-	/* others have bitmap scans only */
-	if (r->table.adjusted && path->indexinfo->amhasgettuple)
+	/* others have bitmap scans only: REPEATED */
+	if (r->table.adjusted && (path->indexinfo->amhasgettuple || r->repeats > 1.0))
 	{
-		Reads		reads = table_reads(root, path, loops, *selectivity);
+		Reads		charged = table_reads(root, path, loops, *selectivity);
+		Reads		all = charged;
 
-		*correlation = true_correlation(index, path, reads, loops, *selectivity,
+		if (r->repeats > 1.0)
+			all = table_reads(root, path, loops * r->repeats, *selectivity);
+		*correlation = true_correlation(index, path, charged, loops, *selectivity,
 										*correlation);
-		more += settle_table(r, reads, loops, total, correlation);
-		if (reads.scattered > 0.0)
+		more += settle_table(r, charged, all, loops, total, correlation);
+		if (charged.scattered.first > 0.0)
 			first += price_of(r, &r->table, 1.0) - table_price(r);
 	}
 
 	/* the first row is not there before the first reads are */
-	if (loops == 1.0)
+	if (loops == 1.0 && r->repeats == 1.0)
 		*startup += Max(Min(first, more), 0.0);
 }
 

@@ -43,6 +43,8 @@ typedef struct LaReprice
 	LaReach		reach;			/* of index scans */
 	double		bitmap_distance;	/* of bitmap scans */
 	bool		over_outer_rows;	/* repeated scans are as one */
+	double		repeats;		/* executions of the query; 1 or more */
+	bool		over_repeats;	/* they are as one, too */
 	bool		may_share;		/* there may be workers */
 	bool		in_workers;		/* paths are made with shared prices */
 	LaPricedIndex *indexes;

@@ -57,7 +57,8 @@ sub calibrate
 
 # ---- plans -------------------------------------------------------------------------
 
-my $node = new_server('adjust', conf => "allow_in_place_tablespaces = on\ncompute_query_id = off\n");
+# Shared buffers have all of a table, so that nothing is read again, until that is looked at.
+my $node = new_server('adjust', conf => "shared_buffers = 64MB\nallow_in_place_tablespaces = on\ncompute_query_id = off\n");
 my $says = $node->pg_version >= 18;
 
 # else the depth of a bitmap scan is the number of the server's workers
@@ -320,6 +321,68 @@ $parallel .= 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
 my $slow = "$query{thousand} AND slow(b)";
 like(plan_of("$forced $parallel", $slow), qr/Gather.*Parallel Index Scan/s, 'parallel index scans');
 cmp_ok(cost("$forced $parallel", $slow), '<', cost("$off $parallel", $slow), 'and they cost less');
+
+# ---- what is read again ----------------------------------------------------------------
+
+# A correlated subquery is executed for each row around it, and its executions share blocks.  What it costs
+# more than the rows around it, for each of them:
+sub per_execution
+{
+	my ($settings, $query, $outer, $rows) = @_;
+
+	return (cost($settings, $query) - cost($settings, $outer)) / $rows;
+}
+
+my $lookup = '(SELECT count(w) FROM t WHERE t.a = o.k)';
+my $all_rows = per_execution("$forced $only_index", "SELECT $lookup FROM o", 'SELECT * FROM o', 900);
+my $few = 'FROM o WHERE k < 1000';
+my $few_rows = $node->safe_psql('postgres', "EXPLAIN SELECT * $few") =~ /rows=(\d+)/ ? $1 : 1;
+my $few_each = per_execution("$forced $only_index", "SELECT $lookup $few", "SELECT * $few", $few_rows);
+cmp_ok($few_rows, '<', 30, 'few rows around a subquery');
+is_about($few_each, 60, 3, 'in few executions of a subquery, a leaf page and the blocks of two rows are waits');
+
+# 1,800 rows are in 1,385 blocks
+is_about($all_rows, 1385 / 900 * 20 + 5, 3, 'in many, most blocks of rows still are, but leaf pages have been read before');
+is_about(per_execution("$forced $only_index", "SELECT $lookup, (SELECT max(k) FROM o) FROM o", 'SELECT (SELECT max(k) FROM o) FROM o', 900),
+	$all_rows, 0.1, 'beside a subquery that depends on nothing');
+is_about(per_execution("$forced $only_index", "SELECT * FROM o WHERE $lookup = 7", 'SELECT * FROM o', 900), $all_rows, 0.1,
+	'so in a condition, which does not count for itself');
+is_about(per_execution("$forced $only_index", "SELECT * FROM (SELECT * FROM o) o, LATERAL $lookup s", 'SELECT * FROM o', 900),
+	$all_rows, 0.1, 'so below LATERAL');
+cmp_ok(per_execution("$forced $only_bitmap", "SELECT $lookup FROM o", 'SELECT * FROM o', 900), '>', 20, 'a bitmap scan reads as much');
+for my $query (
+	'SELECT k, (SELECT count(*) FROM t WHERE t.id = max(o.k)) FROM o GROUP BY k',
+	'SELECT (SELECT count(*) FROM t WHERE t.id = p.k) FROM part p',
+	'SELECT (SELECT (SELECT count(w) FROM t u WHERE u.id = t.b) FROM t WHERE t.id = o.k) FROM o',
+	'SELECT (SELECT (SELECT count(w) FROM t u WHERE u.id = o.k) FROM t WHERE t.id = 3) FROM o',
+	'SELECT * FROM o LEFT JOIN small s ON s.id = o.k WHERE EXISTS (SELECT FROM t WHERE t.a = o.k AND t.b > s.id)',
+	'SELECT * FROM (VALUES (1), (2)) v(k) WHERE k = (SELECT count(w) FROM t WHERE t.a = v.k)',
+	'UPDATE o SET w = (SELECT max(w) FROM t WHERE t.a = o.k) WHERE k < 10')
+{
+	my $plan = plan_of("$forced $serial", $query);
+
+	unlike($plan, qr/cost=[^)]*(?:-\d|nan)/i, "costs are numbers: $query");
+	like($plan, $line, '... and adjusted') if $says;
+}
+
+# A block in order takes 2 ms here, and in memory what the server says: 40 and 1.
+calibrate($node, $default_tablespace => [ @reads[0 .. 8], 2000, 50, 0.75 ]);
+my $small = '(SELECT count(w) FROM small WHERE small.id > o.k)';
+my $small_blocks = $node->safe_psql('postgres', q(SELECT pg_relation_size('small') / 8192));
+is_about(per_execution("$off $only_sequential", "SELECT $small FROM o", 'SELECT * FROM o', 900) + $small_blocks * 39 / 900,
+	per_execution("$forced $only_sequential", "SELECT $small FROM o", 'SELECT * FROM o', 900), 1, 'a small table is read once');
+calibrate($node, $default_tablespace => \@volume, $own_tablespace => \@volume);
+
+# What has left shared buffers is copied once more.  (The table has 3,000 blocks; in 2 MB there are 256.)
+my @again = map { [ $_, cost("$forced $only_index", $_) ] } 'SELECT * FROM t WHERE a < 50000 ORDER BY a', $query{one}, "SELECT $lookup FROM o";
+my $join_kept = cost("$forced $nestloop", $query{join});
+$node->append_conf('postgresql.conf', 'shared_buffers = 2MB');
+$node->restart;
+is_about(cost("$forced $only_index", $again[0][0]) - $again[0][1], 50000 * (1 - 256 / $blocks) - $blocks, 0.15 * $blocks,
+	'of 50,000 rows, all whose block is not one of 256 that are kept');
+is(cost("$forced $only_index", $again[1][0]), $again[1][1], 'a row is read once');
+cmp_ok(cost("$forced $nestloop", $query{join}), '>', $join_kept, 'inner scans read again');
+cmp_ok(cost("$forced $only_index", $again[2][0]), '>', $again[2][1], 'subqueries, too');
 
 # ---- EXPLAIN -------------------------------------------------------------------------
 

@@ -202,6 +202,37 @@ test_blend(void)
 	check("none", near(la_prices_at(&p, 1), 4) && near(la_prices_at(&p, 256), 4) && near(p.sequential, 2));
 }
 
+static void
+test_repeat(void)
+{
+	LaPrices	p = prices_of(volume, 1.0);
+
+	la_prices_repeat(&p, 1, 0.5);
+	check("once is as before", near(p.sequential, 1) && near(p.sequential_read, 1));
+	la_prices_repeat(&p, 4, 0.5);
+	check("four times", near(p.sequential, (1 + 3 * 0.5) / 4) && near(p.sequential_read, 0.25) &&
+		  near(la_prices_at(&p, 1), 20));
+	la_prices_repeat(&p, 4, 100);
+	check("a block is not more expensive the second time", near(p.sequential, 2.5 / 4));
+}
+
+static void
+test_fetches(void)
+{
+	check("none", la_prices_fetches(100, 0, 10) == 0 && la_prices_fetches(0, 10, 10) == 0 &&
+		  la_prices_fetches(NAN, 10, 10) == 0 && la_prices_fetches(100, NAN, 10) == 0);
+	check("one", near(la_prices_fetches(1e6, 1, 10), 2e6 / (2e6 + 1)));
+	check("all are kept", near(la_prices_fetches(100, 1e9, 100), 100));
+	check("next to none", fabs(la_prices_fetches(1000, 1e6, 0) - 999e3) < 10);
+	check("half are", fabs(la_prices_fetches(1000, 1e6, 500) - 5e5) < 1000);
+	for (double kept = 1; kept < 1000; kept *= 3)
+	{
+		check("it grows with visits", la_prices_fetches(500, 5000, kept) >= la_prices_fetches(500, 4000, kept));
+		check("and falls with what is kept",
+			  la_prices_fetches(500, 5000, kept) >= la_prices_fetches(500, 5000, kept * 2));
+	}
+}
+
 int
 main(void)
 {
@@ -213,6 +244,8 @@ main(void)
 	test_shared();
 	test_bounds();
 	test_blend();
+	test_repeat();
+	test_fetches();
 	test_hidden();
 	return report();
 }
