@@ -75,6 +75,23 @@ VOLUME: Sequence[Row] = (
     ("`LIMIT 64`", "limit/random/limit/64/cold"),
 )
 
+BEHIND: Sequence[Row] = (
+    ("2,000 documents by an index, scattered", "documents/scattered/index/2000/cold"),
+    ("10,000 documents, sequential scan, scattered", "documents/scattered/sequential/10000/cold"),
+    ("... by `COPY TO`", "documents/scattered/copy/10000/cold"),
+    ("a correlated count of ten rows, for 5,000 rows", "subquery/random/count/5000/cold"),
+    ("`EXISTS`, for 5,000 rows", "subquery/random/exists/5000/cold"),
+    ("`LATERAL ... LIMIT 3`, for 5,000 rows", "subquery/random/top3/5000/cold"),
+    ("16 partitions, for each of 1,000 rows", "subquery/random/parts/1000/cold"),
+)
+BEHIND_ORDERED: Sequence[Row] = (
+    ("10,000 documents in the order of their rows, sequential scan", "documents/loaded/sequential/10000/cold"),
+    ("... by `COPY TO`", "documents/loaded/copy/10000/cold"),
+)
+BEHIND_TPCH: Sequence[Row] = (
+    ("TPC-H, scale factor 5, Q17 as index scans", "tpch/sf5/q17-index/5/cold"),
+    ("... Q20", "tpch/sf5/q20-index/5/cold"),
+)
 WRITES: Sequence[Row] = (
     ("50,000 rows into four random indexes", "write/four/insert/50000/cold"),
     ("`COPY` of 100,000 rows, an index of UUIDs", "write/uuid/copy/100000/cold"),
@@ -173,6 +190,11 @@ TABLES: Sequence[PageTable] = (
     PageTable(
         "writes-volume", PERFORMANCE, "writes-volume-1ms", "1 ms, 16,000 reads/s; cold",
         (WRITES[0], *WRITES[3:]), seconds=True,
+    ),
+    PageTable("behind", PERFORMANCE, "rows-behind-rows-18", "the local disk; cold", (*BEHIND, *BEHIND_TPCH, *BEHIND_ORDERED)),
+    PageTable(
+        "behind-volume", PERFORMANCE, "rows-behind-rows-volume-1ms", "1 ms, 16,000 reads/s; cold",
+        (*BEHIND, *BEHIND_ORDERED),
     ),
     PageTable(
         "idle", PERFORMANCE, FULL, "nothing to gain",
