@@ -429,7 +429,7 @@ count_time(LaScan *ls, bool issued, double us)
 	if (ls->scan->parallel_scan != NULL)
 		return;
 	if (issued)
-		la_saving_on_issued_read(&ls->saving, &ls->counters, us);
+		la_saving_on_issued_read(&ls->saving, &ls->counters, us, false);
 	else
 		la_saving_on_read(&ls->counters, us);
 }

@@ -173,6 +173,7 @@ collect(LaWindow *w, int nblocks)
 			count(w, LA_BLOCKS_SKIPPED_RECENT);
 			continue;
 		}
+		v->served = la_readahead_serves(&w->readahead, id);
 		lot->entries[lot->n].id = id;
 		lot->entries[lot->n++].visit = w->tail - 1;
 		w->last_foreseen = id;

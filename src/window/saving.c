@@ -18,8 +18,10 @@
  * of them, then in 19 of 20 cases the true one is within 2 * d / sqrt(n).  As one average is used
  * for all reads of a scan, their errors add up.
  *
- * What the estimate does not know: blocks that stock would have found read by the kernel's
- * read-ahead, for which it says too much; what look-ahead costs of the processor's time apart from
+ * Blocks that stock would have found read by the kernel's read-ahead would have taken it no more
+ * than a copy (readahead.c).
+ *
+ * What the estimate does not know: what look-ahead costs of the processor's time apart from
  * issuing; and that the same blocks, once read, stay cached for others.
  *
  * src/window/saving.c
@@ -33,8 +35,6 @@
 
 #define ISSUE_SAMPLE		8
 #define READS_ENOUGH		8
-#define COPY_US				4.0 /* the kernel's copy of a page, which direct
-								 * reads do without */
 #define CALIBRATION_ERROR	0.1
 
 void
@@ -45,7 +45,7 @@ la_saving_init(LaSaving *s, Oid tablespace)
 	if (la_history_single_read(tablespace, &s->read_us, &s->error_us) < READS_ENOUGH &&
 		la_storage_get(tablespace, &storage))
 	{
-		s->read_us = storage.random_us[0] + COPY_US;
+		s->read_us = storage.random_us[0] + LA_SAVING_COPY_US;
 		s->error_us = s->read_us * CALIBRATION_ERROR;
 	}
 }

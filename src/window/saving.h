@@ -9,6 +9,9 @@
 
 #include "base/counters.h"
 
+/* The kernel's copy of a page, which direct reads do without. */
+#define LA_SAVING_COPY_US	4.0
+
 /* What is known of reads in a tablespace, for the reads of one scan. */
 typedef struct LaSaving
 {
@@ -29,13 +32,21 @@ la_saving_on_read(LaCounters *counters, double us)
 	counters->c[LA_WAIT_NS] += (int64) (us * 1000.0);
 }
 
-/* The read of a block that was issued has taken so long. */
+/*
+ * The read of a block that was issued has taken so long.  served: the kernel would have read it
+ * ahead (readahead.c).
+ */
 static inline void
-la_saving_on_issued_read(const LaSaving *s, LaCounters *counters, double us)
+la_saving_on_issued_read(const LaSaving *s, LaCounters *counters, double us, bool served)
 {
 	la_saving_on_read(counters, us);
 	if (s->read_us == 0.0)
 		return;
+	if (served)
+	{
+		counters->c[LA_SAVED_NS] += (int64) ((LA_SAVING_COPY_US - us) * 1000.0);
+		return;
+	}
 	counters->c[LA_SAVED_NS] += (int64) ((s->read_us - us) * 1000.0);
 	counters->c[LA_SAVED_ERROR_NS] += (int64) (s->error_us * 1000.0);
 }

@@ -303,6 +303,7 @@ issue(LaWindow *w, Visit *v)
 	if (!w->policy->config.advice_works && !RelationUsesLocalBuffers(rel))
 		return la_issue_is_cached(rel, v->block, &v->recent) ?
 			LA_ISSUE_CACHED : LA_ISSUE_NOTHING;
+	v->served = la_readahead_serves(&w->readahead, la_block_id(v->rel, v->block));
 	if (w->aio == NULL)
 	{
 		before = la_saving_before_issue(&w->saving);
@@ -463,7 +464,7 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 	{
 		result = LA_VISIT_ISSUED;
 		if (r.missed)
-			la_saving_on_issued_read(&w->saving, w->counters, r.us);
+			la_saving_on_issued_read(&w->saving, w->counters, r.us, v->served && w->aio == NULL);
 		count(w, r.us >= w->policy->config.min_read_us ?
 			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
 	}

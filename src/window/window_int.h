@@ -16,6 +16,7 @@
 #include "window/foreseen.h"
 #include "window/issue.h"
 #include "window/lot_policy.h"
+#include "window/readahead.h"
 #include "window/saving.h"
 
 #define RECENT_SLOTS	256		/* a power of 2 */
@@ -41,7 +42,8 @@ typedef struct Visit
 	OffsetNumber offset;		/* of the row; VISIT_LOT: see lot.c */
 	uint16		rel;			/* index into rels */
 	uint8		state;			/* a VisitState */
-	bool		on_trial;		/* counted in undecided */
+	bool		on_trial:1;		/* counted in undecided */
+	bool		served:1;		/* the kernel would have read it ahead */
 	int16		slot;			/* of an asynchronous read in flight, or -1 */
 } Visit;
 
@@ -90,6 +92,7 @@ struct LaWindow
 	LaCachePolicy *cache_policy;	/* or NULL */
 	LaCounters *counters;
 	LaSaving	saving;
+	LaReadahead readahead;
 
 	uint64		head;			/* next visit to be consumed */
 	uint64		tail;			/* next visit to be foreseen */
@@ -129,7 +132,7 @@ la_window_append(LaWindow *w, const LaForeseen *f)
 	v->recent = InvalidBuffer;
 	v->slot = -1;
 	v->state = VISIT_UNKNOWN;
-	v->on_trial = false;
+	v->on_trial = v->served = false;
 	la_window_count(w, LA_BLOCKS_FORESEEN);
 	return v;
 }
