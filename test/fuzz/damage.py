@@ -281,7 +281,8 @@ class Damage:
                     f.seek(mark)
                     log = f.read()
                 trap = re.search("TRAP:|terminated by signal", log)
-                results.append(Crash((log[trap.start():].splitlines()[:1] if trap else log.splitlines()[-5:]) + self.frames(), hung))
+                words = log[trap.start():].splitlines()[:1] if trap else log.splitlines()[-5:]
+                results.append(Crash(words + self.frames(database == "d_on"), hung))
             out.append(results)
         if s is not None:
             s.close()
@@ -299,11 +300,11 @@ class Damage:
         finally:
             timer.cancel()
 
-    def frames(self):
-        """The functions that a server which has dumped core was in, innermost first, as lines."""
+    def frames(self, wanted):
+        """The functions that a server which has dumped core was in, innermost first, as lines, if gdb can tell."""
         lines = []
         for core in glob.glob(os.path.join(self.server.data, "core*")):
-            if shutil.which("gdb"):
+            if wanted and shutil.which("gdb"):
                 done = subprocess.run(["gdb", "-batch", "-nx", "-ex", "bt 40", self.server.bin("postgres"), core], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
                 # the innermost one comes first once more
