@@ -336,12 +336,14 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 static inline bool
 varlena_fits(const char *attribute, const char *end)
 {
+	Size		room = end - attribute;
+
 	if (attribute >= end || VARATT_IS_EXTERNAL(attribute))
 		return false;
 	if (VARATT_IS_SHORT(attribute))
-		return VARSIZE_SHORT(attribute) <= end - attribute;
-	return end - attribute >= VARHDRSZ && VARSIZE_4B(attribute) >= VARHDRSZ &&
-		VARSIZE_4B(attribute) <= end - attribute &&
+		return VARSIZE_SHORT(attribute) <= room;
+	return room >= VARHDRSZ && VARSIZE_4B(attribute) >= VARHDRSZ &&
+		VARSIZE_4B(attribute) <= room &&
 		(!VARATT_IS_COMPRESSED(attribute) || VARSIZE_4B(attribute) >= VARHDRSZ_COMPRESSED);
 }
 

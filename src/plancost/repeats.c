@@ -52,7 +52,8 @@ add_conditions(Conditions *c, Node *quals)
 		if (bms_membership(varnos) != BMS_SINGLETON || !bms_is_member(c->varno, varnos) ||
 			contain_subplans(clause))
 			continue;
-		clause = copyObject(clause);
+		/* the macro copyObject() of 19 needs a newer compiler */
+		clause = copyObjectImpl(clause);
 		ChangeVarNodes(clause, c->varno, 1, 0);
 		c->found = lappend(c->found, clause);
 	}
@@ -113,7 +114,7 @@ estimate_rows(PlannerInfo *root, int varno)
 	if (rte->rtekind != RTE_RELATION || rte->inh || rte->relkind == RELKIND_FOREIGN_TABLE)
 		return 0.0;
 	find_conditions(&conditions, (Node *) root->parse->jointree);
-	alone = root_of_table(root, copyObject(rte));
+	alone = root_of_table(root, copyObjectImpl(rte));
 	rel = build_simple_rel(alone, 1, NULL);
 	return clamp_row_est(rel->tuples *
 						 clauselist_selectivity(alone, conditions.found, 0, JOIN_INNER, NULL));

@@ -20,13 +20,15 @@
 static const char *
 end_of_varlena(const char *value, const char *end)
 {
+	Size		room = end - value;
+
 	if (VARATT_IS_EXTERNAL(value))
-		return end - value >= TOAST_POINTER_SIZE && VARTAG_EXTERNAL(value) == VARTAG_ONDISK ?
+		return room >= TOAST_POINTER_SIZE && VARTAG_EXTERNAL(value) == VARTAG_ONDISK ?
 			value + TOAST_POINTER_SIZE : end + 1;
 	if (VARATT_IS_SHORT(value))
 		return value + VARSIZE_SHORT(value);
-	if (end - value < VARHDRSZ || VARSIZE_4B(value) < VARHDRSZ ||
-		VARSIZE_4B(value) > end - value ||
+	if (room < VARHDRSZ || VARSIZE_4B(value) < VARHDRSZ ||
+		VARSIZE_4B(value) > room ||
 		(VARATT_IS_COMPRESSED(value) && VARSIZE_4B(value) < VARHDRSZ_COMPRESSED))
 		return end + 1;
 	return value + VARSIZE_4B(value);
