@@ -43,6 +43,7 @@
 #include "access/gin_private.h"
 #include "storage/bufmgr.h"
 
+#include "base/bounds.h"
 #include "bitmap/evidence.h"
 #include "bitmap/memory.h"
 #include "bitmap/postings.h"
@@ -117,12 +118,11 @@ la_postings_is_gin(Page page)
 	for (OffsetNumber i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
 	{
 		ItemId		item = PageGetItemId(page, i);
-		Size		begin = ItemIdGetOffset(item);
 
-		if (!ItemIdIsNormal(item) || begin < SizeOfPageHeaderData || begin != MAXALIGN(begin) ||
-			ItemIdGetLength(item) < sizeof(IndexTupleData) ||
-			begin + ItemIdGetLength(item) > header->pd_special ||
-			IndexTupleSize((IndexTuple) ((char *) page + begin)) > ItemIdGetLength(item))
+		if (!ItemIdIsNormal(item) ||
+			!la_item_fits(item, sizeof(IndexTupleData), header->pd_special) ||
+			IndexTupleSize((IndexTuple) ((char *) page + ItemIdGetOffset(item))) >
+			ItemIdGetLength(item))
 			return false;
 	}
 	return true;

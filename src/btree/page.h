@@ -28,6 +28,7 @@
 
 #include "access/nbtree.h"
 
+#include "base/bounds.h"
 #include "btree/searchkey.h"
 
 /* The state of a search. */
@@ -56,14 +57,11 @@ static inline IndexTuple
 la_page_tuple(Page page, OffsetNumber offset)
 {
 	ItemId		item = PageGetItemId(page, offset);
-	Size		begin = ItemIdGetOffset(item);
-	Size		length = ItemIdGetLength(item);
-	IndexTuple	tuple = (IndexTuple) ((char *) page + begin);
+	IndexTuple	tuple = (IndexTuple) ((char *) page + ItemIdGetOffset(item));
 
-	if (unlikely(begin < SizeOfPageHeaderData || begin != MAXALIGN(begin) ||
-				 length < sizeof(IndexTupleData) ||
-				 begin + length > BLCKSZ - MAXALIGN(sizeof(BTPageOpaqueData)) ||
-				 IndexTupleSize(tuple) > length ||
+	if (unlikely(!la_item_fits(item, sizeof(IndexTupleData),
+							   BLCKSZ - MAXALIGN(sizeof(BTPageOpaqueData))) ||
+				 IndexTupleSize(tuple) > ItemIdGetLength(item) ||
 				 IndexTupleSize(tuple) < sizeof(IndexTupleData) ||
 				 (BTreeTupleIsPosting(tuple) && !la_page_holds_posting(tuple))))
 		return unconstify(IndexTupleData *, &la_no_entry);

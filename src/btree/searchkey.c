@@ -39,6 +39,7 @@
 #include "utils/uuid.h"
 
 #include "base/compat.h"
+#include "base/bounds.h"
 #include "base/locale.h"
 #include "btree/searchkey.h"
 
@@ -332,29 +333,14 @@ compare_attribute(LaSearchKeyColumn *c, const char *attribute)
 	return compare_integers(0, result);
 }
 
-/* Does a varlena lie before `end`?  None is stored out of line in an index. */
-static inline bool
-varlena_fits(const char *attribute, const char *end)
-{
-	Size		room = end - attribute;
-
-	if (attribute >= end || VARATT_IS_EXTERNAL(attribute))
-		return false;
-	if (VARATT_IS_SHORT(attribute))
-		return VARSIZE_SHORT(attribute) <= room;
-	return room >= VARHDRSZ && VARSIZE_4B(attribute) >= VARHDRSZ &&
-		VARSIZE_4B(attribute) <= room &&
-		(!VARATT_IS_COMPRESSED(attribute) || VARSIZE_4B(attribute) >= VARHDRSZ_COMPRESSED);
-}
-
-/* Does an attribute lie before `end`? */
+/* Does an attribute lie before `end`?  None is stored out of line in an index. */
 static inline bool
 attribute_fits(const LaSearchKeyColumn *c, const char *attribute, const char *end)
 {
 	if (c->length > 0)
 		return attribute + c->length <= end;
 	if (c->length == -1)
-		return varlena_fits(attribute, end);
+		return la_varlena_fits(attribute, end);
 	return attribute < end && memchr(attribute, '\0', end - attribute) != NULL;
 }
 

@@ -14,24 +14,17 @@
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
 
+#include "base/bounds.h"
 #include "rows/fits.h"
 
 /* Where a varlena ends that begins before `end`; behind that, if it cannot be right. */
 static const char *
 end_of_varlena(const char *value, const char *end)
 {
-	Size		room = end - value;
-
 	if (VARATT_IS_EXTERNAL(value))
-		return room >= TOAST_POINTER_SIZE && VARTAG_EXTERNAL(value) == VARTAG_ONDISK ?
+		return end - value >= (int) TOAST_POINTER_SIZE && VARTAG_EXTERNAL(value) == VARTAG_ONDISK ?
 			value + TOAST_POINTER_SIZE : end + 1;
-	if (VARATT_IS_SHORT(value))
-		return value + VARSIZE_SHORT(value);
-	if (room < VARHDRSZ || VARSIZE_4B(value) < VARHDRSZ ||
-		VARSIZE_4B(value) > room ||
-		(VARATT_IS_COMPRESSED(value) && VARSIZE_4B(value) < VARHDRSZ_COMPRESSED))
-		return end + 1;
-	return value + VARSIZE_4B(value);
+	return la_varlena_fits(value, end) ? value + VARSIZE_ANY(value) : end + 1;
 }
 
 /* Where a value ends that begins before `end`. */

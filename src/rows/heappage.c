@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "base/bounds.h"
 #include "rows/heappage.h"
 
 /* The block behind this one in the scan's order, or InvalidBlockNumber at its end. */
@@ -34,18 +35,14 @@ bool
 la_heappage_row(Page page, OffsetNumber offset, HeapTuple tuple)
 {
 	ItemId		item;
-	Size		begin;
 
 	if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page) ||
 		offset > (BLCKSZ - SizeOfPageHeaderData) / sizeof(ItemIdData))
 		return false;
 	item = PageGetItemId(page, offset);
-	begin = ItemIdGetOffset(item);
-	if (!ItemIdIsNormal(item) || begin < SizeOfPageHeaderData || begin != MAXALIGN(begin) ||
-		ItemIdGetLength(item) < SizeofHeapTupleHeader ||
-		begin + ItemIdGetLength(item) > BLCKSZ)
+	if (!ItemIdIsNormal(item) || !la_item_fits(item, SizeofHeapTupleHeader, BLCKSZ))
 		return false;
-	tuple->t_data = (HeapTupleHeader) ((char *) page + begin);
+	tuple->t_data = (HeapTupleHeader) ((char *) page + ItemIdGetOffset(item));
 	tuple->t_len = ItemIdGetLength(item);
 	return tuple->t_data->t_hoff >= SizeofHeapTupleHeader &&
 		tuple->t_data->t_hoff == MAXALIGN(tuple->t_data->t_hoff) &&

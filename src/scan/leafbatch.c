@@ -139,33 +139,16 @@ la_leafbatch_free_spare(LaLeafBatchPool *pool)
 	pool->kill_state = NULL;
 }
 
-/*
- * Have room for the tuples of an index-only scan.  If lengths of a page are damaged, they can be
- * more than fit on one.
- */
-static void
-reserve_tuples(LaScan *ls, LaLeafBatch *b, int bytes, int nitems)
+/* Memory of `needed` bytes, or of as many as are usual; *size: of what there is. */
+static void *
+reserve(LaScan *ls, void *memory, int *size, int needed, int usual)
 {
-	if (b->tuples != NULL && b->tuples_size < bytes)
-	{
-		pfree(b->tuples);
-		b->tuples = NULL;
-	}
-	if (b->tuples == NULL)
-	{
-		b->tuples_size = Max(BLCKSZ, bytes);
-		b->tuples = MemoryContextAlloc(ls->context, b->tuples_size);
-	}
-	if (b->heap != NULL && b->heap_size < nitems)
-	{
-		pfree(b->heap);
-		b->heap = NULL;
-	}
-	if (b->heap == NULL)
-	{
-		b->heap_size = Max(MaxTIDsPerBTreePage, nitems);
-		b->heap = MemoryContextAlloc(ls->context, b->heap_size);
-	}
+	if (memory != NULL && *size >= needed)
+		return memory;
+	if (memory != NULL)
+		pfree(memory);
+	*size = Max(usual, needed);
+	return MemoryContextAlloc(ls->context, *size);
 }
 
 /* Make a batch of a position of nbtree's.  The pin is the caller's responsibility. */
@@ -192,7 +175,12 @@ la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples)
 
 	if (ls->kind == LA_KIND_INDEX_ONLY_SCAN)
 	{
-		reserve_tuples(ls, b, pos->nextTupleOffset, nitems);
+		/*
+		 * if lengths of a page are damaged, tuples can be more than fit on
+		 * one
+		 */
+		b->tuples = reserve(ls, b->tuples, &b->tuples_size, pos->nextTupleOffset, BLCKSZ);
+		b->heap = reserve(ls, b->heap, &b->heap_size, nitems, MaxTIDsPerBTreePage);
 		memcpy(b->tuples, tuples, pos->nextTupleOffset);
 		memset(b->heap, LA_HEAP_UNKNOWN, nitems);
 	}
