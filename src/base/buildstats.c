@@ -56,10 +56,10 @@ static SharedBuildStats *shared = NULL;
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build_0_2(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build);
-PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build_0_2);
+PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build_1_0);
 
 static void
 init_shared(void *area)
@@ -159,7 +159,7 @@ pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS)
 }
 
 Datum
-pg_stat_get_lookahead_index_build_0_2(PG_FUNCTION_ARGS)
+pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS)
 {
 	return build_rows(fcinfo, true);
 }

@@ -118,12 +118,12 @@ static TimestampTz last_statement = 0;	/* its timestamp */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_stat_lookahead_reset(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_last_statement(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum pg_lookahead_last_statement_0_2(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum pg_lookahead_last_statement_1_0(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead);
 PG_FUNCTION_INFO_V1(pg_stat_lookahead_reset);
 PG_FUNCTION_INFO_V1(pg_lookahead_last_statement);
-PG_FUNCTION_INFO_V1(pg_lookahead_last_statement_0_2);
+PG_FUNCTION_INFO_V1(pg_lookahead_last_statement_1_0);
 
 static void
 init_shared(void *area)
@@ -453,7 +453,7 @@ pg_lookahead_last_statement(PG_FUNCTION_ARGS)
 }
 
 Datum
-pg_lookahead_last_statement_0_2(PG_FUNCTION_ARGS)
+pg_lookahead_last_statement_1_0(PG_FUNCTION_ARGS)
 {
 	return last_statement_rows(fcinfo, true);
 }

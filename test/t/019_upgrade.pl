@@ -52,7 +52,7 @@ for my $script (map { s/.*\///r } glob "$top/sql/*.sql")
 my @versions = ('0.1.0', $newest);
 
 # The objects of users in a database with that version.  A dump names the columns of views, and it is
-# the newest version that it creates: one of 0.1.0 must leave out those that 0.2.0 has renamed.
+# the newest version that it creates: one of 0.1.0 must leave out those that 1.0.0 has renamed.
 sub user_objects
 {
 	my ($version, $dumped) = @_;

@@ -1,7 +1,7 @@
-/* sql/pg_lookahead--0.1.0--0.2.0.sql */
+/* sql/pg_lookahead--0.1.0--1.0.0.sql */
 
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
-\echo Use "ALTER EXTENSION pg_lookahead UPDATE TO '0.2.0'" to load this file. \quit
+\echo Use "ALTER EXTENSION pg_lookahead UPDATE TO '1.0.0'" to load this file. \quit
 
 -- Views keep what users have built on them and granted: their columns are renamed in place, and
 -- the functions beneath them, whose result types change, are exchanged.
@@ -48,7 +48,7 @@ CREATE FUNCTION pg_stat_get_lookahead_index_build_new(
     OUT load_time double precision,
     OUT reason text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_index_build_0_2'
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_index_build_1_0'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
 ALTER VIEW pg_stat_lookahead_index_build RENAME COLUMN outcome TO status;
@@ -83,7 +83,7 @@ CREATE FUNCTION pg_lookahead_last_statement(
     OUT capacity bigint,
     OUT reason text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_lookahead_last_statement_0_2'
+AS 'MODULE_PATHNAME', 'pg_lookahead_last_statement_1_0'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
 -- Every object says what it is for.
