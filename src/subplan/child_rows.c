@@ -8,8 +8,12 @@
  * (rows/childqueue.c) is put between the two when rows are first asked for.  Several subplans of a
  * node, or a subplan and what the node repeats, share the queue, and each has its own position.
  *
- * Left alone are children into whose output another room, or extension, has put a function; and
- * nodes that may be executed backward, or return to a mark.
+ * The plan of a CTE is the child of all scans of it, which store its rows (stored_rows.c).  It is
+ * executed by the one that comes to the last of them, and never backward.
+ *
+ * Left alone are children into whose output another room, or extension, has put a function; nodes
+ * that may be executed backward, or return to a mark; and plans of CTEs that may be executed anew,
+ * since no node tells of it in time.
  *
  * Behaviours
  *	BOUNDED	As in nestloop/outerqueue.c.
@@ -42,6 +46,7 @@ typedef struct Child
 	bool		bounded;		/* see BOUNDED SORT */
 	bool		bound_known;	/* since the start or a rescan */
 	int64		returned;		/* rows since the start or a rescan */
+	bool		once;			/* never rescanned */
 	bool		asked;			/* rows to come are being asked for */
 	int			wanted;			/* rows for which they will be, perhaps */
 	LaChildQueue queue;
@@ -172,7 +177,7 @@ next(LaRowsToCome *rows)
 	TupleTableSlot *slot;
 
 	c->wanted = WANTED;
-	if (!c->interposer.listens || c->queue.returned == NULL)
+	if ((!c->interposer.listens && !c->once) || c->queue.returned == NULL)
 		return NULL;
 	r->next = Max(r->next, c->queue.head);
 	c->asked = true;
@@ -200,7 +205,8 @@ goes_forward(PlanState *node)
 	const LaStatement *s = la_statement_of(node->state);
 
 	if (IsA(node, NestLoopState) || IsA(node, HashJoinState) || IsA(node, MergeJoinState) ||
-		IsA(node, AggState) || IsA(node, WindowAggState) || IsA(node, GroupState))
+		IsA(node, AggState) || IsA(node, WindowAggState) || IsA(node, GroupState) ||
+		IsA(node, CteScanState))
 		return true;
 	return (node->state->es_top_eflags & EXEC_FLAG_BACKWARD) == 0 && s != NULL &&
 		!returns_to_mark(s->top, node);
@@ -221,10 +227,12 @@ create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 			 const char **refused)
 {
 	LaRunAhead	ahead = {.join = node,.outer = child,.context = *context};
-	ExprContext *rescanned = rescanned_with(node, child);
+	bool		is_cte = IsA(node, CteScanState);
+	ExprContext *rescanned = is_cte ? NULL : rescanned_with(node, child);
 	Child	   *c;
 
-	if (!la_interpose_output_is_possible(child) || rescanned == NULL || !goes_forward(node))
+	if (!la_interpose_output_is_possible(child) || !goes_forward(node) ||
+		(is_cte ? !bms_is_empty(child->plan->extParam) : rescanned == NULL))
 		return NULL;
 	*refused = la_runahead_refuses_reading(la_runahead_takes_all(context, node->state),
 										   node->state);
@@ -234,6 +242,7 @@ create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 		return NULL;
 	c = palloc0(sizeof(Child));
 	c->ahead = ahead;
+	c->once = is_cte;
 	c->budget.limit = (Size) la_scan_memory * 1024;
 	c->interposer.listens_to = rescanned;
 	c->interposer.on_rescan = on_rescan;

@@ -1,6 +1,6 @@
 /*
  * page_rows.c
- *	  The rows to come of a sequential or bitmap heap scan.
+ *	  The rows to come of a sequential, bitmap heap or TID range scan.
  *
  * The scan looks at a page as a whole before it returns its first row: rs_vistuples has the visible
  * rows.  So nothing is executed ahead; the page is copied, and rows behind the current one are

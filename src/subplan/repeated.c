@@ -5,7 +5,9 @@
  *		rows to come --> values --> [ row | row | row | row ] --> execution of the plan (stock)
  *		(page_rows.c,                 tail  ^          ^  head
  *		 index_rows.c,                      leaf pages heap blocks
- *		 child_rows.c)                      (lookups.c, rows/ahead.c)
+ *		 child_rows.c,                      (lookups.c, rows/ahead.c)
+ *		 stored_rows.c,
+ *		 values_rows.c)
  *
  * The plan is a subplan, or the inner side of a nested loop.  When it is executed anew, its Params
  * have the values of the node's current row.  What it looks up in indexes by these values is looked
@@ -44,6 +46,8 @@
 #include "subplan/page_rows.h"
 #include "subplan/repeated.h"
 #include "subplan/index_rows.h"
+#include "subplan/stored_rows.h"
+#include "subplan/values_rows.h"
 #include "window/issue.h"
 
 #define MISSES			2		/* see PASS */
@@ -225,10 +229,18 @@ create_rows_to_come(LaRepeated *r, const char **refused)
 	{
 		case T_SeqScanState:
 		case T_BitmapHeapScanState:
+		case T_TidRangeScanState:
 			return la_pagerows_create((ScanState *) node, &r->hints);
 		case T_IndexScanState:
 		case T_IndexOnlyScanState:
 			return la_indexrows_create((ScanState *) node, &r->hints);
+		case T_FunctionScanState:
+		case T_TableFuncScanState:
+		case T_CteScanState:
+		case T_NamedTuplestoreScanState:
+			return la_storedrows_create((ScanState *) node, &r->hints, &r->context);
+		case T_ValuesScanState:
+			return la_valuesrows_create((ValuesScanState *) node, &r->hints);
 		case T_SubqueryScanState:
 			return la_childrows_create(node, ((SubqueryScanState *) node)->subplan,
 									   &r->context, refused);

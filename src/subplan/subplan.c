@@ -116,7 +116,13 @@ column_of(const PlanState *node, Expr *arg)
 		case T_SeqScanState:
 		case T_BitmapHeapScanState:
 		case T_IndexScanState:
+		case T_TidRangeScanState:
 		case T_SubqueryScanState:
+		case T_FunctionScanState:
+		case T_TableFuncScanState:
+		case T_CteScanState:
+		case T_NamedTuplestoreScanState:
+		case T_ValuesScanState:
 			return var->varno == (int) ((Scan *) node->plan)->scanrelid ? var->varattno : 0;
 		case T_IndexOnlyScanState:
 			return var->varno == INDEX_VAR ? var->varattno : 0;

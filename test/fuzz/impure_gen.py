@@ -239,6 +239,8 @@ class Gen:
         if x > 0.96 and not self.safe:
             n = r.randint(1, 4)
             return f"some_rows({self.i([], 1) if self.chance(0.5) else n}) {a}", a, 3
+        if 0.87 < x <= 0.93:
+            return self.function(a)
         if x > 0.93:
             n = r.randint(2, 8)
             values = ", ".join(f"({self.i([], 1)}, {self.i([], 1)}, {i}, '{i}')" for i in range(n))
@@ -246,6 +248,21 @@ class Gen:
         fit = [t for t in TABLES if ROWS[t] <= most and not (self.safe and t in ("tt", "tr", "vb", "tn"))]
         table = r.choice(fit or ["te"])
         return f"{table} {a}", a, ROWS[table]
+
+    def function(self, a):
+        """Rows of a function, and of functions side by side: as of item()."""
+        r, n = self.r, self.r.randint(2, 40)
+        calls = [f"generate_series(1, {n})", "unnest(array(select z.id from te z order by z.id desc))",
+                 f"generate_series({self.i([], 1)} % 3, {n})"]
+        if not self.safe:
+            calls.append(f"set_eff({n % 7})")
+        call = r.choice(calls)
+        x = r.random()
+        if x < 0.5:
+            return f"(select g as id, g % 5 as k, g as v, g::text as t from {call} g) {a}", a, n
+        if x < 0.8:
+            return f"(select g as id, (o % 5)::int as k, g as v, o::text as t from {call} with ordinality z(g, o)) {a}", a, n
+        return f"(select g as id, h % 5 as k, h as v, g::text as t from rows from ({call}, generate_series(3, {n})) z(g, h)) {a}", a, n
 
     def lateral(self, d, sc):
         """An item that refers to the ones before it."""

@@ -242,6 +242,21 @@ select * from pg_temp.effects('select s.x, (select count(pad) from c where c.id 
 select * from pg_temp.effects('select s.x, l.id from (select x, nextval(''sq'') n from a where x < 300 offset 0) s, lateral (select id from c where c.id = s.x order by pad limit 2) l');
 select * from pg_temp.effects('select s.x, l.id from (select x, 10 / (50 - x) q from a offset 0) s, lateral (select id from c where c.id = s.x order by pad limit 2) l limit 40');
 select * from pg_temp.effects('select s.x, l.id from (select x, 10 / (50 - x) q from a offset 0) s, lateral (select id from c where c.id = s.x order by pad limit 2) l', 'loop');
+-- the same with rows of CTEs, whose plan may be run ahead, of functions, and of VALUES
+select * from pg_temp.effects('with s as materialized (select x, note(x) n from a where x < 300) select s.x, (select count(pad) from c where c.id = s.x) from s where n > 0');
+select * from pg_temp.effects('with s as materialized (select x, note(x) n from a where x < 300) select s.x, (select count(pad) from c where c.id = s.x) from s where n > 0', 'm20 n n');
+select * from pg_temp.effects('with s as materialized (select x, 10 / (50 - x) q from a) select s.x, (select count(pad) from c where c.id = s.x) from s where q < 100', 'm30 n n');
+select * from pg_temp.effects('with s as materialized (select x, 10 / (50 - x) q from a) select s.x, (select count(pad) from c where c.id = s.x) from s limit 40');
+select * from pg_temp.effects('with s as materialized (select x, 10 / (250 - x) q from a) select s.x, note(s.x), (select count(pad) from c where c.id = s.x) from s');
+select * from pg_temp.effects('with s as materialized (select x, off() v from a where x < 300) select s.x, s.v, set_config(''my.off'', x::text, true), (select count(pad) from c where c.id = s.x) from s');
+select * from pg_temp.effects('with s as materialized (select x, off() v from a where x < 300) select s.x, s.v, (select count(pad) from c where c.id = s.v + s.x) from s', 'loop');
+select * from pg_temp.effects('with s as materialized (select x, 10 / (25 - x) q from a where x < 30) select s.x, t.q, note(t.x), (select count(pad) from c where c.id = s.x) from s join s t on t.x < 20');
+select * from pg_temp.effects('with s as materialized (select x, 10 / (25 - x) q from a) select x, (select count(pad) from c where c.id = s.x) from s where x < (select min(x) + 20 from (select x from s limit 3) z) limit 15');
+select * from pg_temp.effects('select g, note(g), (select count(pad) from c where c.id = g) from generate_series(1, 300) g');
+select * from pg_temp.effects('select g, (select count(pad) from c where c.id = g) from generate_series(1, 300) g where note(g) > 0 and 10 / (250 - g) < 100');
+select * from pg_temp.effects('select g, (select count(pad) from c where c.id = g) from unnest(array(select note(x) from a where x < 300)) g', 'm20 n n');
+select * from pg_temp.effects('select a.x, l.* from a, lateral (select g, (select count(pad) from c where c.id = g + a.x) from generate_series(note(a.x), a.x + 5) g offset 0) l where a.x < 30');
+select * from pg_temp.effects('select v, (select count(pad) from c where c.id = v) from (values (1), (2), (note(3)), (4), (10 / (5 - 5 * (select min(y) from b))), (6)) s (v)');
 
 set client_min_messages = warning;
 drop schema la_impure cascade;

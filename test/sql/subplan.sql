@@ -97,6 +97,73 @@ set enable_mergejoin = off;
 set enable_nestloop = on;
 select * from pg_temp.compare('select p.id, q.grp, (select count(*) from c where pid = p.k) from p join p q on q.id = p.k8');
 
+-- rows that lie in a tuplestore: functions, one and several, with ordinality, short ones and long ones
+select pg_temp.nodes('select g, (select count(*) from c where pid = g) from generate_series(1, 900) g');
+select * from pg_temp.compare('select g, (select count(*) from c where pid = g) from generate_series(1, 900) g');
+select * from pg_temp.compare('select u, o, (select count(*) from c where pid = u) from unnest(array(select k from p order by id)) with ordinality t(u, o)');
+select * from pg_temp.compare('select o, (select max(cid) from c where pid = o and c.s <> u) from unnest(array(select s from p order by id)) with ordinality t(u, o) where o % 3 > 0');
+select * from pg_temp.compare('select a, b, (select count(*) from c where pid = b), (select max(val) from c where pid = a) from rows from (generate_series(1, 300), generate_series(5, 900), unnest(array[3, 4])) t(a, b, d)');
+select * from pg_temp.compare('select (e ->> ''id'')::int, (select count(*) from c where c.s = e ->> ''s'') from jsonb_array_elements((select jsonb_agg(p order by id) from p where id < 500)) e');
+select * from pg_temp.compare('select (select count(*) from c where pid = k), w from jsonb_to_recordset((select jsonb_agg(p order by id) from p where id < 900)) r(k int, grp int, w text) where grp < 11');
+select * from pg_temp.compare('select g from generate_series(1, 900) g where (select count(*) from c where pid = g) = 2 and 1000 / (g - 700) < 5000');
+select * from pg_temp.compare('select g, (select count(*) from c where pid = g) from generate_series(1, 900) g limit 40');
+-- ... in a file, where both pointers move
+set work_mem = '64kB';
+select * from pg_temp.compare('select g, (select count(*) from c where pid = g) from generate_series(1, 4000) g');
+select * from pg_temp.compare('select a, b, (select count(*) from c where pid = b) from rows from (generate_series(1, 2000), generate_series(5, 3000)) t(a, b)');
+select * from pg_temp.compare('with x as materialized (select * from p) select id, (select count(*) from c where pid = x.k), (select count(*) from c where c.s = x.s) from x');
+select * from pg_temp.compare('with x as materialized (select * from p) select x.id, y.k, (select count(*) from c where pid = x.k), (select max(val) from c where pid = y.k8) from x join x y on x.id = y.k8 offset 0');
+reset work_mem;
+-- ... made anew for each row of another node, or read again
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select g, (select count(*) from c where pid = g) from generate_series(p.id, p.id + p.grp) g offset 0) l where p.id < 300');
+select * from pg_temp.compare('select p.id, l.* from p, lateral (select a, b, o, (select count(*) from c where pid = b) from rows from (generate_series(p.id, p.id + p.grp), generate_series(1, 20)) with ordinality t(a, b, o) offset 0) l where p.id < 200');
+select * from pg_temp.compare('select q.id, l.* from p q left join lateral (select g, (select count(*) from c where pid = g) n from generate_series(1, 30) g offset 0) l on l.g < q.grp where q.id < 100');
+select * from pg_temp.compare('select q.id, (select string_agg((select count(*) from c where pid = g and val > q.grp)::text, '','') from generate_series(1, 30) g) from p q where q.id < 100');
+-- ... a function that makes its tuplestore itself, one that writes, and one that fails behind its first rows
+create function rows_of_c(n int) returns setof c language plpgsql as $$ begin return query select * from c where cid <= n order by cid; end $$;
+create function insert_c(n int) returns int language sql as $$ insert into c select -n, n, n, 'new', '' returning cid $$;
+create function until_error(n int) returns setof int language plpgsql as $$ begin for i in 1 .. n loop return next i; end loop; perform 1 / (n - n); end $$;
+select * from pg_temp.compare('select x.cid, (select count(*) from c where pid = x.val) from rows_of_c(900) x');
+select * from pg_temp.compare('select x.cid, x.pid + x.val, (select count(*) from c where pid = x.pid) from rows_of_c(900) x where x.val > 90');
+select * from pg_temp.compare('select g, (select count(*) from c where pid = g) from until_error(900) g');
+select * from pg_temp.differ($$rows_after('insert into p select g, (select count(*) from c where pid = g) from generate_series(1, 900) g', 'select id, k from p order by id, k')$$);
+select * from pg_temp.differ($$rows_after('insert into p select insert_c(g), (select count(*) from c where pid = g) from generate_series(1, 900) g', 'select cid, x.k from c left join p x on id = cid order by cid')$$);
+select * from pg_temp.play('select g, (select count(*) from c where pid = g) from generate_series(1, 900) g', 'n n n m300 n p p w100 n n e p p f n l');
+select * from pg_temp.play('select u, o, (select count(*) from c where pid = u) from unnest(array(select k from p order by id)) with ordinality t(u, o)', 'n n n m300 n p p w100 n n e p p p n f n l');
+-- CTEs: one scan of them, whose plan is run ahead, several, and those whose plan has effects
+select pg_temp.nodes('with x as materialized (select * from p) select id, (select count(*) from c where pid = x.k) from x');
+select * from pg_temp.compare('with x as materialized (select * from p) select id, (select count(*) from c where pid = x.k) from x');
+select * from pg_temp.compare('with x as materialized (select * from p) select id, (select count(*) from c where pid = x.k) from x where grp > 4 limit 300');
+select * from pg_temp.compare('with x as (select * from p where id < 900) select x.id, y.id, (select count(*) from c where pid = x.k), (select max(val) from c where pid = y.grp) from x join x y on x.id = y.grp offset 0');
+select * from pg_temp.compare('with x as (select * from p where id < 900) select id, (select count(*) from c where pid = x.k) from x where id < (select max(grp) * 50 from x) union all select grp, (select max(val) from c where pid = x.id) from x');
+select * from pg_temp.compare('with x as (select * from p where id < 900) select id, (select count(*) from c where pid = x.k), (select count(*) from x y where y.grp = x.grp and y.id < x.id) from x where id < 200');
+select * from pg_temp.compare('with x as materialized (select grp, count(*) n, max(id) m from p group by grp) select *, (select count(*) from c where pid = x.m) from x order by grp');
+select * from pg_temp.compare('with x as materialized (select id, k from p order by k8, id limit 500) select id, (select count(*) from c where pid = x.k) from x');
+select * from pg_temp.compare('with x as materialized (select id, k, 1000 / (id - 1500) f from p) select id, (select count(*) from c where pid = x.k) from x');
+select * from pg_temp.compare('with x as materialized (select id, k, 1000 / (id - 1500) f from p) select id, (select count(*) from c where pid = x.k) from x limit 1000');
+select * from pg_temp.compare('with x as materialized (select id, (select max(val) from c where pid = p.k) v from p) select id, v, (select count(*) from c where pid = x.v) from x');
+select * from pg_temp.compare('with x as materialized (select id, k, w from p) select id, (select count(*) from c where pid = x.k) from x where w like ''w%''');
+select * from pg_temp.compare('select q.id, l.* from p q, lateral (with x as materialized (select * from p where p.grp = q.id) select x.id, (select count(*) from c where pid = x.k) from x) l where q.id < 12');
+select * from pg_temp.compare('select q.id, (with x as materialized (select * from p where p.id < 40) select string_agg((select count(*) from c where pid = x.k and val > q.grp)::text, '','') from x) from p q where q.id < 60');
+select * from pg_temp.differ($$rows_after('with x as (update p set grp = grp + 1 where id < 900 returning id, k) insert into c select -id, (select count(*) from c where pid = x.k), 0, '''', '''' from x', 'select cid, pid from c order by cid')$$);
+select * from pg_temp.play('with x as materialized (select * from p) select id, (select count(*) from c where pid = x.k) from x', 'n n n m300 n p p w100 n n e p p f n l');
+select * from pg_temp.differ('forward_rows(''with x as materialized (select * from p) select id, (select count(*) from c where pid = x.k) from x'', ''{1, 1, 5, 300, 1, 900, 1000, 1}'')');
+-- the working table of a recursive query, constants, transition tables, a range of TIDs
+select * from pg_temp.compare('with recursive x (n, k, v) as (select id, k, 0::bigint from p where id <= 40 union all select n + 40, k + 1, (select count(*) from c where pid = x.k) from x where n < 900) select * from x');
+select pg_temp.compare(format('select v, t, (select count(*) from c where pid = v) from (values %s) x(v, t) where t is not null', string_agg(format('(%s, %L)', coalesce(k, 0), s), ', ' order by id))) from p where id < 300;
+select * from pg_temp.compare('select v, (select count(*) from c where pid = v) from (values (1), (2), (3 + length(current_setting(''search_path'')) * 0), (4), (5), (null), (7)) x(v)');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where ctid between ''(0,5)'' and ''(14,7)''');
+create table log (id int, n bigint);
+create function log_p() returns trigger language plpgsql as $$
+begin
+    insert into log select id, (select count(*) from c where pid = new_p.k) from new_p;
+    insert into log select id, (select max(val) from c where pid = x.k) from old_p x where grp < 9;
+    return null;
+end $$;
+create trigger log_p after update on p referencing new table as new_p old table as old_p for each statement execute function log_p();
+select * from pg_temp.differ($$rows_after('update p set k = k + 1 where id < 900', 'select * from log order by id, n')$$);
+drop trigger log_p on p;
+
 -- index scans: forward, backward, with a filter, array keys, index-only
 set enable_seqscan = off;
 select pg_temp.nodes('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500');
@@ -168,6 +235,9 @@ select * from pg_temp.compare('with x as materialized (select * from p where grp
 select * from pg_temp.compare('select u, l.* from unnest(array(select k from p)) u, lateral (select cid, val from c where pid = u order by val desc limit 3) l');
 select * from pg_temp.compare('select v, c.cid from (values (5), (7), (7), (900), (3)) x(v), lateral (select * from c where pid = v order by cid limit 3) c');
 select * from pg_temp.compare('select g, c.cid from generate_series(1, 700) g join c on c.pid = g');
+select * from pg_temp.compare('select g, o, c.cid from unnest(array(select k from p order by id)) with ordinality t(g, o) join c on c.pid = g');
+select * from pg_temp.compare('with x as materialized (select * from p where grp < 9) select x.id, c.cid from x join c on c.pid = x.k');
+select * from pg_temp.compare('with x as (select * from p where grp < 5) select x.id, c.cid, (select max(y.k) from x y where y.id < x.id) from x join c on c.pid = x.k');
 -- a function that may change what is read, and one that must be called for each row at its time
 select * from pg_temp.compare('select p.id, l.*, set_config(''my.x'', p.id::text, true) from p, lateral (select cid, val from c where pid = p.k + coalesce(nullif(current_setting(''my.x'', true), ''''), ''0'')::int * 0 order by val desc limit 3) l');
 create sequence sq;

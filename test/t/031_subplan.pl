@@ -76,6 +76,11 @@ my @cases = (
 	[ 'index scan above', 'subplan', 'SELECT id, (SELECT count(w) FROM c WHERE pid = p.k) FROM p WHERE id BETWEEN 100 AND 2100 AND f >= 0 OFFSET 0', 6000 ],
 	[ 'index-only scan above', 'subplan', 'SELECT id, (SELECT count(w) FROM c WHERE pid = p.id) FROM p WHERE id BETWEEN 100 AND 2100 OFFSET 0', 6000 ],
 	[ 'sort above', 'subplan', 'SELECT id, (SELECT count(w) FROM c WHERE pid = x.k) FROM (SELECT * FROM p ORDER BY f, id OFFSET 0) x OFFSET 0', 9000 ],
+	[ 'function above', 'subplan', 'SELECT g, (SELECT count(w) FROM c WHERE pid = g) FROM unnest(ARRAY(SELECT k FROM p)) g OFFSET 0', 9000 ],
+	[ 'functions above', 'subplan', 'SELECT o, (SELECT count(w) FROM c WHERE pid = v) FROM ROWS FROM (generate_series(1, 9), unnest(ARRAY(SELECT k FROM p))) WITH ORDINALITY t(g, v, o) WHERE o % 2 = 0 OFFSET 0', 4500 ],
+	[ 'function above, in a file', 'subplan', q(SELECT g, (SELECT count(w) FROM c WHERE pid = g) FROM unnest(ARRAY(SELECT k FROM p), array_fill(repeat('x', 3000), ARRAY[3000])) t(g, pad) OFFSET 0), 9000 ],
+	[ 'CTE above, its query run ahead', 'subplan', 'WITH x AS MATERIALIZED (SELECT * FROM p) SELECT id, (SELECT count(w) FROM c WHERE pid = x.k) FROM x OFFSET 0', 9000 ],
+	[ 'CTE above, stored rows', 'subplan', 'WITH x AS MATERIALIZED (SELECT * FROM p) SELECT id, (SELECT count(w) FROM c WHERE pid = x.k) FROM x WHERE id <= (SELECT max(id) FROM x) OFFSET 0', 9000 ],
 	[ 'the last three', 'nested loop', 'SELECT p.id, l.cid FROM p, LATERAL (SELECT * FROM c WHERE pid = p.k ORDER BY val DESC LIMIT 3) l', 6000 ],
 	[ 'aggregate', 'nested loop', 'SELECT p.id, l.* FROM p, LATERAL (SELECT count(w) FROM c WHERE pid = p.k) l', 9000 ],
 	[ '16 partitions', 'nested loop', 'SELECT p.id, h.cid, length(h.w) FROM p JOIN h ON pid = p.k', 5000 ]);
