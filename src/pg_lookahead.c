@@ -29,6 +29,7 @@
 #include "subplan/subplan.h"
 #include "toast/toast.h"
 #include "window/history.h"
+#include "window/share.h"
 #include "window/storage.h"
 #include "write/insert_hooks.h"
 
@@ -63,6 +64,7 @@ _PG_init(void)
 
 	la_base_init();
 	la_history_init();
+	la_share_init();
 	la_storage_init();
 	for (int i = 0; i < (int) lengthof(rooms); i++)
 		attach |= rooms[i].needs_attach && la_minor_allows(rooms[i].room);

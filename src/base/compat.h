@@ -56,6 +56,18 @@
 #define la_count_free(entry)	((void) (entry))
 #endif
 
+/*
+ * The number of this process among those that MaxBackends counts, from 0 on; another one, or a
+ * negative one, if it is none of these.  17 numbers processes from 0 on (commit 024c52111757).
+ */
+#include "storage/proc.h"
+#if PG_VERSION_NUM >= 170000
+#define la_backend_number()	((int) MyProcNumber)
+#else
+#include "storage/backendid.h"
+#define la_backend_number()	((int) MyBackendId - 1)
+#endif
+
 /* ---- buffers and files ----------------------------------------------------- */
 
 /* The name of a relation's first file, allocated.  18 returns it in a structure. */
@@ -112,6 +124,13 @@
 			(void) pg_atomic_compare_exchange_u32(&GetBufferDescriptor((buffer) - 1)->state, \
 												  &state_, state_ + BUF_USAGECOUNT_ONE); \
 	} while (0)
+#endif
+
+/* 16 reads into memory that is aligned for direct I/O (commit faeedbcefd40). */
+#if PG_VERSION_NUM >= 160000
+#define LaIOAlignedBlock	PGIOAlignedBlock
+#else
+#define LaIOAlignedBlock	PGAlignedBlock
 #endif
 
 /* 17 exports how many more buffers a backend may pin (commit 210622c60e1a). */

@@ -4,12 +4,13 @@
  *
  * The settings of all rooms are in the tables below and are defined together when the
  * library is loaded; rooms only read the variables of guc.h.  An index scan reads most of its
- * settings when the shim is installed, and keeps them until it ends.  explain, backend_memory
- * and nestloop_reuse_tids are read whenever they matter.
+ * settings when the shim is installed, and keeps them until it ends.  explain, backend_memory,
+ * nestloop_reuse_tids and tablespace_max_in_flight are read whenever they matter.
  *
  * Most settings are PGC_USERSET: look-ahead changes when a block is read, never what a
  * query returns, so any user may tune it for a session, a function or a transaction.
- * log_min_saved is PGC_SUSET as it writes statements to the server's log.  Three more
+ * log_min_saved is PGC_SUSET as it writes statements to the server's log, and
+ * tablespace_max_in_flight as it is for the sake of other sessions.  Three more
  * are, because they decide what code is trusted with, and a session's value is in
  * force in SECURITY DEFINER functions and on tables of other users, too:
  * enable_index_build and enable_btree_insert let this library write index pages;
@@ -30,6 +31,7 @@
 
 #include "base/accessmethod.h"
 #include "base/guc.h"
+#include "base/shmem.h"
 
 bool		la_enable;
 bool		la_enable_index_scan;
@@ -51,6 +53,7 @@ bool		la_force;
 bool		la_explain;
 int			la_attach_threshold;
 int			la_max_distance;
+int			la_tablespace_max_in_flight;
 int			la_miss_threshold;
 double		la_min_read_time;
 int			la_cache_prefetch_threshold;
@@ -221,6 +224,24 @@ define_statistics(void)
 							NULL, NULL, NULL);
 }
 
+/* There is no limit without shared memory.  Whoever sets one by hand is told so, once. */
+static bool
+check_tablespace_limit(int *newval, void **extra, GucSource source)
+{
+	static bool told = false;
+
+	if (*newval > 0 && source == PGC_S_SESSION && !la_shmem_is_there() && !told)
+	{
+		told = true;
+		ereport(WARNING,
+				(errmsg("\"%s\" has no effect", "pg_lookahead.tablespace_max_in_flight"),
+				 errdetail("Sessions know of each other only if the server preloads the library."),
+				 errhint("Add pg_lookahead to \"shared_preload_libraries\", "
+						 "and restart the server.")));
+	}
+	return true;
+}
+
 void
 la_guc_init(void)
 {
@@ -260,6 +281,12 @@ la_guc_init(void)
 							   GUC_LIST_INPUT,
 							   la_am_check_additional, la_am_assign_additional, NULL);
 
+	DefineCustomIntVariable("pg_lookahead.tablespace_max_in_flight",
+							"Sets the maximum number of reads in flight of all sessions that "
+							"look ahead in a tablespace.",
+							"Sessions divide it.  A value of 0 means no limit.",
+							&la_tablespace_max_in_flight, 0, 0, 65536,
+							PGC_SUSET, 0, check_tablespace_limit, NULL, NULL);
 	DefineCustomIntVariable("pg_lookahead.apply_queue_size",
 							"Sets the memory for changes of logical replication that are "
 							"received ahead of their turn.",

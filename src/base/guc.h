@@ -29,6 +29,7 @@ extern bool la_force;
 extern bool la_explain;
 extern int	la_attach_threshold;
 extern int	la_max_distance;
+extern int	la_tablespace_max_in_flight;
 extern int	la_miss_threshold;
 extern double la_min_read_time;
 extern int	la_cache_prefetch_threshold;

@@ -2,9 +2,10 @@
  * shmem.c
  *	  Shared memory, if the library is preloaded by the server: one pair of hooks for all rooms.
  *
- * Rooms register areas of a fixed size while the library is loaded.  There is shared memory only
- * if that happens through shared_preload_libraries, since a running backend cannot request any.
- * Otherwise a room's pointer to its area remains NULL, and the room does without.
+ * Rooms register areas while the library is loaded, of a fixed size, or of one for each backend
+ * that there can be.  There is shared memory only if that happens through
+ * shared_preload_libraries, since a running backend cannot request any. Otherwise a room's
+ * pointer to its area remains NULL, and the room does without.
  *
  * Hash tables are registered likewise.  Each has a lock, which the room that uses it takes.
  *
@@ -31,6 +32,7 @@ static struct
 {
 	const char *name;
 	Size		size;
+	bool		per_backend;	/* of each backend's part */
 	void		(*init) (void *area);
 	void	  **area;
 }			areas[MAX_AREAS];
@@ -47,9 +49,17 @@ static struct
 static int	ntables = 0;
 
 static void (*startup_function) (void) = NULL;
+static bool preloaded = false;
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+/* MaxBackends is known when shared memory is requested, and not before. */
+static Size
+area_size(int i)
+{
+	return areas[i].per_backend ? mul_size(areas[i].size, MaxBackends) : areas[i].size;
+}
 
 static void
 request_shmem(void)
@@ -57,7 +67,7 @@ request_shmem(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	for (int i = 0; i < nareas; i++)
-		RequestAddinShmemSpace(MAXALIGN(areas[i].size));
+		RequestAddinShmemSpace(CACHELINEALIGN(area_size(i)));
 	for (int i = 0; i < ntables; i++)
 		RequestAddinShmemSpace(hash_estimate_size(tables[i].max_entries, tables[i].entry_size));
 	if (ntables > 0)
@@ -91,7 +101,7 @@ startup_shmem(void)
 	for (int i = 0; i < nareas; i++)
 	{
 		bool		found;
-		void	   *area = ShmemInitStruct(areas[i].name, areas[i].size, &found);
+		void	   *area = ShmemInitStruct(areas[i].name, area_size(i), &found);
 
 		if (!found)
 			areas[i].init(area);
@@ -105,6 +115,20 @@ startup_shmem(void)
 		startup_function();
 }
 
+static void
+register_area(const char *name, Size size, bool per_backend, void (*init) (void *area),
+			  void **area)
+{
+	if (nareas >= MAX_AREAS)
+		elog(ERROR, "too many areas of shared memory registered");
+	areas[nareas].name = name;
+	areas[nareas].size = size;
+	areas[nareas].per_backend = per_backend;
+	areas[nareas].init = init;
+	areas[nareas].area = area;
+	nareas++;
+}
+
 /*
  * Have *area point to shared memory when the server has started.  init is called once, with the
  * uninitialized area.
@@ -112,13 +136,15 @@ startup_shmem(void)
 void
 la_shmem_register(const char *name, Size size, void (*init) (void *area), void **area)
 {
-	if (nareas >= MAX_AREAS)
-		elog(ERROR, "too many areas of shared memory registered");
-	areas[nareas].name = name;
-	areas[nareas].size = size;
-	areas[nareas].init = init;
-	areas[nareas].area = area;
-	nareas++;
+	register_area(name, size, false, init, area);
+}
+
+/* The same, of an array of MaxBackends elements. */
+void
+la_shmem_register_per_backend(const char *name, Size size, void (*init) (void *area),
+							  void **area)
+{
+	register_area(name, size, true, init, area);
 }
 
 /* Have *table in shared memory when the server has started. */
@@ -144,11 +170,19 @@ la_shmem_register_startup(void (*started) (void))
 	startup_function = started;
 }
 
+/* Was the library loaded when shared memory could be requested? */
+bool
+la_shmem_is_there(void)
+{
+	return preloaded;
+}
+
 void
 la_shmem_init(void)
 {
 	if (!process_shared_preload_libraries_in_progress)
 		return;
+	preloaded = true;
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shmem;
 	prev_shmem_startup_hook = shmem_startup_hook;

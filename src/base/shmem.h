@@ -37,8 +37,11 @@ la_double_of(uint64 bits)
 }
 
 extern void la_shmem_init(void);
+extern bool la_shmem_is_there(void);
 extern void la_shmem_register(const char *name, Size size, void (*init) (void *area),
 							  void **area);
+extern void la_shmem_register_per_backend(const char *name, Size size,
+										  void (*init) (void *area), void **area);
 extern void la_shmem_register_table(const char *name, int max_entries, Size key_size,
 									Size entry_size, LaShmemTable *table);
 extern void la_shmem_register_startup(void (*started) (void));

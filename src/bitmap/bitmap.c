@@ -99,7 +99,7 @@ lengthen(BitmapHeapScanState *node)
 
 	if (limit == NULL || *limit <= 0 || index == NULL)
 		return;
-	config = la_config_reads(heap, true, RelationGetRelid(index));
+	config = la_config_reads_now(heap, true, RelationGetRelid(index));
 	if (!config.advice_works || config.max_distance <= *limit ||
 		(!la_force && la_history_known_fast(RelationGetRelid(index))))
 		return;

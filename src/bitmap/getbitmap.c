@@ -134,7 +134,7 @@ la_getbitmap_install(IndexScanDesc scan, EState *estate)
 	bs->context = context;
 	bs->heaprelid = real->rd_index->indrelid;
 	bs->indexrelid = RelationGetRelid(real);
-	bs->config = la_config_reads(real, true, bs->indexrelid);
+	bs->config = la_config_reads_now(real, true, bs->indexrelid);
 	bs->budget.limit = (Size) la_scan_memory * 1024;
 	bs->index_size = InvalidBlockNumber;
 	la_stats_open(&bs->counters, estate);

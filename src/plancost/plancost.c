@@ -103,6 +103,7 @@
 #include "plancost/residency.h"
 #include "window/config.h"
 #include "window/history.h"
+#include "window/share.h"
 #include "window/storage.h"
 
 #ifdef LA_HAVE_AIO
@@ -316,9 +317,10 @@ find_reach(PlannerInfo *root, Relation table, LaReprice *r)
 {
 	LaIoPolicyConfig config = la_config_reads(table, true, InvalidOid);
 	int			concurrency = get_tablespace_io_concurrency(table->rd_rel->reltablespace);
-	int			raised = la_enable_bitmap_scan ? config.max_distance : 0;
+	int			distance = la_share_most(config.max_distance);
+	int			raised = la_enable_bitmap_scan ? distance : 0;
 
-	r->reach.distance = la_enable_index_scan && config.advice_works ? config.max_distance : 1;
+	r->reach.distance = la_enable_index_scan && config.advice_works ? distance : 1;
 	r->reach.waits = Max(config.miss_threshold, 1);
 	r->reach.ramps = root->tuple_fraction > 0.0 || root->limit_tuples > 0.0;
 	r->bitmap_distance = Max(la_bitmap_distance(concurrency, raised), 1);

@@ -101,6 +101,7 @@ la_leafahead_init(LaScan *ls, const LaIoPolicyConfig *of_heap)
 	if (la_direct_io())
 		config.advice_works = false;
 	la_leaf_policy_init(&ls->leaf_policy, &config);
+	la_share_begin(&ls->leaf_share, false, ls->context);
 }
 
 /* ---- the pages foreseen ---------------------------------------------------- */
@@ -162,6 +163,7 @@ la_leafahead_free(LaScan *ls)
 	forget_arrays(ls);
 	la_downlinks_free(la->downlinks);
 	la_budget_return(&ls->budget, la->bytes);
+	la_share_end(&ls->leaf_share);
 	pfree(la);
 	ls->leaf_ahead = NULL;
 }
@@ -257,9 +259,24 @@ foresee(LaScan *ls, BlockNumber block)
 	return PAGE_ISSUED;
 }
 
-/* Foresee as many pages as the policy wants. */
+/*
+ * How many may be in flight now?  Leaf pages are so few that the session's share is asked for anew
+ * each time, and that they leave it to heap blocks if there are any.
+ */
+static int
+limit_of(LaScan *ls)
+{
+	if (ls->leaf_ahead != NULL && ls->leaf_ahead->in_flight > 0 &&
+		(ls->policy.state != LA_ARMED || !ls->policy.for_reads))
+		la_share_on_use(&ls->leaf_share);
+	la_share_on_wait(&ls->leaf_share);
+	return la_share_limit(&ls->leaf_share, ls->real->rd_rel->reltablespace,
+						  ls->leaf_policy.io.config.max_distance);
+}
+
+/* Foresee as many pages as the policy wants, up to so many in flight. */
 static void
-top_up(LaScan *ls, int64 rows_wanted)
+top_up(LaScan *ls, int64 rows_wanted, int limit)
 {
 	LaLeafAhead *la = ls->leaf_ahead;
 	BTScanPos	pos = &la_bt_opaque(ls)->currPos;
@@ -278,8 +295,7 @@ top_up(LaScan *ls, int64 rows_wanted)
 	if (ls->scan->parallel_scan != NULL)
 		most = Min(most, PARALLEL_PAGES);
 	most = Min(most, la->mask + 1);
-	while (la->tail - la->head < most &&
-		   la->in_flight < ls->leaf_policy.io.config.max_distance)
+	while (la->tail - la->head < most && la->in_flight < limit)
 	{
 		ForeseenPage *page = &la->pages[la->tail & la->mask];
 
@@ -316,10 +332,18 @@ la_leafahead_issue(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 	int			rest = ScanDirectionIsForward(dir) ?
 		so->currPos.lastItem - so->currPos.itemIndex :
 		so->currPos.itemIndex - so->currPos.firstItem;
+	int			limit;
 	LaLeafAhead *la;
 
 	if (!more_pages(so, dir) || la_bt_descent_is_next(so) || rows_wanted <= rest)
 		return;
+	limit = limit_of(ls);
+	if (limit == 0)
+	{
+		/* others share the tablespace; what was foreseen may still be visited */
+		la_share_note_read(ls->real->rd_rel->reltablespace);
+		return;
+	}
 	if (!has_pins(ls) || !exists_or_create(ls))
 		return;
 	la = ls->leaf_ahead;
@@ -329,7 +353,7 @@ la_leafahead_issue(LaScan *ls, ScanDirection dir, int64 rows_wanted)
 	if (la_downlinks_seek(la->downlinks, so->currPos.currPage, dir))
 	{
 		la->unknown = 0;
-		top_up(ls, rows_wanted - rest);
+		top_up(ls, rows_wanted - rest, limit);
 	}
 	else if (++la->unknown >= UNKNOWN_ENOUGH)
 	{
@@ -356,6 +380,7 @@ la_leafahead_advance_arrays(LaScan *ls, LaArrayKeys *arraykeys, ScanDirection di
 	if (la_leaf_policy_is_armed(&ls->leaf_policy))
 		distance = Max(distance, Min(la_leaf_policy_pages_ahead(&ls->leaf_policy, rows_wanted, 1),
 									 ls->leaf_policy.io.config.max_distance));
+	distance = Min(distance, limit_of(ls));
 	if (distance == 0 || !has_pins(ls))
 		return;
 	la_arraykeys_advance(arraykeys, dir, Min(distance, rows_wanted));
@@ -388,8 +413,8 @@ count_distance(LaScan *ls)
 	if (ls->owner != NULL)
 		return;
 	la_counters_note_distance(&ls->counters, ls->leaf_ahead ? ls->leaf_ahead->in_flight : 0);
-	if (*capacity == 0)
-		*capacity = ls->leaf_policy.io.config.max_distance;
+	*capacity = Max(*capacity,
+					Min(ls->leaf_share.limit, ls->leaf_policy.io.config.max_distance));
 }
 
 /* ---- steps ----------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "base/stats.h"
 #include "window/issue.h"
 #include "window/leaf_policy.h"
+#include "window/share.h"
 #include "window/saving.h"
 #include "window/scan_policy.h"
 
@@ -92,6 +93,7 @@ struct LaScan
 	/* nbtree: leafahead.c */
 	LaLeafPolicy leaf_policy;
 	struct LaLeafAhead *leaf_ahead; /* NULL: not yet */
+	LaShare		leaf_share;		/* of leaf pages */
 	LaSaving	saving;			/* by reads of index pages */
 	BlockNumber issued_leaf;	/* by leaf.c, while that policy is not armed */
 	int64		issued_for_arrays;	/* leaf pages not visited yet */

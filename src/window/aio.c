@@ -41,6 +41,8 @@
 
 #include "storage/aio.h"
 
+#include "window/share.h"
+
 typedef struct Slot
 {
 	ReadBuffersOperation op;
@@ -122,6 +124,7 @@ la_aio_start(LaAio *aio, Relation rel, BlockNumber block, int *slot,
 	}
 	la_budget_take_pin(aio->budget, false);
 	*slot = aio->free[--aio->nfree];
+	la_share_note_read(rel->rd_rel->reltablespace);
 	return LA_ISSUE_STARTED;
 }
 

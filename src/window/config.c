@@ -19,6 +19,7 @@
 #include "window/aio.h"
 #include "window/config.h"
 #include "window/history.h"
+#include "window/share.h"
 
 #define MICROSECONDS_PER_MILLISECOND 1000.0
 
@@ -83,13 +84,28 @@ la_config_reads(Relation rel, bool read_to_end, Oid known_by)
 		.miss_threshold = la_miss_threshold,
 		.min_read_us = la_min_read_time * MICROSECONDS_PER_MILLISECOND,
 		.touch_distance = la_cache_prefetch_distance,
-		.advice_works = distance > 0 && (!la_direct_io() || la_aio_is_needed(rel)),
+		.advice_works = la_share_most(distance) > 0 && (!la_direct_io() || la_aio_is_needed(rel)),
 		.read_to_end = read_to_end,
 		.end_is_certain = read_to_end,
 		.known_slow = la_history_known_slow(known_by, rel->rd_rel->reltablespace),
 		.force = la_force
 	};
 
+	return config;
+}
+
+/*
+ * The same for a scan that cannot change its distance: no more than the session's share of the
+ * tablespace's limit allows when it begins.
+ */
+LaIoPolicyConfig
+la_config_reads_now(Relation rel, bool read_to_end, Oid known_by)
+{
+	LaIoPolicyConfig config = la_config_reads(rel, read_to_end, known_by);
+	int			share = la_share_of_backend(rel->rd_rel->reltablespace);
+
+	config.max_distance = Max(Min(config.max_distance, share), 1);
+	config.advice_works &= share > 0;
 	return config;
 }
 

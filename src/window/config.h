@@ -13,6 +13,7 @@
 #include "window/io_policy.h"
 
 extern LaIoPolicyConfig la_config_reads(Relation rel, bool read_to_end, Oid known_by);
+extern LaIoPolicyConfig la_config_reads_now(Relation rel, bool read_to_end, Oid known_by);
 extern LaCachePolicyConfig la_config_cache(Oid known_by);
 
 #endif							/* LA_CONFIG_H */

@@ -45,6 +45,7 @@
 #include "base/guard.h"
 #include "window/bufferhint.h"
 #include "window/issue.h"
+#include "window/share.h"
 
 #define CACHE_LINE 64
 
@@ -98,6 +99,13 @@ la_issue_block(Relation rel, BlockNumber block, Buffer *recent)
 	*recent = local ? InvalidBuffer : la_bufferhint_find(rel, block);
 	if (BufferIsValid(*recent))
 		return LA_ISSUE_CACHED;
+	if (la_share_is_limited() && la_share_of_backend(rel->rd_rel->reltablespace) == 0)
+	{
+		if (!local && la_issue_is_cached(rel, block, recent))
+			return LA_ISSUE_CACHED;
+		la_share_note_read(rel->rd_rel->reltablespace);
+		return LA_ISSUE_NOTHING;
+	}
 	result = PrefetchBuffer(rel, MAIN_FORKNUM, block);
 	*recent = result.recent_buffer;
 	if (BufferIsValid(*recent))
@@ -106,13 +114,17 @@ la_issue_block(Relation rel, BlockNumber block, Buffer *recent)
 			la_bufferhint_note(rel, block, *recent);
 		return LA_ISSUE_CACHED;
 	}
-	return result.initiated_io ? LA_ISSUE_STARTED : LA_ISSUE_NOTHING;
+	if (!result.initiated_io)
+		return LA_ISSUE_NOTHING;
+	la_share_note_read(rel->rd_rel->reltablespace);
+	return LA_ISSUE_STARTED;
 }
 
 /* Start the reads of neighbouring blocks of a relation that is not temporary. */
 void
 la_issue_range(Relation rel, BlockNumber first, BlockNumber nblocks)
 {
+	la_share_note_read(rel->rd_rel->reltablespace);
 	la_smgr_prefetch(RelationGetSmgr(rel), first, nblocks);
 }
 

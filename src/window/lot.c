@@ -14,6 +14,12 @@
  * neither the storage nor the scan waits for the other.  When and how large is decided in
  * lot_policy.c.
  *
+ * Where sessions share a limit of reads in flight (share.c), the next requests are made when
+ * earlier ones are done.  Advice does not tell when that is, but a read of a block does: so now
+ * and then one of a lot is read into memory of our own, and left there.  A lot of many requests
+ * may then be in flight with few at a time, and with a share of 0 one after the other, like the
+ * reads of the server: their number stays, and each has several blocks.
+ *
  * Invariants:
  *	- There is at most one lot with entries that were not issued.  No visit of it is made, though
  *	  some may be skipped, and none is foreseen behind it.
@@ -28,10 +34,12 @@
 
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "base/compat.h"
+#include "base/guard.h"
 #include "window/history.h"
 #include "window/lot.h"
 #include "window/window_int.h"
@@ -40,6 +48,7 @@
 #define MEMORY_SHARE	2		/* one of so many bytes that the scan may take */
 #define VISITS_PER_BLOCK 64		/* more are not collected for each entry */
 #define REQUEST_BLOCKS	16		/* the kernel may cut more than 128 kB short */
+#define MOST_REQUESTS	1024	/* a larger share is no limit */
 #define LONG_AGO_US		250000.0	/* more than a read takes in a long queue */
 #define STEP			64		/* blocks; see note_turn() */
 #define OUT_OF_ORDER	16		/* steps by which the storage may fall behind */
@@ -92,6 +101,7 @@ la_lot_clear(LaWindow *w)
 	lot->first = w->tail;
 	lot->n = lot->next = 0;
 	lot->range_last = LA_NO_BLOCK;
+	lot->first_wait = lot->last_wait;
 }
 
 /* Free what was allocated for lots. */
@@ -190,6 +200,57 @@ collect(LaWindow *w, int nblocks)
 	lot->last_uncached = LA_NO_BLOCK;
 }
 
+typedef struct Wait
+{
+	Relation	rel;
+	BlockNumber block;
+} Wait;
+
+static void
+read_block(void *arg)
+{
+	static LaIOAlignedBlock unused;
+	Wait	   *wait = arg;
+
+	smgrread(RelationGetSmgr(wait->rel), MAIN_FORKNUM, wait->block, unused.data);
+}
+
+/* Wait until a block has been read, for which a request was made.  Its errors are for its visit. */
+static void
+wait_for(LaWindow *w, uint64 id)
+{
+	Wait		wait = {w->rels[id >> 32], (BlockNumber) id};
+
+	(void) la_guard_run_briefly(read_block, &wait);
+	la_share_on_wait(&w->share);
+}
+
+/*
+ * A request was made for blocks from this one on.  Have no more in flight than the share, and the
+ * one that the scan might wait for: one of so many is waited for before as many others are made.
+ */
+static void
+pace(LaWindow *w, uint64 id)
+{
+	LaLot	   *lot = &w->lot;
+	int			most;
+	int			step;
+
+	if (!la_share_is_limited())
+		return;
+	most = la_share_limit(&w->share, w->rels[id >> 32]->rd_rel->reltablespace,
+						  MOST_REQUESTS) + 1;
+	if (most > MOST_REQUESTS)
+		return;
+	step = Max(most / (LA_LOT_WAITS / 2), 1);
+	if (++lot->nrequests < step)
+		return;
+	lot->nrequests = 0;
+	lot->waits[lot->last_wait++ % LA_LOT_WAITS] = id;
+	while (lot->last_wait - lot->first_wait >= (uint32) (most / step))
+		wait_for(w, lot->waits[lot->first_wait++ % LA_LOT_WAITS]);
+}
+
 /* Start the reads of the blocks from range_first to range_last. */
 static void
 issue_range(LaWindow *w)
@@ -202,6 +263,7 @@ issue_range(LaWindow *w)
 	before = la_issue_clock_us();
 	la_issue_range(w->rels[lot->range_first >> 32], (BlockNumber) lot->range_first,
 				   (BlockNumber) (lot->range_last - lot->range_first + 1));
+	pace(w, lot->range_first);
 	la_saving_on_range(&w->saving, w->counters, before);
 	lot->range_last = LA_NO_BLOCK;
 }
@@ -261,6 +323,7 @@ issue_of_lot(LaWindow *w, Visit *v, uint64 id)
 	note_turn(lot, v);
 	v->state = VISIT_LOT;
 	w->in_flight++;
+	la_share_on_use(&w->share);
 	la_io_policy_on_issue(w->policy);
 	count(w, LA_BLOCKS_ISSUED);
 }

@@ -18,9 +18,9 @@
  *		producer starts over behind this visit.
  *	SETTLE	Under direct I/O, reads that are done release their pins (aio.c).
  *	TOP UP	The ring is filled with as many visits as the policy wants, and at most max_distance
- *		blocks in flight.  This precedes the scan's own read, so that others run meanwhile.  Where
- *		many blocks are neighbours, lots of visits are issued in the order of the table instead
- *		(lot.c).
+ *		blocks in flight, or less where sessions share a limit (share.c).  This precedes the scan's
+ *		own read, so that others run meanwhile.  Where many blocks are neighbours, lots of visits
+ *		are issued in the order of the table instead (lot.c).
  *	TOUCH	Cached pages a few visits ahead are prefetched into the CPU's caches, in two steps:
  *		the row is found by its line pointer.
  *	READ	The block is read into the scan's buffer.  The policy gets the result and the time.
@@ -144,6 +144,19 @@ la_window_size(Relation *rels, int nrels, const LaIoPolicy *policy)
 		(la_aio_is_needed(rels[0]) ? la_aio_size(aio_slots(policy)) : 0);
 }
 
+/* How many blocks may be in flight now, as this relation's tablespace has it? */
+static void
+set_limit(LaWindow *w, Relation rel)
+{
+	int64	   *capacity = &w->counters->c[LA_DISTANCE_CAPACITY];
+
+	if (w->in_flight > 0)
+		la_share_on_use(&w->share);
+	w->limit = la_share_limit(&w->share, rel->rd_rel->reltablespace,
+							  w->policy->config.max_distance);
+	*capacity = Max(*capacity, w->limit);
+}
+
 /*
  * Either all relations are temporary, or none is.  cache_policy is NULL if the window is for
  * reads only.
@@ -179,7 +192,8 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 		w->recent[i].id = LA_NO_BLOCK;
 	if (la_aio_is_needed(rels[0]))
 		w->aio = la_aio_create(aio_slots(policy), budget);
-	counters->c[LA_DISTANCE_CAPACITY] = policy->config.max_distance;
+	la_share_begin(&w->share, policy->for_reads, CurrentMemoryContext);
+	set_limit(w, rels[0]);
 	return w;
 }
 
@@ -218,6 +232,7 @@ void
 la_window_free(LaWindow *w)
 {
 	Assert(w->head == w->tail);
+	la_share_end(&w->share);
 	if (w->aio)
 		pfree(w->aio);
 	la_lot_free(w);
@@ -248,7 +263,7 @@ settle(LaWindow *w)
 				w->in_flight--;
 				w->nsettled++;
 			}
-			else if (w->in_flight < w->policy->config.max_distance &&
+			else if (w->in_flight < w->limit &&
 					 la_aio_has_room(w->aio))
 				return;
 			else
@@ -300,7 +315,7 @@ issue(LaWindow *w, Visit *v)
 	LaIssueResult result;
 
 	/* no read is to be started, and PrefetchBuffer would start one */
-	if (!w->policy->config.advice_works && !RelationUsesLocalBuffers(rel))
+	if ((!w->policy->config.advice_works || w->limit == 0) && !RelationUsesLocalBuffers(rel))
 		return la_issue_is_cached(rel, v->block, &v->recent) ?
 			LA_ISSUE_CACHED : LA_ISSUE_NOTHING;
 	v->served = la_readahead_serves(&w->readahead, la_block_id(v->rel, v->block));
@@ -386,12 +401,16 @@ foresee(LaWindow *w, const LaForeseen *f)
 			case LA_ISSUE_STARTED:
 				v->state = VISIT_ISSUED;
 				w->in_flight++;
+				la_share_on_use(&w->share);
 				la_io_policy_on_issue(w->policy);
 				la_lot_policy_on_issue(&w->lot.policy);
 				la_io_policy_on_uncached(w->policy, follows);
 				count(w, LA_BLOCKS_ISSUED);
 				break;
 			case LA_ISSUE_NOTHING:
+				la_share_on_use(&w->share);
+				la_share_note_read(w->rels[f->rel]->rd_rel->reltablespace);
+				la_lot_policy_on_issue(&w->lot.policy);
 				count(w, LA_BLOCKS_NOT_STARTED);
 				break;
 		}
@@ -402,18 +421,33 @@ foresee(LaWindow *w, const LaForeseen *f)
 		w->undecided++;
 }
 
+/*
+ * How many visits to foresee in the order of need.  With a limit of 0 no read is started.  Then one
+ * is foreseen, which shows that others would be; all of them are if their pages are to be touched.
+ */
+static uint64
+wanted_visits(const LaWindow *w)
+{
+	uint64		wanted = la_io_policy_visits_ahead(w->policy);
+
+	if (w->limit > 0)
+		return wanted;
+	if (RelationUsesLocalBuffers(w->rels[0]))
+		return 0;
+	return w->policy->for_reads ? Min(wanted, 1) : wanted;
+}
+
 static void
 top_up(LaWindow *w)
 {
 	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
-	uint64		wanted = la_io_policy_visits_ahead(w->policy);
-	int			max_distance = w->policy->config.max_distance;
+	uint64		wanted = wanted_visits(w);
 
 	if (la_lot_top_up(w))
 		return;
 	Assert(wanted <= w->mask);
 	w->reach = wanted;
-	while (w->tail - w->head < wanted && w->in_flight < max_distance &&
+	while (w->tail - w->head < wanted && (w->in_flight < w->limit || w->limit == 0) &&
 		   w->undecided < MAX_UNDECIDED &&
 		   (w->aio == NULL || la_aio_has_room(w->aio)) &&
 		   w->producer.next_visit(w->producer.arg, &f))
@@ -458,6 +492,8 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 					  current);
 	LaVisitResult result = LA_VISIT_HIT;
 
+	if (r.us >= w->policy->config.min_read_us)
+		la_share_on_wait(&w->share);
 	if (v->state == VISIT_LOT)
 		la_lot_on_read(w, v, &r);
 	if (v->state == VISIT_ISSUED || v->state == VISIT_LOT)
@@ -538,6 +574,7 @@ la_window_visit(LaWindow *w, int rel, BlockNumber block, Buffer *current)
 		(void) la_window_note_block(w, w->last_foreseen, RECENT_VISITS);
 	}
 
+	set_limit(w, w->rels[rel]);
 	if (w->aio)
 		settle(w);
 	top_up(w);

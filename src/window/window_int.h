@@ -18,9 +18,11 @@
 #include "window/lot_policy.h"
 #include "window/readahead.h"
 #include "window/saving.h"
+#include "window/share.h"
 
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256
+#define LA_LOT_WAITS	16		/* a power of 2 */
 
 typedef enum VisitState
 {
@@ -81,6 +83,11 @@ typedef struct LaLot
 	uint64		last_uncached;	/* block id, or LA_NO_BLOCK */
 	uint64		range_first;	/* blocks to be issued by one request */
 	uint64		range_last;		/* or LA_NO_BLOCK */
+	uint64		waits[LA_LOT_WAITS];	/* blocks of requests that are to be
+										 * waited for */
+	uint32		first_wait;
+	uint32		last_wait;
+	int			nrequests;		/* since the last one of them */
 } LaLot;
 
 struct LaWindow
@@ -92,6 +99,7 @@ struct LaWindow
 	LaCachePolicy *cache_policy;	/* or NULL */
 	LaCounters *counters;
 	LaSaving	saving;
+	LaShare		share;
 	LaReadahead readahead;
 
 	uint64		head;			/* next visit to be consumed */
@@ -100,6 +108,7 @@ struct LaWindow
 	uint64		page_touched;	/* visits before this had their first touch */
 	int			in_flight;		/* issued, not consumed, not settled */
 	int			nsettled;		/* issued, known to be done, not consumed */
+	int			limit;			/* blocks in flight, at most, for now */
 	uint64		last_foreseen;	/* block id */
 	int			run;			/* visits from block to next block */
 	int			near_run;		/* visits to a block near the previous one */

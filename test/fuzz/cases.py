@@ -442,7 +442,8 @@ class Gen(Others, Joins, Values):
              "hash_join_huge_pages": r.choice(["on", "off"]),
              "nestloop_reuse_tids": r.choice(["on", "on", "off"]),
              "max_leaf_pages": r.choice([2, 3, 8, 64]),
-             "max_distance": r.choice([1, 2, 7, 64, 512])}
+             "max_distance": r.choice([1, 2, 7, 64, 512]),
+             "tablespace_max_in_flight": r.choice([0, 0, 0, 1, 2, 5, 1000])}
         if self.chance(0.8):
             s["force"] = "on"
         else:

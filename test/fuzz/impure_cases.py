@@ -49,6 +49,7 @@ def ahead_settings(r, force):
         "enable": "on", "force": "on" if force else "off",
         "max_distance": r.choice(("1", "2", "4", "16", "64", "64")),
         "cache_prefetch_distance": r.choice(("1", "8", "32")),
+        "tablespace_max_in_flight": r.choice(("0", "0", "0", "1", "2", "1000")),
         "max_leaf_pages": r.choice(("2", "64")),
         "miss_threshold": r.choice(("0", "1")),
         "cache_prefetch_threshold": r.choice(("0", "0", "1", "-1" if force else "0")),
