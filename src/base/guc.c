@@ -26,6 +26,7 @@
 
 #include <limits.h>
 
+#include "access/parallel.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 
@@ -224,13 +225,17 @@ define_statistics(void)
 							NULL, NULL, NULL);
 }
 
-/* There is no limit without shared memory.  Whoever sets one by hand is told so, once. */
+/*
+ * There is no limit without shared memory.  Whoever sets one by hand is told so, once; workers have
+ * their leader's setting.
+ */
 static bool
 check_tablespace_limit(int *newval, void **extra, GucSource source)
 {
 	static bool told = false;
 
-	if (*newval > 0 && source == PGC_S_SESSION && !la_shmem_is_there() && !told)
+	if (*newval > 0 && source == PGC_S_SESSION && !la_shmem_is_there() && !told &&
+		!InitializingParallelWorker)
 	{
 		told = true;
 		ereport(WARNING,
