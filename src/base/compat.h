@@ -297,11 +297,13 @@ extern PGDLLIMPORT bool ignore_checksum_failure;
 	table_beginscan_tidrange(rel, snap, first, last)
 #endif
 
-/* 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb). */
+/* 18 counts index searches for EXPLAIN ANALYZE (commit 0fbceae841cb); TID ranges are in a union. */
 #if PG_VERSION_NUM >= 180000
+#define la_tidrange_last(scan)	(&(scan)->st.tidrange.rs_maxtid)
 #define la_count_index_search(scan, n) \
 	((scan)->instrument ? (void) ((scan)->instrument->nsearches += (n)) : (void) 0)
 #else
+#define la_tidrange_last(scan)	(&(scan)->rs_maxtid)
 #define la_count_index_search(scan, n)	((void) 0)
 #endif
 
@@ -566,6 +568,21 @@ la_share_permissions(Query *query, const Query *of)
 {
 #if PG_VERSION_NUM >= 160000
 	query->rteperminfos = of->rteperminfos;
+#endif
+}
+
+/* Attributes of a descriptor have been changed: renew what is known of their places in a row. */
+static inline void
+la_tupdesc_changed(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+#if PG_VERSION_NUM >= 180000
+		populate_compact_attribute(desc, i);
+#else
+		TupleDescAttr(desc, i)->attcacheoff = -1;
+#endif
+#if PG_VERSION_NUM >= 190000
+	TupleDescFinalize(desc);
 #endif
 }
 

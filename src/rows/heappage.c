@@ -74,6 +74,18 @@ la_heappage_visible(Relation rel, Snapshot snapshot, Buffer buffer, OffsetNumber
 	return n;
 }
 
+/* Does the snapshot see the row at this address, on a page that is pinned and locked? */
+bool
+la_heappage_is_visible(Relation rel, Snapshot snapshot, Buffer buffer, const ItemPointerData *tid,
+					   HeapTuple tuple)
+{
+	if (!la_heappage_row(BufferGetPage(buffer), ItemPointerGetOffsetNumberNoCheck(tid), tuple))
+		return false;
+	tuple->t_tableOid = RelationGetRelid(rel);
+	tuple->t_self = *tid;
+	return HeapTupleSatisfiesVisibility(tuple, snapshot, buffer);
+}
+
 /*
  * Follow a chain of versions, on a page that is pinned and locked, to the one that the snapshot
  * sees: as heapam does, but that nothing is noted for SERIALIZABLE.

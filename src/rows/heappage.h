@@ -13,6 +13,8 @@ extern BlockNumber la_heappage_after(const HeapScanDescData *scan, BlockNumber b
 extern bool la_heappage_row(Page page, OffsetNumber offset, HeapTuple tuple);
 extern int	la_heappage_visible(Relation rel, Snapshot snapshot, Buffer buffer,
 								OffsetNumber *offsets);
+extern bool la_heappage_is_visible(Relation rel, Snapshot snapshot, Buffer buffer,
+								   const ItemPointerData *tid, HeapTuple tuple);
 extern bool la_heappage_version(Relation rel, Snapshot snapshot, Buffer buffer,
 								const ItemPointerData *tid, HeapTuple tuple);
 extern int	la_heappage_versions(Relation rel, Snapshot snapshot, Buffer buffer,

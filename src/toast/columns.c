@@ -97,3 +97,13 @@ la_toastcolumns_of_copy(LaToastColumns *c, Relation table, List *names)
 	}
 	return c->n > 0;
 }
+
+/* All of them. */
+bool
+la_toastcolumns_of_rows(LaToastColumns *c, TupleDesc desc)
+{
+	c->n = 0;
+	for (int i = 0; i < desc->natts; i++)
+		add(c, TupleDescAttr(desc, i));
+	return c->n > 0;
+}

@@ -21,5 +21,6 @@ typedef struct LaToastColumns
 extern bool la_toastcolumns_of_scan(LaToastColumns *c, ScanState *scan);
 extern bool la_toastcolumns_of_filter(ScanState *scan);
 extern bool la_toastcolumns_of_copy(LaToastColumns *c, Relation table, List *names);
+extern bool la_toastcolumns_of_rows(LaToastColumns *c, TupleDesc desc);
 
 #endif							/* LA_TOAST_COLUMNS_H */

@@ -1,8 +1,8 @@
 /*
  * tablescan.c
- *	  Between a sequential or bitmap heap scan and heapam.
+ *	  Between a sequential, bitmap heap or TID range scan and heapam.
  *
- *		executor, COPY TO:	table_scan_getnextslot(scan), table_scan_bitmap_next_tuple(scan)
+ *		executor, COPY TO ...:	table_scan_getnextslot(scan), table_scan_bitmap_next_tuple(scan)
  *						| scan->rs_rd->rd_tableam->scan_getnextslot
  *						v
  *		shadow Relation (a copy, this scan's own) ---> our routine ---> heapam's
@@ -18,7 +18,12 @@
  *
  * The rows to come are those that heapam has found visible on the page that the scan is on, and
  * those of the next pages, up to MAX_PAGES; of these the visible ones are found here.  In a
- * parallel scan the next pages are not known.
+ * parallel scan the next pages are not known; those of a TID range end with it.
+ *
+ * A scan that returns all versions of rows (VACUUM FULL: SnapshotAny) has no list of those on its
+ * page, as it asks the page for the next one each time.  Here the list is made as that of any other
+ * page is.  Of the versions, those that the statement's own snapshot sees have values that will be
+ * fetched, and are sure to be there still (rewrite.c).
  *
  * Pages that are not cached are read for it, as the scan will in a moment: of a sequential scan in
  * the order in which the kernel reads ahead, and in a ring of buffers no more than RING_PAGES, so
@@ -35,6 +40,7 @@
 #include "access/tableam.h"
 #include "storage/buf_internals.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "base/compat.h"
 #include "base/compat_bitmap.h"
@@ -66,6 +72,9 @@ typedef struct TableScan
 	ComingPage *pages;			/* MAX_PAGES, as a ring, or NULL */
 	int			first_page;
 	int			npages;
+	ComingPage *here;			/* the page that the scan is on, if it returns
+								 * all versions; or NULL */
+	int			place;			/* of the current row on it */
 } TableScan;
 
 /* Ours, for all scans. */
@@ -75,13 +84,25 @@ static TableAmRoutine routine;
 
 /* ---- rows to come -------------------------------------------------------------- */
 
+static inline bool
+is_tid_range(const TableScan *s)
+{
+	return (s->scan->rs_flags & SO_TYPE_TIDRANGESCAN) != 0;
+}
+
 /* The block that the scan turns to after this one, or InvalidBlockNumber. */
 static BlockNumber
 block_after(const TableScan *s, BlockNumber block)
 {
 	const HeapScanDescData *scan = heap_scan(s);
 
-	if (scan->rs_base.rs_parallel != NULL || scan->rs_numblocks != InvalidBlockNumber)
+	if (scan->rs_base.rs_parallel != NULL)
+		return InvalidBlockNumber;
+	if (is_tid_range(s))
+		return block + 1 < scan->rs_nblocks &&
+			block < ItemPointerGetBlockNumberNoCheck(la_tidrange_last(s->scan)) ?
+			block + 1 : InvalidBlockNumber;
+	if (scan->rs_numblocks != InvalidBlockNumber)
 		return InvalidBlockNumber;
 	return la_heappage_after(scan, block);
 }
@@ -184,24 +205,63 @@ set_row(LaComingRow *row, BlockNumber block, OffsetNumber offset, Buffer buffer)
 	row->may_read = true;
 }
 
-/* LaComing.peek */
-static bool
-peek(void *arg, int n, LaComingRow *row)
+/* All versions of rows on the page that the scan is on, and the place of the current one. */
+static int
+find_place(TableScan *s)
 {
-	TableScan  *s = arg;
+	HeapScanDesc scan = heap_scan(s);
+	OffsetNumber current = ItemPointerGetOffsetNumberNoCheck(&scan->rs_ctup.t_self);
+
+	if (s->here->block != scan->rs_cblock)
+	{
+		LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);
+		find_rows(s, s->here, NULL, scan->rs_cbuf);
+		LockBuffer(scan->rs_cbuf, BUFFER_LOCK_UNLOCK);
+		s->here->block = scan->rs_cblock;
+		s->place = 0;
+	}
+	while (s->place < s->here->n && s->here->rows[s->place] < current)
+		s->place++;
+	return s->place;
+}
+
+/* The rows on the page that the scan is on.  Sets the place of the current one. */
+static const OffsetNumber *
+rows_here(TableScan *s, int *place, int *n)
+{
 	HeapScanDesc scan = heap_scan(s);
 
+	if (s->here != NULL)
+	{
+		*place = find_place(s);
+		*n = s->here->n;
+		return s->here->rows;
+	}
 	/* the index is behind the row that a bitmap heap scan has returned */
-	int			place = (int) scan->rs_cindex + n - (s->bitmap == NULL ? 0 : 1);
+	*place = (int) scan->rs_cindex - (s->bitmap == NULL ? 0 : 1);
+	*n = (int) scan->rs_ntuples;
+	return scan->rs_vistuples;
+}
+
+/* The n-th row behind the current one, as far as the table's pages go. */
+static bool
+find_coming(TableScan *s, int n, LaComingRow *row)
+{
+	HeapScanDesc scan = heap_scan(s);
+	int			place;
+	int			nrows;
+	const OffsetNumber *rows;
 
 	if (!BufferIsValid(scan->rs_cbuf))
 		return false;
-	if (place < (int) scan->rs_ntuples)
+	rows = rows_here(s, &place, &nrows);
+	place += n;
+	if (place < nrows)
 	{
-		set_row(row, scan->rs_cblock, scan->rs_vistuples[place], scan->rs_cbuf);
+		set_row(row, scan->rs_cblock, rows[place], scan->rs_cbuf);
 		return true;
 	}
-	place -= (int) scan->rs_ntuples;
+	place -= nrows;
 	drop_pages(s);
 	for (int i = 0; i < s->npages || add_page(s); i++)
 	{
@@ -215,6 +275,16 @@ peek(void *arg, int n, LaComingRow *row)
 		place -= p->n;
 	}
 	return false;
+}
+
+/* LaComing.peek */
+static bool
+peek(void *arg, int n, LaComingRow *row)
+{
+	TableScan  *s = arg;
+
+	return find_coming(s, n, row) &&
+		(!is_tid_range(s) || ItemPointerCompare(&row->tid, la_tidrange_last(s->scan)) <= 0);
 }
 
 /* ---- our routine ------------------------------------------------------------------ */
@@ -244,6 +314,17 @@ on_context_reset(void *arg)
 	la_shadow_leave(&((TableScan *) arg)->shadow);
 }
 
+/* heapam has looked for the next row. */
+static void
+follow_row(TableScan *s, ScanDirection direction, bool found)
+{
+	enter(s);
+	if (!ScanDirectionIsForward(direction))
+		s->follower->clear(s->follower);
+	else if (found && !la_follow(s->follower))
+		leave(s);
+}
+
 static bool
 shim_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot)
 {
@@ -252,12 +333,30 @@ shim_getnextslot(TableScanDesc scan, ScanDirection direction, TupleTableSlot *sl
 
 	scan->rs_rd = s->real;
 	found = s->real->rd_tableam->scan_getnextslot(scan, direction, slot);
-	enter(s);
-	if (!ScanDirectionIsForward(direction))
-		s->follower->clear(s->follower);
-	else if (found && !la_follow(s->follower))
-		leave(s);
+	follow_row(s, direction, found);
 	return found;
+}
+
+static bool
+shim_getnextslot_tidrange(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+	bool		found;
+
+	scan->rs_rd = s->real;
+	found = s->real->rd_tableam->scan_getnextslot_tidrange(scan, direction, slot);
+	follow_row(s, direction, found);
+	return found;
+}
+
+static void
+shim_set_tidrange(TableScanDesc scan, ItemPointer first, ItemPointer last)
+{
+	TableScan  *s = (TableScan *) scan->rs_rd;
+
+	scan->rs_rd = s->real;
+	s->real->rd_tableam->scan_set_tidrange(scan, first, last);
+	enter(s);
 }
 
 /* Until 17: the scan turns to a page. */
@@ -320,6 +419,8 @@ init_routine(const TableAmRoutine *heapam)
 		return;
 	routine = *heapam;
 	routine.scan_getnextslot = shim_getnextslot;
+	routine.scan_getnextslot_tidrange = shim_getnextslot_tidrange;
+	routine.scan_set_tidrange = shim_set_tidrange;
 	la_bitmap_set_block_function(&routine, shim_bitmap_next_block);
 	routine.scan_bitmap_next_tuple = shim_bitmap_next_tuple;
 	routine.scan_rescan = shim_rescan;
@@ -328,23 +429,26 @@ init_routine(const TableAmRoutine *heapam)
 
 /*
  * Have the rows of a scan of a heap table followed, whose values may be read ahead.  The context
- * lives as long as the scan.  node is NULL in COPY TO.
+ * lives as long as the scan.  node is NULL where there is no plan; desc, where it is the table's.
  */
 void
 la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *columns,
-					MemoryContext context)
+					TupleDesc desc, MemoryContext context)
 {
 	TableScan  *s;
+	bool		all_versions = scan->rs_snapshot == SnapshotAny && ActiveSnapshotSet();
 	LaValueScan values = {
 		.node = node,
 		.table = scan->rs_rd,
-		.snapshot = scan->rs_snapshot,
+		.desc = desc,
+		.snapshot = all_versions ? GetActiveSnapshot() : scan->rs_snapshot,
+		.versions = true,
 		.strategy = &((HeapScanDesc) scan)->rs_strategy,
 		.columns = *columns,
 		.context = context
 	};
 
-	if ((scan->rs_flags & SO_ALLOW_PAGEMODE) == 0)
+	if ((scan->rs_flags & SO_ALLOW_PAGEMODE) == 0 && !all_versions)
 		return;
 	init_routine(scan->rs_rd->rd_tableam);
 	s = MemoryContextAllocZero(context, sizeof(TableScan));
@@ -356,6 +460,11 @@ la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *c
 	s->context = context;
 	if (node != NULL && IsA(node, BitmapHeapScanState))
 		s->bitmap = la_bitmappages_create((BitmapHeapScanState *) node, context);
+	if (all_versions)
+	{
+		s->here = MemoryContextAlloc(context, sizeof(ComingPage));
+		s->here->block = InvalidBlockNumber;
+	}
 	s->callback.func = on_context_reset;
 	s->callback.arg = s;
 	MemoryContextRegisterResetCallback(context, &s->callback);

@@ -1,6 +1,6 @@
 /*
  * tablescan.h
- *	  Between a sequential scan and heapam.
+ *	  Between a scan of a table and heapam.
  *
  * src/toast/tablescan.h
  */
@@ -12,6 +12,7 @@
 #include "toast/valueahead.h"
 
 extern void la_tablescan_follow(TableScanDesc scan, PlanState *node,
-								const LaToastColumns *columns, MemoryContext context);
+								const LaToastColumns *columns, TupleDesc desc,
+								MemoryContext context);
 
 #endif							/* LA_TOAST_TABLESCAN_H */

@@ -9,7 +9,8 @@
  *		BitmapHeapScan	offered by the room of bitmap scans, before its first execution; then
  *					tablescan.c
  *		Sort		sortedrows.c, where the statement's rows are those of a sort
- *		COPY TO		copyto.c
+ *		COPY TO		copyto.c, as it has no plan (unplanned.c)
+ *		VACUUM FULL, ALTER TABLE	rewrite.c, likewise
  *
  * Not reached: TID scans, and values that are fetched later than before the next row: those of rows
  * that another sort, a hash table or a parallel worker has passed on.
@@ -29,10 +30,12 @@
 #include "base/explain.h"
 #include "base/guc.h"
 #include "toast/copyto.h"
+#include "toast/rewrite.h"
 #include "toast/sortedrows.h"
 #include "toast/tablescan.h"
 #include "toast/toast.h"
 #include "toast/toasttable.h"
+#include "toast/unplanned.h"
 
 /* 18 has a function for each combination of filter and projection. */
 static LaNodeKind *
@@ -70,7 +73,7 @@ follow_table_scan(ScanState *node)
 
 	if (node->ss_currentScanDesc->rs_rd == node->ss_currentRelation &&
 		is_possible(node) && la_toastcolumns_of_scan(&columns, node))
-		la_tablescan_follow(node->ss_currentScanDesc, &node->ps, &columns,
+		la_tablescan_follow(node->ss_currentScanDesc, &node->ps, &columns, NULL,
 							node->ps.state->es_query_cxt);
 }
 
@@ -171,7 +174,9 @@ la_toast_init(void)
 	la_attach_register(T_SortState, la_sortedrows_attach);
 	la_follow_register(follow_index_scan);
 	la_follow_register_table(follow_bitmap_scan);
+	la_unplanned_init();
 	la_copyto_init();
+	la_rewrite_init();
 	la_toasttable_init();
 	la_explain_register_part(explain_source, "Toast ");
 }

@@ -87,6 +87,7 @@ typedef struct LaValueAhead
 	LaComing	coming;
 	void		(*find) (void *arg, int n, LaRowValues *values);
 	LaValueRows rows;
+	bool		may_skip;
 	LaToastTable toast;
 	LaGuard		guard;
 	Oid			table;
@@ -371,6 +372,11 @@ take_turn(LaValueAhead *v)
 		la_ahead_clear(v->ahead);
 		return;
 	}
+	while (v->may_skip && la_ahead_has_rows(v->ahead) && known(v, n)->id < current.id)
+	{
+		la_ahead_skip(v->ahead);
+		n = la_ahead_next_row(v->ahead);
+	}
 	if (la_ahead_has_rows(v->ahead) && known(v, n)->id != current.id)
 	{
 		la_ahead_clear(v->ahead);
@@ -487,7 +493,10 @@ la_valueahead_create(const LaValueScan *scan)
 	v->parent = scan->context;
 	v->coming = scan->coming;
 	v->find = scan->find;
+	v->may_skip = scan->may_skip;
 	v->rows.table = scan->table;
+	v->rows.desc = scan->desc;
+	v->rows.versions = scan->versions;
 	v->rows.snapshot = scan->snapshot;
 	v->rows.strategy = scan->strategy;
 	v->rows.columns = scan->columns;

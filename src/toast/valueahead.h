@@ -18,9 +18,13 @@
 /* A scan whose rows may have such values. */
 typedef struct LaValueScan
 {
-	PlanState  *node;			/* or NULL: COPY */
+	PlanState  *node;			/* or NULL: there is no plan */
 	Relation	table;
+	TupleDesc	desc;			/* of its rows; NULL: the table's */
 	Snapshot	snapshot;
+	bool		versions;		/* see LaValueRows */
+	bool		may_skip;		/* rows may be passed over that are known; ids
+								 * ascend */
 	BufferAccessStrategy *strategy; /* or NULL */
 	LaToastColumns columns;		/* none: those of the node, which is a
 								 * ScanState */

@@ -3,7 +3,8 @@
  *	  The values of a row that are stored out of line.
  *
  * The row is looked at on its page, share-locked.  Of the versions that an index entry leads to it
- * is the one that the scan's snapshot sees, which the scan will return (rows/heappage.c).
+ * is the one that the scan's snapshot sees, which the scan will return (rows/heappage.c).  A scan
+ * that is not by an index names versions.
  *
  * src/toast/values.c
  */
@@ -60,14 +61,19 @@ la_values_add(LaRowValues *values, Datum value, Oid toast_table)
 	values->chunks += (VARATT_EXTERNAL_GET_EXTSIZE(pointer) - 1) / TOAST_MAX_CHUNK_SIZE + 1;
 }
 
+static inline TupleDesc
+desc_of(const LaValueRows *rows)
+{
+	return rows->desc != NULL ? rows->desc : RelationGetDescr(rows->table);
+}
+
 static void
 add_values(const LaValueRows *rows, HeapTuple tuple, LaRowValues *values)
 {
 	for (int i = 0; i < rows->columns.n; i++)
 	{
 		bool		isnull;
-		Datum		value = heap_getattr(tuple, rows->columns.numbers[i],
-										 RelationGetDescr(rows->table), &isnull);
+		Datum		value = heap_getattr(tuple, rows->columns.numbers[i], desc_of(rows), &isnull);
 
 		if (!isnull)
 			la_values_add(values, value, rows->toast_table);
@@ -89,8 +95,10 @@ la_values_find(const LaValueRows *rows, const LaComingRow *row, LaRowValues *val
 	if (!BufferIsValid(buffer))
 		return false;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (la_heappage_version(rows->table, rows->snapshot, buffer, &row->tid, &tuple) &&
-		la_fits_row(&tuple, RelationGetDescr(rows->table)))
+	if ((rows->versions ?
+		 la_heappage_is_visible(rows->table, rows->snapshot, buffer, &row->tid, &tuple) :
+		 la_heappage_version(rows->table, rows->snapshot, buffer, &row->tid, &tuple)) &&
+		la_fits_row(&tuple, desc_of(rows)))
 		add_values(rows, &tuple, values);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 	if (buffer != row->buffer)

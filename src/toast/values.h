@@ -20,6 +20,9 @@ typedef struct LaValueRows
 	Snapshot	snapshot;
 	BufferAccessStrategy *strategy; /* of the scan, or NULL */
 	LaToastColumns columns;
+	TupleDesc	desc;			/* of the rows; NULL: the table's */
+	bool		versions;		/* those named by their addresses themselves,
+								 * and no later ones */
 	Oid			toast_table;
 } LaValueRows;
 

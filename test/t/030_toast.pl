@@ -8,7 +8,8 @@
 #   3. A damaged or missing page of a toast table or its index gives the same error after the same
 #      rows as in stock, with the same warnings; and none where the value is not fetched.
 #   4. A statement that is canceled, runs into a timeout, or ends early leaves nothing pinned.
-#   5. Concurrent updates, VACUUM, VACUUM FULL and REINDEX: the values are those of their rows.
+#   5. Tables that are rewritten: the same, and that their files are sound afterwards.
+#   6. Concurrent updates, VACUUM, VACUUM FULL and REINDEX: the values are those of their rows.
 
 use strict;
 use warnings;
@@ -28,7 +29,7 @@ my $node = new_server(
 	init => ['--data-checksums'],
 	streaming => 1,
 	conf => "pg_lookahead.enable_toast = on\nmax_connections = 30\nlog_statement = none\ndeadlock_timeout = 100ms\n",
-	extensions => [ 'pg_buffercache', 'pageinspect' ]);
+	extensions => [ 'pg_buffercache', 'pageinspect', 'amcheck' ]);
 
 my %modes = (
 	off => stock(),
@@ -169,8 +170,8 @@ $standby->stop;
 # The same with look-ahead off and on; $expected is a pattern for both.
 sub same
 {
-	my ($sql, $expected, $name) = @_;
-	my %text = transcripts_of($node, \%modes, $sql);
+	my ($sql, $expected, $name, $begin) = @_;
+	my %text = transcripts_of($node, \%modes, $sql, $begin);
 
 	like($text{off}, $expected, "$name: off");
 	is($text{$_}, $text{off}, "$name: $_") for @ahead;
@@ -231,6 +232,9 @@ for my $name (sort keys %damage)
 	same("$seq SELECT id, left(w, 20), v FROM d_$name ORDER BY w DESC LIMIT 500", qr/ERROR: .*$error/, "$name, rows of a sort");
 	same("COPY d_$name TO STDOUT", qr/ERROR: .*$error/, "$name, COPY");
 	same("$seq SELECT count(*) FROM d_$name WHERE v LIKE '%xyz%'", qr/ERROR: .*$error/, "$name, filter");
+	same("ALTER TABLE d_$name ALTER w TYPE varchar(100)", qr/ERROR: .*$error/, "$name, ALTER TABLE");
+	same("ALTER TABLE d_$name ALTER v TYPE int USING 1", qr/^$/, "$name, ALTER TABLE that fetches no values");
+	same("VACUUM FULL d_$name", qr/ERROR: .*$error/, "$name, VACUUM FULL", 'SELECT');
 	next if $name =~ m{root|meta};
 
 	# values on bad pages are not asked for: they are of rows around the bad one
@@ -277,9 +281,85 @@ ask($session, 'FETCH 20 FROM c') for 1 .. 10;
 ask($session, 'CLOSE c; COMMIT');
 ask($session, 'BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT md5(v) FROM t; MOVE 700 FROM c; COMMIT; FETCH c; CLOSE c');
 nothing_pinned($node, 'closed cursors');
+
+# ---- 5. tables that are rewritten ---------------------------------------------------------------
+
+# As made, no value lies beside that of the next row; afterwards all do, and are not waited for.
+my %rewrites = (
+	'VACUUM FULL' => 'VACUUM FULL r',
+	'ALTER TABLE' => 'ALTER TABLE r ALTER id TYPE bigint, ADD COLUMN x float8 DEFAULT random()',
+	'ALTER TABLE, persistence' => 'ALTER TABLE r SET UNLOGGED');
+
+for my $name (sort keys %rewrites)
+{
+	make_table('r', 2000);
+	my $before = $node->safe_psql('postgres', 'SELECT md5(string_agg(md5(v), NULL ORDER BY id)) FROM r');
+	my ($issued, $used, $wasted, $foreseen) = figures_of('', "$low $rewrites{$name}");
+
+	cmp_ok($issued, '>', 1000, "$name: blocks are issued");
+	cmp_ok($foreseen, '>', 1900, "$name: for most of the rows");
+	cmp_ok($wasted, '<=', 1, "$name: and none in vain");
+	is($node->safe_psql('postgres', 'SELECT md5(string_agg(md5(v), NULL ORDER BY id)) FROM r'), $before, "$name: the values are the same");
+	is_sound('r', $name);
+	$node->safe_psql('postgres', 'DROP TABLE r');
+}
+
+sub is_sound
+{
+	my ($table, $name) = @_;
+	my $bad = $node->safe_psql(
+		'postgres', qq(
+		SELECT * FROM verify_heapam('$table', check_toast => true);
+		SELECT bt_index_parent_check(indexrelid, true) FROM pg_index
+			WHERE indrelid = '$table'::regclass OR indrelid = (SELECT reltoastrelid FROM pg_class WHERE oid = '$table'::regclass)));
+
+	$bad =~ s/\n//g;
+	return is($bad, '', "$name: the table is sound");
+}
+
+# dead rows, and rows that only an older snapshot sees
+make_table('r', 2000);
+$expected = $node->safe_psql('postgres', 'SELECT count(*), md5(string_agg(md5(v), NULL ORDER BY id)) FROM r');
+ask($session, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+$node->safe_psql('postgres', $_)
+  for 'UPDATE r SET v = v || id WHERE id % 3 = 0', 'DELETE FROM r WHERE id % 7 = 0',
+  'BEGIN; UPDATE r SET v = id; ROLLBACK';
+my $now = $node->safe_psql('postgres', 'SELECT count(*), md5(string_agg(md5(v), NULL ORDER BY id)) FROM r');
+for my $settings (forced(), $low)
+{
+	$node->safe_psql('postgres', "$settings VACUUM FULL r");
+	is(ask($session, 'SELECT count(*), md5(string_agg(md5(v), NULL ORDER BY id)) FROM r; SELECT'), $expected, 'an older snapshot');
+	ask($session, 'COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+	is($node->safe_psql('postgres', 'SELECT count(*), md5(string_agg(md5(v), NULL ORDER BY id)) FROM r'), $now, 'a newer one');
+	$expected = $now;
+	is_sound('r', 'dead rows');
+}
+ask($session, 'COMMIT');
+
+# canceled in the middle
+my $altering = 'ALTER TABLE r ALTER w TYPE varchar USING concat(w, CASE WHEN id = 1000 THEN pg_advisory_xact_lock(1)::text END)';
+ask($session, forced());
+start_waiting($node, $session, $pid, $altering);
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+like(ask($session, 'SELECT 1'), qr/canceling statement/, 'ALTER TABLE: canceled');
+nothing_pinned($node, 'ALTER TABLE: canceled');
+ask($session, 'BEGIN; SAVEPOINT a');
+start_waiting($node, $session, $pid, $altering);
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+like(ask($session, 'ROLLBACK TO a'), qr/canceling statement/, 'ALTER TABLE: canceled behind a savepoint');
+is(ask($session, 'SELECT count(*), md5(string_agg(md5(v), NULL ORDER BY id)) FROM r'), $now, 'the transaction goes on');
+ask($session, 'CREATE INDEX ON r (w); COMMIT');
+for my $ms (1 .. 30)
+{
+	ask($session, "SET statement_timeout = $ms; VACUUM FULL r");
+	reset_timeout($session);
+}
+nothing_pinned($node, 'VACUUM FULL: timeouts');
+is(ask($session, 'SELECT count(*), md5(string_agg(md5(v), NULL ORDER BY id)) FROM r'), $now, 'VACUUM FULL: timeouts');
+is_sound('r', 'VACUUM FULL: timeouts');
 $_->quit for $session, $locker;
 
-# ---- 5. concurrent changes ----------------------------------------------------------------------
+# ---- 6. concurrent changes ----------------------------------------------------------------------
 
 $node->safe_psql('postgres', q(
 	CREATE TABLE c (id int PRIMARY KEY, n int, v text);
