@@ -5,6 +5,8 @@
  *		SeqScan		a function in front of the node's own until the scan has returned
  *					attach_threshold rows, or a page of them, or begins with a filter that may
  *					fetch values; then tablescan.c
+ *		TidRangeScan	a function in front of the node's own, likewise; then tablescan.c
+ *		TidScan		tidscan.c
  *		IndexScan	offered by the room of index scans, when it attaches one (attach/follow.h)
  *		BitmapHeapScan	offered by the room of bitmap scans, before its first execution; then
  *					tablescan.c
@@ -12,8 +14,8 @@
  *		COPY TO		copyto.c, as it has no plan (unplanned.c)
  *		VACUUM FULL, ALTER TABLE	rewrite.c, likewise
  *
- * Not reached: TID scans, and values that are fetched later than before the next row: those of rows
- * that another sort, a hash table or a parallel worker has passed on.
+ * Not reached: values that are fetched later than before the next row: those of rows that another
+ * sort, a hash table or a parallel worker has passed on.
  *
  * src/toast/toast.c
  */
@@ -33,16 +35,20 @@
 #include "toast/rewrite.h"
 #include "toast/sortedrows.h"
 #include "toast/tablescan.h"
+#include "toast/tidscan.h"
 #include "toast/toast.h"
 #include "toast/toasttable.h"
 #include "toast/unplanned.h"
 
-/* 18 has a function for each combination of filter and projection. */
+/* 18 has a function for each combination of filter and projection of a sequential scan. */
 static LaNodeKind *
 kind_of(const PlanState *ps)
 {
 	static LaNodeKind kinds[4];
+	static LaNodeKind tid_range;
 
+	if (IsA(ps, TidRangeScanState))
+		return &tid_range;
 	return &kinds[(ps->qual != NULL ? 1 : 0) + (ps->ps_ProjInfo != NULL ? 2 : 0)];
 }
 
@@ -53,7 +59,7 @@ is_possible(const ScanState *scan)
 		IsMVCCSnapshot(scan->ps.state->es_snapshot);
 }
 
-/* ---- sequential scans ----------------------------------------------------------- */
+/* ---- sequential and TID range scans ----------------------------------------------- */
 
 /* Has the scan returned so many rows that it is worth while to follow it? */
 static bool
@@ -78,7 +84,7 @@ follow_table_scan(ScanState *node)
 }
 
 static TupleTableSlot *
-seq_execution(PlanState *ps)
+scan_execution(PlanState *ps)
 {
 	ScanState  *node = (ScanState *) ps;
 	TupleTableSlot *slot = kind_of(ps)->stock(ps);
@@ -86,15 +92,16 @@ seq_execution(PlanState *ps)
 
 	if (scan == NULL || (!TupIsNull(slot) && !has_taken_rows(scan)))
 		return slot;
-	la_interpose_replace(ps, seq_execution, kind_of(ps)->stock);
+	la_interpose_replace(ps, scan_execution, kind_of(ps)->stock);
 	if (!TupIsNull(slot))
 		follow_table_scan(node);
 	return slot;
 }
 
 /*
- * In front of a node whose filter may fetch values, and take all rows in one execution: create the
- * scan descriptor as SeqNext() would in the same call.
+ * In front of a sequential scan whose filter may fetch values, and take all rows in one execution:
+ * create the scan descriptor as SeqNext() would in the same call.  (For a TID range scan the range
+ * would have to be computed.)
  */
 static TupleTableSlot *
 filter_execution(PlanState *ps)
@@ -103,8 +110,8 @@ filter_execution(PlanState *ps)
 
 	if (!la_toastcolumns_of_filter(node))
 	{
-		la_interpose_replace(ps, filter_execution, seq_execution);
-		return seq_execution(ps);
+		la_interpose_replace(ps, filter_execution, scan_execution);
+		return scan_execution(ps);
 	}
 	la_interpose_replace(ps, filter_execution, kind_of(ps)->stock);
 	if (node->ss_currentScanDesc == NULL)
@@ -114,13 +121,14 @@ filter_execution(PlanState *ps)
 }
 
 static bool
-attach_seq_scan(PlanState *ps, bool limited)
+attach_table_scan(PlanState *ps, bool limited)
 {
+	bool		has_filter = ps->qual != NULL && IsA(ps, SeqScanState);
+
 	if (!la_valueahead_is_possible(((ScanState *) ps)->ss_currentRelation) ||
 		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
-	la_interpose_replace(ps, kind_of(ps)->stock,
-						 ps->qual != NULL ? filter_execution : seq_execution);
+	la_interpose_replace(ps, kind_of(ps)->stock, has_filter ? filter_execution : scan_execution);
 	return true;
 }
 
@@ -163,14 +171,26 @@ follow_index_scan(ScanState *scan, const LaComing *coming)
 static const LaCounters *
 explain_source(PlanState *ps)
 {
-	return IsA(ps, SeqScanState) || IsA(ps, IndexScanState) || IsA(ps, BitmapHeapScanState) ||
-		IsA(ps, SortState) ? la_valueahead_counters(ps) : NULL;
+	switch (nodeTag(ps))
+	{
+		case T_SeqScanState:
+		case T_TidRangeScanState:
+		case T_TidScanState:
+		case T_IndexScanState:
+		case T_BitmapHeapScanState:
+		case T_SortState:
+			return la_valueahead_counters(ps);
+		default:
+			return NULL;
+	}
 }
 
 void
 la_toast_init(void)
 {
-	la_attach_register(T_SeqScanState, attach_seq_scan);
+	la_attach_register(T_SeqScanState, attach_table_scan);
+	la_attach_register(T_TidRangeScanState, attach_table_scan);
+	la_attach_register(T_TidScanState, la_tidscan_attach);
 	la_attach_register(T_SortState, la_sortedrows_attach);
 	la_follow_register(follow_index_scan);
 	la_follow_register_table(follow_bitmap_scan);

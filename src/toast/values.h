@@ -7,6 +7,7 @@
 #ifndef LA_TOAST_VALUES_H
 #define LA_TOAST_VALUES_H
 
+#include "access/detoast.h"
 #include "storage/bufmgr.h"
 #include "utils/snapshot.h"
 

@@ -156,6 +156,74 @@ set enable_indexscan = on;
 set enable_bitmapscan = off;
 reset enable_seqscan;
 
+-- TID range scans, and TID scans of many rows
+set enable_tidscan = on;
+explain (costs off) select id, md5(ext) from docs where ctid > '(3,5)' and ctid < '(90,4)';
+select * from pg_temp.values('select id, md5(ext), md5(comp) from docs where ctid > ''(3,5)'' and ctid < ''(90,4)''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid >= ''(20,1)''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid <= ''(9999,1)'' and ext like ''%aa%''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid between ''(2,2)'' and ''(2,5)''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid > ''(3,5)'' and ctid < ''(3,1)''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid > ''(3,5)'' limit 150');
+select * from pg_temp.values('select id, md5(ext), 1 / (id - 2000) from docs where ctid > ''(3,5)''');
+select * from pg_temp.values('select id, plain from docs where ctid > ''(3,5)''');
+select * from pg_temp.values_played('select id, md5(ext) from docs where ctid > ''(3,5)''', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
+-- rescanned, with other ranges
+select * from pg_temp.values('select g, d.id, md5(d.ext) from generate_series(1, 80, 9) g, lateral (select * from docs where ctid >= (''('' || g || '',1)'')::tid and ctid < (''('' || g + 11 || '',3)'')::tid limit 150 + g) d');
+-- in no order, some twice, of dead rows, and behind the end
+create table tids as select ctid as t, id from docs where id % 3 > 0;
+explain (costs off) select id, md5(ext) from docs where ctid = any (array['(1,1)', '(1,2)']::tid[]);
+select * from pg_temp.values('select id, md5(ext) from docs where ctid = any (array(select t from tids order by id % 7, id))');
+select * from pg_temp.values('select id, md5(ext), md5(comp) from docs where ctid = any (array(select format(''(%s,%s)'', i, j)::tid from generate_series(0, 200) i, generate_series(0, 40) j))');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid = any (array(select t from tids)) and grp in (1, 5) and ext like ''%a%''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid = any (array(select t from tids)) limit 150 offset 3');
+select * from pg_temp.values('select id, md5(ext), 1 / (id - 2000) from docs where ctid = any (array(select t from tids))');
+select * from pg_temp.values('select id, plain from docs where ctid = any (array(select t from tids))');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid = ''(1,2)''');
+select * from pg_temp.values('select id, md5(ext) from docs where ctid = ''(1,2)'' or ctid = ''(0,2)''');
+select * from pg_temp.values_played('select id, md5(ext) from docs where ctid = any (array(select t from tids))', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
+select * from pg_temp.values('select g, d.id, md5(d.ext) from generate_series(1, 4) g, lateral (select * from docs where ctid = any (array(select t from tids where id % 4 = g)) limit 100 + g) d');
+-- rows that the statement, or a cursor's transaction, changes
+begin;
+set local pg_lookahead.force = on;
+declare c cursor for select id, left(md5(ext), 6) from docs where ctid = any (array(select t from tids)) for update;
+move 200 in c;
+fetch 1 in c;
+update docs set ext = 'current' where current of c;
+delete from docs where ctid = any (array(select t from tids)) and id % 2 = 0;
+fetch 2 in c;
+update docs set ext = ext || 'u' where ctid > '(20,5)';
+fetch 2 in c;
+rollback;
+reset enable_tidscan;
+
+-- joins: rows of the outer side, whose values are used above
+create unique index on tids (id);
+analyze tids;
+set enable_nestloop = off;
+set enable_mergejoin = off;
+explain (costs off) select d.id, md5(d.ext), t from docs d join tids using (id);
+select * from pg_temp.values('select d.id, md5(d.ext), t from docs d join tids using (id)');
+select * from pg_temp.values('select d.id, md5(d.ext), t from docs d left join tids on tids.id = d.id and tids.id % 2 = 0');
+select * from pg_temp.values('select d.id, md5(d.ext) from docs d where not exists (select from tids where tids.id = d.k)');
+select * from pg_temp.values('select d.id, d.plain, t from docs d join tids using (id)');
+set enable_nestloop = on;
+set enable_hashjoin = off;
+set enable_material = off;
+explain (costs off) select d.id, md5(d.ext), t from docs d left join tids using (id);
+select * from pg_temp.values('select d.id, md5(d.ext), t from docs d left join tids using (id)');
+select * from pg_temp.values('select d.id, md5(d.ext), t from docs d left join tids on tids.id = d.k limit 200');
+select * from pg_temp.values('select d.id, d.plain, t from docs d left join tids using (id)');
+set enable_nestloop = off;
+set enable_mergejoin = on;
+set enable_sort = off;
+select * from pg_temp.values('select d.id, md5(d.ext), t from docs d left join tids on tids.id = d.k');
+reset enable_sort;
+reset enable_hashjoin;
+reset enable_nestloop;
+reset enable_material;
+drop table tids;
+
 -- slices: few chunks of many
 create table slices (id int, v text);
 alter table slices alter v set storage external;
@@ -458,6 +526,7 @@ begin
 end $$;
 select pg_temp.lines('explain (analyze) select ext from docs');
 select pg_temp.lines('explain (analyze) select md5(ext) from docs');
+select pg_temp.lines('explain (analyze) select md5(ext) from docs where ctid > ''(3,5)''');
 
 -- settings
 set pg_lookahead.force = on;

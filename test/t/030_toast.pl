@@ -83,6 +83,7 @@ sub figures_of
 # ---- 1. reads -------------------------------------------------------------------------
 
 make_table('t', 4000);
+$node->safe_psql('postgres', 'CREATE TABLE s AS SELECT id, id * 2 AS x FROM t; CREATE UNIQUE INDEX ON s (id); ANALYZE s');
 my $file = $node->basedir . '/t.copy';
 my $low = 'SET pg_lookahead.min_read_time = 0;';
 my %reads = (
@@ -91,6 +92,11 @@ my %reads = (
 	'bitmap heap scan' => plans_only() . "$low $bitmap SELECT id, v FROM t WHERE id > 50",
 	'filter of a bitmap heap scan' => plans_only() . "$low $bitmap SELECT count(*) FROM t WHERE id > 50 AND v LIKE '%x%'",
 	'filter' => "$low SELECT count(*) FROM t WHERE v LIKE '%x%'",
+	'TID range scan' => "$low SELECT id, v FROM t WHERE ctid > '(0,5)'",
+	'TID scan' => "$low SELECT id, v FROM t WHERE ctid = ANY (ARRAY(SELECT ctid FROM t WHERE id > 50))",
+	'probe side of a hash join' => "$low SET enable_nestloop = off; SET enable_mergejoin = off; SELECT t.id, v, x FROM t JOIN s USING (id)",
+	'outer side of a nested loop' => "$low SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SELECT t.id, v, x FROM t JOIN s USING (id)",
+	'outer side of a merge join' => "$low SET enable_hashjoin = off; SET enable_nestloop = off; SELECT t.id, v, x FROM t JOIN s USING (id)",
 	'sort' => "$low SELECT id, v FROM t ORDER BY w",
 	'sort with a limit' => "$low SELECT id, v FROM t ORDER BY w DESC LIMIT 2000",
 	'COPY' => "$low COPY t TO '$file'");
@@ -111,6 +117,9 @@ like($explained, $node->pg_version >= 18 ? qr/^ +Toast Prefetch: avg=.*\n +Toast
 my %none = (
 	'other columns' => "$low SELECT id, w FROM t",
 	'other columns, by a bitmap' => plans_only() . "$low $bitmap SELECT id, w FROM t WHERE id > 50",
+	'other columns, by their addresses' => "$low SELECT id, w FROM t WHERE ctid = ANY (ARRAY(SELECT ctid FROM t))",
+	'other columns, by a range of addresses' => "$low SELECT id, w FROM t WHERE ctid > '(0,5)'",
+	'other columns of a join' => "$low SELECT t.id, w, x FROM t JOIN s USING (id)",
 	'other columns, by an index' => plans_only() . "$low SELECT id, w FROM t WHERE id > 50",
 	'COPY of other columns' => "$low COPY t (id, w) TO '$file'",
 	'lengths' => "$low SELECT octet_length(v) FROM t",
@@ -126,6 +135,8 @@ for my $name (sort keys %none)
 # few of the values are fetched
 my @f = figures_of('', "$low SELECT CASE WHEN id < 500 OR id % 20 = 0 THEN md5(v) END FROM t");
 cmp_ok($f[3], '<', 2500, 'values that are not fetched end it');
+@f = figures_of('', "$low SELECT v FROM t WHERE ctid = ANY (ARRAY(SELECT ctid FROM t)) AND id % 10 = 0");
+cmp_ok($f[3], '<', 2500, 'a filter of a TID scan ends it');
 
 # Reads that are no waits, as of values in the order of their rows, which the kernel reads ahead.  To
 # look at a row is to visit half a dozen blocks once more.
@@ -230,6 +241,8 @@ for my $name (sort keys %damage)
 	same("$seq " . walk($table), qr/^\d+ rows, \w+: .*$error/, "$name, sequential scan");
 	same("$seq SELECT id, left(v, 20) FROM d_$name", qr/ERROR: .*$error/, "$name, rows that are sent");
 	same("$seq SELECT id, left(w, 20), v FROM d_$name ORDER BY w DESC LIMIT 500", qr/ERROR: .*$error/, "$name, rows of a sort");
+	same("$seq SELECT id, left(w, 20), v FROM d_$name WHERE ctid >= '(0,1)'", qr/ERROR: .*$error/, "$name, TID range scan");
+	same("SELECT id, left(v, 20) FROM d_$name WHERE ctid = ANY (ARRAY(SELECT ctid FROM d_$name))", qr/ERROR: .*$error/, "$name, TID scan");
 	same("COPY d_$name TO STDOUT", qr/ERROR: .*$error/, "$name, COPY");
 	same("$seq SELECT count(*) FROM d_$name WHERE v LIKE '%xyz%'", qr/ERROR: .*$error/, "$name, filter");
 	same("ALTER TABLE d_$name ALTER w TYPE varchar(100)", qr/ERROR: .*$error/, "$name, ALTER TABLE");
