@@ -7,12 +7,13 @@
 #ifndef LA_TOAST_VALUES_H
 #define LA_TOAST_VALUES_H
 
-#include "access/detoast.h"
 #include "storage/bufmgr.h"
 #include "utils/snapshot.h"
 
 #include "attach/follow.h"
 #include "toast/columns.h"
+
+struct varatt_external;
 
 /* Where rows are looked at. */
 typedef struct LaValueRows
