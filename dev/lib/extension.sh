@@ -63,11 +63,15 @@ ext_make()
 		COPT="-isystem $("$config" --includedir-server) ${WARNINGS[*]}" "$@"
 }
 
+# Scripts of versions that were never released would offer these versions still.
 install_extension()
 {
 	(
 		flock 9
-		logged "$LOGS/ext-$1.log" ext_make "$1" install
+		logged "$LOGS/ext-$1.log" ext_make "$1" install || exit
+		for script in "$("$(server_pg_config "$1")" --sharedir)"/extension/pg_lookahead--*.sql; do
+			[ -e "$ROOT/sql/${script##*/}" ] || rm -f "$script"
+		done
 	) 9>"$(extension_dir "$1").lock"
 }
 
