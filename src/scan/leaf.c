@@ -41,6 +41,9 @@
  *				next page set them; so does leafbatch.c, in the direction in which the next page
  *				will be read.  A page after which another primitive scan is due must not look like
  *				the scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
+ *	BARREN		An index-only scan of all-visible pages visits no heap block, and that a row needs none
+ *				has been looked up in the visibility map once more.  After BARREN_PAGES of that,
+ *				look-ahead is held off; leafahead.c goes on without batches.
  *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
  *				that stock would not have read by then: look-ahead ends at the current page.
  *	LIMIT		No more items are foreseen than rows can still be wanted.
@@ -66,6 +69,7 @@
 
 #define MAX_PINNED			8
 #define PARALLEL_BATCHES	4
+#define BARREN_PAGES		4
 
 typedef struct Position
 {
@@ -87,6 +91,7 @@ typedef struct LeafRing
 	uint64		tail;			/* next batch to be read */
 	int			item;			/* consumer's item in the head batch */
 	BlockNumber heap_block;		/* heap block visited last */
+	uint64		fruitful;		/* the last batch with a visit, or the first */
 
 	Position	foreseen;		/* next item for the window */
 	BlockNumber foreseen_block; /* heap block foreseen last */
@@ -392,7 +397,7 @@ leaf_begin(LaScan *ls, ScanDirection dir)
 	ring->dir = dir;
 	ring->read_to_end = false;
 	ring->fetch_first = fresh;
-	ring->head = ring->tail = 0;
+	ring->head = ring->tail = ring->fruitful = 0;
 	ring->item = so->currPos.itemIndex;
 	ring->nconsumed = ring->nforeseen = 0;
 	ring->heap_block = la_scan_heap_block(ls);
@@ -518,9 +523,12 @@ return_item(LeafRing *ring)
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(&item->heapTid);
 
 	ring->nconsumed++;
-	if (block != ring->heap_block && heap_needed(ring, b, ring->item))
+	if (block == ring->heap_block)
+		ring->fruitful = ring->head;
+	else if (heap_needed(ring, b, ring->item))
 	{
 		ring->heap_block = block;
+		ring->fruitful = ring->head;
 		la_heapvisit_turn_to(ls, ring->window, block);
 	}
 
@@ -531,6 +539,13 @@ return_item(LeafRing *ring)
 	return true;
 }
 
+/* BARREN. */
+static bool
+is_barren(const LeafRing *ring)
+{
+	return ring->head - ring->fruitful >= BARREN_PAGES && !ring->ls->policy.config.force;
+}
+
 /*
  * The consumer has used up the head batch: go to the next one.  Returns false if the position is
  * nbtree's again, which may have more rows (DISARMED).
@@ -538,6 +553,8 @@ return_item(LeafRing *ring)
 static bool
 next_batch(LeafRing *ring)
 {
+	if (ring->ls->policy.state == LA_ARMED && is_barren(ring))
+		la_io_policy_hold_off(&ring->ls->policy);
 	if (ring->head + 1 == ring->tail &&
 		(ring->ls->policy.state != LA_ARMED || !read_leaf(ring)))
 	{
