@@ -189,6 +189,7 @@ figures($other);
 kill 'KILL', pid_of($other);
 $other->{run}->finish;
 $session->{run}->finish;
+$node->wait_for_log(qr/all server processes terminated; reinitializing/);
 $node->poll_query_until('postgres', 'SELECT true') or die 'the server has not restarted';
 $session = open_session($node, forced(distance => 15));
 is((figures($session))[0], 9, 'after a crash: no slot is taken');
