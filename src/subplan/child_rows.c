@@ -21,7 +21,8 @@
  *		pass rows on.  The Sort fails when it is asked for more.
  *	COPIED	The node works on its current row while rows to come are asked for.  So the child must
  *		not be executed unless the current row is a copy from the queue: while rows to come are
- *		wanted, all rows are taken from there, and the first ones are known a row later.
+ *		wanted, all rows are taken from there, and the first ones are known a row later.  Scans of
+ *		a CTE copy their rows.
  *
  * src/subplan/child_rows.c
  */
@@ -177,7 +178,7 @@ next(LaRowsToCome *rows)
 	TupleTableSlot *slot;
 
 	c->wanted = WANTED;
-	if ((!c->interposer.listens && !c->once) || c->queue.returned == NULL)
+	if (!c->once && (!c->interposer.listens || c->queue.returned == NULL))
 		return NULL;
 	r->next = Max(r->next, c->queue.head);
 	c->asked = true;

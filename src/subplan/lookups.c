@@ -9,7 +9,9 @@
  *
  * All nodes are looked through that execute their children for each execution of their own: Sort,
  * Limit, Aggregate, joins, Append and MergeAppend, and so on; and InitPlans of theirs, such as that
- * of min() by an index.  Of a nested loop it is the outer side only.
+ * of min() by an index.  Of a nested loop it is the outer side, and where that does not depend on
+ * values of the row, so that it is the same each time, those scans of the inner side whose keys do
+ * not depend on the outer side.
  *
  * Behaviours
  *	MOST	Below a Limit, or where one match is enough, no more heap blocks are named than are
@@ -74,6 +76,7 @@ typedef struct Walk
 	int			most;
 	Partitions *partitions;
 	int			member;
+	Bitmapset  *inner_params;	/* that nested loops above set */
 } Walk;
 
 static void walk(LaLookups *l, PlanState *ps, Walk state);
@@ -84,6 +87,7 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 	Lookup	   *lookup;
 
 	if (heap == NULL || RelationUsesLocalBuffers(heap) ||
+		bms_overlap(ps->plan->allParam, state.inner_params) ||
 		list_length(l->items) >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS))
 		return;
 	lookup = palloc0(sizeof(Lookup));
@@ -190,6 +194,27 @@ walk_initplans(LaLookups *l, PlanState *ps, Walk state)
 	}
 }
 
+static void
+walk_nestloop(LaLookups *l, PlanState *ps, Walk state)
+{
+	const LaRowParams *row = &l->rows->params;
+	const Bitmapset *outer = outerPlanState(ps)->plan->allParam;
+	ListCell   *lc;
+
+	walk(l, outerPlanState(ps), state);
+	if (bms_overlap(outer, state.inner_params))
+		return;
+	for (int i = 0; i < row->n; i++)
+	{
+		if (bms_is_member(row->params[i], outer))
+			return;
+	}
+	foreach(lc, ((NestLoop *) ps->plan)->nestParams)
+		state.inner_params = bms_add_member(bms_copy(state.inner_params),
+											((NestLoopParam *) lfirst(lc))->paramno);
+	walk(l, innerPlanState(ps), state);
+}
+
 /* A node that passes rows on: how many of them will be asked for is not changed. */
 static bool
 is_one_to_one(const PlanState *ps)
@@ -231,7 +256,7 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 			walk(l, ((SubqueryScanState *) ps)->subplan, state);
 			break;
 		case T_NestLoopState:
-			walk(l, outerPlanState(ps), state);
+			walk_nestloop(l, ps, state);
 			break;
 		case T_HashJoinState:
 		case T_MergeJoinState:
@@ -267,7 +292,7 @@ LaLookups *
 la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only, const char **refused)
 {
 	LaLookups  *l = palloc0(sizeof(LaLookups));
-	Walk		state = {first_match_only ? 1 : ALL, NULL, 0};
+	Walk		state = {first_match_only ? 1 : ALL, NULL, 0, NULL};
 	ListCell   *lc;
 
 	l->rows = rows;

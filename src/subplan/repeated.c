@@ -238,7 +238,7 @@ create_rows_to_come(LaRepeated *r, const char **refused)
 		case T_TableFuncScanState:
 		case T_CteScanState:
 		case T_NamedTuplestoreScanState:
-			return la_storedrows_create((ScanState *) node, &r->hints, &r->context);
+			return la_storedrows_create((ScanState *) node, &r->hints, &r->context, refused);
 		case T_ValuesScanState:
 			return la_valuesrows_create((ValuesScanState *) node, &r->hints);
 		case T_SubqueryScanState:
@@ -322,7 +322,10 @@ find_context(LaRepeated *r)
 		la_demand_context(r->node, &r->context);
 }
 
-/* Returns false if nothing can be known ahead; *refused is the reason that prohibits it, if any. */
+/*
+ * Returns false if nothing can be known ahead; *refused is the reason that prohibits it, or some of
+ * it, if any.
+ */
 static bool
 prepare_parts(LaRepeated *r, const char **refused)
 {
@@ -341,6 +344,7 @@ prepare_parts(LaRepeated *r, const char **refused)
 	r->lookups = la_lookups_create(r->plan, &r->rows, r->first_match_only, refused);
 	if (r->lookups == NULL)
 		return false;
+	*refused = NULL;			/* of some lookups only */
 	r->to_come = create_rows_to_come(r, refused);
 	return r->to_come != NULL && create_ahead(r);
 }
@@ -351,12 +355,9 @@ prepare(LaRepeated *r)
 	MemoryContext old = MemoryContextSwitchTo(r->node->state->es_query_cxt);
 	const char *refused = NULL;
 
-	if (!prepare_parts(r, &refused))
-	{
-		r->refused = true;
-		if (refused != NULL)
-			la_stats_refuse(r->node->state, r->kind, InvalidOid, InvalidOid, refused);
-	}
+	r->refused = !prepare_parts(r, &refused);
+	if (refused != NULL)
+		la_stats_refuse(r->node->state, r->kind, InvalidOid, InvalidOid, refused);
 	MemoryContextSwitchTo(old);
 }
 

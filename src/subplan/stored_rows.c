@@ -376,24 +376,23 @@ create_for_functions(FunctionScanState *scan)
 	return r;
 }
 
-/* In the current memory context, which is the query's.  NULL if nothing can be known. */
+/*
+ * In the current memory context, which is the query's.  NULL if nothing can be known.  *refused is
+ * the reason why the plan of a CTE must not be run ahead: there may still be rows that other scans
+ * have taken.
+ */
 LaRowsToCome *
-la_storedrows_create(ScanState *scan, const LaRunAhead *hints, const LaDemandContext *context)
+la_storedrows_create(ScanState *scan, const LaRunAhead *hints, const LaDemandContext *context,
+					 const char **refused)
 {
 	StoredRows *r = IsA(scan, FunctionScanState) ?
 		create_for_functions((FunctionScanState *) scan) : allocate(scan, 1);
-	const char *refused = NULL;
 
 	if (r == NULL)
 		return NULL;
-
-	/*
-	 * if its plan must not be run ahead, there are still the rows that other
-	 * scans have taken
-	 */
 	if (IsA(scan, CteScanState))
 		r->behind = la_childrows_create(&scan->ps, ((CteScanState *) scan)->cteplanstate, context,
-										&refused);
+										refused);
 	r->filter = la_rowfilter_create(scan, hints);
 	r->context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead stored rows",
 									   ALLOCSET_DEFAULT_SIZES);

@@ -13,6 +13,7 @@
 #include "subplan/rows_to_come.h"
 
 extern LaRowsToCome *la_storedrows_create(ScanState *scan, const LaRunAhead *hints,
-										  const LaDemandContext *context);
+										  const LaDemandContext *context,
+										  const char **refused);
 
 #endif							/* LA_STORED_ROWS_H */

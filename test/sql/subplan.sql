@@ -214,6 +214,16 @@ create index on tc (pid);
 analyze tc;
 select * from pg_temp.compare('select id, (select count(*) from tc where pid = p.k) from p');
 
+-- a nested loop in the subquery whose outer side is the same for each row
+create table three as select i v from generate_series(1, 3) i;
+select pg_temp.nodes('select id, (select count(c.cid) from three left join c on c.pid = p.k) from p');
+select * from pg_temp.compare('select id, (select count(c.cid) from three left join c on c.pid = p.k) from p');
+select * from pg_temp.compare('select id, (select count(c.cid) from three left join c on c.pid = p.k and c.val > v) from p');
+select * from pg_temp.compare('select id, (select sum(d.cid + v) from three left join (c join c d on d.pid = c.val) on c.pid = p.k) from p where id < 900');
+select * from pg_temp.compare('select id, (select sum(c.cid) from three left join c on c.pid = p.k and c.val = v) from p');
+select * from pg_temp.compare('select id, (select sum(c.cid) from (select v from three where v > 7) z left join c on c.pid = p.k) from p');
+select * from pg_temp.compare('select id, (select sum(x.cid) from three left join lateral (select c.cid from c where c.pid = p.k and c.val > v order by c.cid limit 2) x on true) from p');
+
 -- LATERAL: the first ones, aggregates, distinct ones, joins, set operations
 select pg_temp.nodes('select p.id, l.* from p, lateral (select cid, val from c where pid = p.k order by val desc limit 3) l');
 select * from pg_temp.compare('select p.id, l.* from p, lateral (select cid, val from c where pid = p.k order by val desc limit 3) l');

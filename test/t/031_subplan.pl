@@ -29,6 +29,7 @@ $node->safe_psql(
 	INSERT INTO c SELECT 20000 + cid, pid, val, w FROM c WHERE cid < 3000;
 	CREATE INDEX c_pid ON c (pid) WITH (fillfactor = 10);
 	CREATE INDEX c_pid_val ON c (pid, val) WITH (fillfactor = 10);
+	CREATE TABLE q AS SELECT 1 x;
 	CREATE TABLE h (cid int, pid int, w text) PARTITION BY HASH (cid);
 	SELECT format('CREATE TABLE h%s PARTITION OF h FOR VALUES WITH (MODULUS 16, REMAINDER %s)', i, i) FROM generate_series(0, 15) i \gexec
 	INSERT INTO h SELECT cid, pid, repeat('w', 500) FROM c;
@@ -76,6 +77,7 @@ my @cases = (
 	[ 'index scan above', 'subplan', 'SELECT id, (SELECT count(w) FROM c WHERE pid = p.k) FROM p WHERE id BETWEEN 100 AND 2100 AND f >= 0 OFFSET 0', 6000 ],
 	[ 'index-only scan above', 'subplan', 'SELECT id, (SELECT count(w) FROM c WHERE pid = p.id) FROM p WHERE id BETWEEN 100 AND 2100 OFFSET 0', 6000 ],
 	[ 'sort above', 'subplan', 'SELECT id, (SELECT count(w) FROM c WHERE pid = x.k) FROM (SELECT * FROM p ORDER BY f, id OFFSET 0) x OFFSET 0', 9000 ],
+	[ 'inner side of a nested loop', 'subplan', 'SELECT id, (SELECT count(w) FROM q LEFT JOIN c ON pid = p.k) FROM p OFFSET 0', 9000 ],
 	[ 'function above', 'subplan', 'SELECT g, (SELECT count(w) FROM c WHERE pid = g) FROM unnest(ARRAY(SELECT k FROM p)) g OFFSET 0', 9000 ],
 	[ 'functions above', 'subplan', 'SELECT o, (SELECT count(w) FROM c WHERE pid = v) FROM ROWS FROM (generate_series(1, 9), unnest(ARRAY(SELECT k FROM p))) WITH ORDINALITY t(g, v, o) WHERE o % 2 = 0 OFFSET 0', 4500 ],
 	[ 'function above, in a file', 'subplan', q(SELECT g, (SELECT count(w) FROM c WHERE pid = g) FROM unnest(ARRAY(SELECT k FROM p), array_fill(repeat('x', 3000), ARRAY[3000])) t(g, pad) OFFSET 0), 9000 ],
