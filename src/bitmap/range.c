@@ -29,6 +29,7 @@
 #include "access/nbtree.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "bitmap/evidence.h"
 #include "bitmap/memory.h"
 #include "bitmap/range.h"

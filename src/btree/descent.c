@@ -65,6 +65,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "btree/descent.h"
 #include "btree/page.h"
 #include "btree/searchkey.h"

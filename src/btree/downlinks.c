@@ -49,6 +49,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "btree/downlinks.h"
 #include "btree/page.h"
 #include "btree/searchkey.h"

@@ -11,6 +11,7 @@
 #include "utils/rel.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 
 typedef struct LaLoad LaLoad;
 

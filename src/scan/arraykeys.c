@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "btree/descent.h"
 #include "scan/arraykeys.h"
 #include "scan/leafbatch.h"

@@ -41,8 +41,8 @@
  *				next page set them; so does leafbatch.c, in the direction in which the next page
  *				will be read.  A page after which another primitive scan is due must not look like
  *				the scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
- *	BARREN		An index-only scan of all-visible pages visits no heap block, and that a row needs none
- *				has been looked up in the visibility map once more.  After BARREN_PAGES of that,
+ *	BARREN		An index-only scan of all-visible pages visits no heap block, and each row has been
+ *				looked up in the visibility map once more for that.  After BARREN_PAGES of them,
  *				look-ahead is held off; leafahead.c goes on without batches.
  *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
  *				that stock would not have read by then: look-ahead ends at the current page.
@@ -60,6 +60,7 @@
 #include "storage/bufmgr.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "scan/arraykeys.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"

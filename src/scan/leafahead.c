@@ -41,6 +41,7 @@
 #include "storage/fd.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "btree/downlinks.h"
 #include "scan/leafahead.h"
 #include "scan/leafbatch.h"

@@ -22,6 +22,7 @@
 #include "storage/bufmgr.h"
 
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "scan/heapvisit.h"
 #include "scan/leafbatch.h"
 

@@ -52,6 +52,7 @@
 
 #include "base/budget.h"
 #include "base/compat.h"
+#include "base/compat_btree.h"
 #include "base/guc.h"
 #include "btree/page.h"
 #include "window/issue.h"
