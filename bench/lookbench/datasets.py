@@ -47,6 +47,8 @@ bench_values   rows with a document of 4 kB, which is stored out of line and not
                random permutation, with an index.  Rows are in the order of id, and documents
                in another one.  bench_values_few likewise; in bench_values_loaded documents are
                in the order of their rows.
+bench_scale_N  N rows with a random number of 40 bits as key, and their number seq; bench_scale_N_keys has
+               keys of SCALE_KEYS of them, at random.  bench_scale_N_partitions likewise, in N partitions.
 bench_ints_N   the integers 1..N.
 bench_hash_keys
                what hash joins are joined by: b and t are the row's number as bigint and text, k1
@@ -288,6 +290,33 @@ from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as 
       from generate_series(0, {rows} - 1) i) numbered
 """
 
+SCALE_SPACE = 1 << 40  # keys are below
+SCALE_KEYS = 100_000
+SCALE_PARTS = (1, 10, 100, 1_000)
+_SCALE_KEY = f"hashint8extended({{}}, 42) & {SCALE_SPACE - 1}"
+SCALE = f"""
+drop table if exists {{table}}_keys;
+create table {{table}} as select {_SCALE_KEY.format("i")} as key, i as seq from generate_series(0, {{rows}} - 1::bigint) i;
+create table {{table}}_keys as
+select j::integer as id, {_SCALE_KEY.format(f"(hashint8extended(j, 1) & {SCALE_SPACE - 1}) % {{rows}}")} as k
+from generate_series(0, {SCALE_KEYS - 1}::bigint) j
+"""
+
+
+def _scale_parts(count: int) -> str:
+    """The script of bench_scale_N_partitions."""
+    return (
+        "create table {table} (part integer, key bigint, seq bigint) partition by list (part);\n"
+        f"do $$ begin for i in 0 .. {count - 1} loop execute format('create table {{table}}_%s partition of {{table}} for values in (%s)', i, i); end loop; end $$;\n"
+        f"insert into {{table}} select i % {count}, {_SCALE_KEY.format('i')}, i from generate_series(0, {{rows}} - 1::bigint) i"
+    )
+
+
+def scale_table(data: str) -> str:
+    """That of the data of a cell of the workload "scale"."""
+    return f"bench_scale_{data.lower().replace('-', '_')}"
+
+
 INTS = "create table {table} as select i::int as i from generate_series(1, {rows}) i"
 HASH_SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 30_000_000)
 
@@ -325,7 +354,10 @@ SCRIPTS: Mapping[str, str] = {
     "bench_mixed": MIXED,
     "bench_hash_keys": HASH_KEYS,
     "bench_hash_wide": HASH_WIDE,
-} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS | DOCUMENT_SCRIPTS | WRITE_SCRIPTS
+    "bench_scale_10m": SCALE,
+    "bench_scale_100m": SCALE,
+    "bench_scale_300m": SCALE,
+} | {f"bench_scale_{count}_partitions": _scale_parts(count) for count in SCALE_PARTS} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS | DOCUMENT_SCRIPTS | WRITE_SCRIPTS
 
 
 def side(rows: int) -> int:

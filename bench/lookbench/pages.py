@@ -29,6 +29,7 @@ from .report_data import Entry, Place, geometric_mean, read_report
 from .workloads import COLD
 
 FULL = "index-scans-18"
+RELEASE = "release-1.0-18"
 README, PERFORMANCE = "README.md", "docs/performance.md"
 PICTURE = "docs/scan-times.svg"
 
@@ -75,6 +76,15 @@ VOLUME: Sequence[Row] = (
     ("`LIMIT 64`", "limit/random/limit/64/cold"),
 )
 
+SCALE: Sequence[Row] = (
+    *((f"10,000 scattered rows of {data[:-1]} million, in index order", f"scale/{data}/range/10000/cold") for data in ("10M", "100M", "300M")),
+    *((f"nested loop, 10,000 look-ups in {data[:-1]} million", f"scale/{data}/loop/10000/cold") for data in ("10M", "100M", "300M")),
+    *(
+        (f"10,000 rows of 10 million, in {count} partition{'s' if count > '1' else ''}", f"scale/{count}-partitions/range/10000/cold")
+        for count in ("1", "10", "100", "1000")
+    ),
+)
+
 BEHIND: Sequence[Row] = (
     ("2,000 documents by an index, scattered", "documents/scattered/index/2000/cold"),
     ("10,000 documents, sequential scan, scattered", "documents/scattered/sequential/10000/cold"),
@@ -103,8 +113,9 @@ WRITES: Sequence[Row] = (
 JOINED = "10 million rows of which {} find one of 1 million"
 
 TABLES: Sequence[PageTable] = (
-    PageTable("scans", README, FULL, "20 million rows; cold unless said", SCANS, bitmap=True, itself=True),
+    PageTable("scans", README, RELEASE, "20 million rows; cold unless said", SCANS, bitmap=True, itself=True),
     PageTable("scans-15", PERFORMANCE, "index-scans-15", "20 million rows; cold unless said", SCANS),
+    PageTable("scale", PERFORMANCE, "scale-18", "cold", SCALE),
     PageTable(
         "reading-first", PERFORMANCE, "first-reader-18", "cold",
         (
@@ -192,6 +203,18 @@ TABLES: Sequence[PageTable] = (
         (WRITES[0], *WRITES[3:]), seconds=True,
     ),
     PageTable("behind", PERFORMANCE, "rows-behind-rows-18", "the local disk; cold", (*BEHIND, *BEHIND_TPCH, *BEHIND_ORDERED)),
+    PageTable(
+        "behind-20m", PERFORMANCE, "rows-behind-rows-18-20m", "20 million rows; cold",
+        (
+            ("a correlated count of ten rows, for 100 rows", "subquery/random/count/100/cold"),
+            ("... for 5,000", "subquery/random/count/5000/cold"),
+            ("... for 100,000", "subquery/random/count/100000/cold"),
+            ("the same as `LEFT JOIN` and `GROUP BY`, for 5,000 rows", "subquery/random/grouped/5000/cold"),
+            ("`EXISTS`, for 5,000 rows", "subquery/random/exists/5000/cold"),
+            ("`LATERAL ... LIMIT 3`, for 5,000 rows", "subquery/random/top3/5000/cold"),
+            ("16 partitions, for each of 1,000 rows", "subquery/random/parts/1000/cold"),
+        ),
+    ),
     PageTable(
         "behind-volume", PERFORMANCE, "rows-behind-rows-volume-1ms", "1 ms, 16,000 reads/s; cold",
         (*BEHIND, *BEHIND_ORDERED),
@@ -366,9 +389,9 @@ def main() -> int:
     top: Path = options.top
     differ = []
     try:
-        directories = {name: Directory(top, name) for name in dict.fromkeys([FULL, *(table.directory for table in TABLES)])}
+        directories = {name: Directory(top, name) for name in dict.fromkeys([RELEASE, *(table.directory for table in TABLES)])}
         texts = {**pages(top, directories), **charts(top, directories)}
-        shown = picture_of(directories[FULL])
+        shown = picture_of(directories[RELEASE])
     except PageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -26,6 +26,7 @@ VOLUMES: Mapping[str, Volume] = {
     "cloud-1ms-16k": Volume(850, 16_000),
     "cloud-1ms-5k": Volume(850, 5_000),
     "cloud-0.25ms": Volume(100, 0),
+    "cloud-10ms-10k": Volume(9_850, 10_000),
 }
 STORAGES = (LOCAL, *VOLUMES)
 
