@@ -142,12 +142,22 @@ la_guard_run_briefly(void (*work) (void *arg), void *arg)
 	return la_guard_run(&guard, work, arg);
 }
 
-/* The query goes on, or ends regularly, without it.  The work holds nothing. */
+/*
+ * There may be no more work for long: a function's statements have their caller's resource owner, and
+ * each would leave one of ours to it.  The work holds nothing.
+ */
 void
-la_guard_end(LaGuard *guard)
+la_guard_rest(LaGuard *guard)
 {
 	if (guard->owner != NULL)
 		release(guard->owner);
 	guard->owner = NULL;
+}
+
+/* The query goes on, or ends regularly, without it.  The work holds nothing. */
+void
+la_guard_end(LaGuard *guard)
+{
+	la_guard_rest(guard);
 	guard->failed = true;
 }

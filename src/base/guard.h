@@ -17,6 +17,7 @@ typedef struct LaGuard
 
 extern bool la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg);
 extern bool la_guard_run_briefly(void (*work) (void *arg), void *arg);
+extern void la_guard_rest(LaGuard *guard);
 extern void la_guard_end(LaGuard *guard);
 
 #endif							/* LA_GUARD_H */

@@ -544,7 +544,8 @@ return_item(LeafRing *ring)
 static bool
 is_barren(const LeafRing *ring)
 {
-	return ring->head - ring->fruitful >= BARREN_PAGES && !ring->ls->policy.config.force;
+	return ring->head - ring->fruitful >= BARREN_PAGES && !la_window_has_reads(ring->window) &&
+		!ring->ls->policy.config.force;
 }
 
 /*
@@ -555,7 +556,10 @@ static bool
 next_batch(LeafRing *ring)
 {
 	if (ring->ls->policy.state == LA_ARMED && is_barren(ring))
+	{
 		la_io_policy_hold_off(&ring->ls->policy);
+		la_cache_policy_reset(&ring->ls->cache_policy);
+	}
 	if (ring->head + 1 == ring->tail &&
 		(ring->ls->policy.state != LA_ARMED || !read_leaf(ring)))
 	{

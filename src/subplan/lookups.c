@@ -143,8 +143,13 @@ walk_members(LaLookups *l, PlanState **members, int n, PartitionPruneState *prun
 	{
 		Partitions *p;
 
-		/* the choice below a choice is left to the server */
-		if (state.partitions != NULL || n > MAX_PARTITIONS)
+		/*
+		 * The choice below a choice is left to the server; and so is one by
+		 * values of a nested loop's outer side, which are not there before it
+		 * is executed.
+		 */
+		if (state.partitions != NULL || n > MAX_PARTITIONS ||
+			bms_overlap(pruning->execparamids, state.inner_params))
 			return;
 		p = palloc0(sizeof(Partitions));
 		p->prune = la_prune_create(pruning, l->rows, &l->refused);

@@ -14,8 +14,7 @@
  * where nobody can notice it; a scan is mostly at that point, if it is the only one of its CTE.
  *
  * The rows of several functions (ROWS FROM) are put together from as many tuplestores.  Rows are
- * read BATCH at a time, since a tuplestore that has become a file is positioned anew for each of
- * the pointers.
+ * read BATCH at a time, or until they are BATCH_SIZE.
  *
  * Invariants
  *	- The read pointer that is active is the one that was active before.  A scan of a CTE or of a
@@ -24,7 +23,8 @@
  *	  active is not known, and nothing is read.
  *	- Rows are copies: the tuplestore may be written to or ended before they are used.
  *	- A tuplestore that is ended is not touched any more: when a scan is rescanned with other
- *	  parameters, ours is forgotten (on_rescan()), before the scan ends it.
+ *	  parameters, ours is forgotten (on_rescan()), before the scan ends it; and where a rescan may have
+ *	  been missed, a new pointer is asked for (have_pointer()).
  *	- Our pointer is never number 0, of which others are copies, and requires nothing of the
  *	  tuplestore that the scan's does not.  None of these is trimmed, so it keeps no rows in memory.
  *
@@ -44,7 +44,7 @@
 #define BATCH_SIZE		(64 * 1024) /* ... until they are so many bytes */
 #define BATCH_OF_SEVERAL	8	/* rows put together at a time */
 #define MAX_STORES		16		/* functions of ROWS FROM */
-#define MAX_POINTERS	64		/* of a tuplestore */
+#define MAX_POINTERS	1024	/* of a tuplestore */
 #define MAX_FILTERED	512		/* rows that are passed over at a time */
 
 /* What nodeFunctionscan.c, which has the only declaration, keeps for each function. */
@@ -146,20 +146,30 @@ on_rescan(Datum arg)
 	}
 }
 
-/* Have a read pointer in this tuplestore.  Returns false if that is not possible now. */
+/*
+ * Have a read pointer in this tuplestore.  Returns false if that is not possible now.
+ *
+ * rescanned: the scan may have been, and more than once, though we have heard of the first time at
+ * most.  Then the tuplestore at this address may be another one.  Which one it is does not matter, if
+ * the number of a new pointer can only be ours: the first one beside 0, or the one after ours.
+ */
 static bool
-have_pointer(StoredRows *r, int i)
+have_pointer(StoredRows *r, int i, bool rescanned)
 {
 	Store	   *s = &r->stores[i];
 	Tuplestorestate *store = current_store(r, i);
+	bool		may_be_another = rescanned &&
+		(IsA(r->scan, FunctionScanState) || IsA(r->scan, TableFuncScanState));
+	int			after = s->store == store ? s->pointer + 1 : 1;
 
 	if (store == NULL)
 		return false;
-	if (s->store == store)
+	if (s->store == store && !may_be_another)
 		return true;
 	s->store = NULL;
 	s->pointer = tuplestore_alloc_read_pointer(store, 0);
-	if (s->pointer >= MAX_POINTERS || (IsA(r->scan, FunctionScanState) && s->pointer != 1))
+	if (s->pointer >= MAX_POINTERS ||
+		(IsA(r->scan, FunctionScanState) && s->pointer != 1 && s->pointer != after))
 	{
 		r->unusable = true;
 		return false;
@@ -185,6 +195,7 @@ static void
 restart(LaRowsToCome *rows)
 {
 	StoredRows *r = (StoredRows *) rows;
+	bool		rescanned = !r->listens;
 
 	clear(r);
 	r->started = r->is_behind = false;
@@ -197,7 +208,7 @@ restart(LaRowsToCome *rows)
 	}
 	for (int i = 0; i < r->nstores; i++)
 	{
-		if (!have_pointer(r, i))
+		if (!have_pointer(r, i, rescanned))
 			return;
 		tuplestore_copy_read_pointer(r->stores[i].store, pointer_of(r->scan),
 									 r->stores[i].pointer);
@@ -207,25 +218,21 @@ restart(LaRowsToCome *rows)
 	r->started = true;
 }
 
-/* Read rows of a tuplestore, at most max.  Returns their number. */
-static int
-read_rows(const StoredRows *r, Store *s, int max)
+/* Read the n-th row of a batch from a tuplestore.  Returns false if there is none. */
+static bool
+read_row(const StoredRows *r, Store *s, int n, Size *size)
 {
-	EState	   *estate = r->scan->ps.state;
-	Size		size = 0;
-	int			n;
+	bool		found;
 
+	if (s->rows[n] == NULL)
+		s->rows[n] = la_alloc_table_slot(&r->scan->ps.state->es_tupleTable, s->desc,
+										 &TTSOpsMinimalTuple);
 	tuplestore_select_read_pointer(s->store, s->pointer);
-	for (n = 0; n < max && (size < BATCH_SIZE || r->nstores > 1); n++)
-	{
-		if (s->rows[n] == NULL)
-			s->rows[n] = la_alloc_table_slot(&estate->es_tupleTable, s->desc, &TTSOpsMinimalTuple);
-		if (!tuplestore_gettupleslot(s->store, true, true, s->rows[n]))
-			break;
-		size += ((MinimalTupleTableSlot *) s->rows[n])->mintuple->t_len;
-	}
+	found = tuplestore_gettupleslot(s->store, true, true, s->rows[n]);
 	tuplestore_select_read_pointer(s->store, pointer_of(r->scan));
-	return n;
+	if (found)
+		*size += ((MinimalTupleTableSlot *) s->rows[n])->mintuple->t_len;
+	return found;
 }
 
 /* Read more rows.  Returns false if there are none now. */
@@ -233,6 +240,8 @@ static bool
 fill(StoredRows *r)
 {
 	int			max = r->nstores > 1 ? BATCH_OF_SEVERAL : BATCH;
+	Size		size = 0;
+	bool		found = true;
 	MemoryContext old;
 
 	clear(r);
@@ -242,11 +251,12 @@ fill(StoredRows *r)
 			return false;
 	}
 	old = MemoryContextSwitchTo(r->context);
-	for (int i = 0; i < r->nstores; i++)
+	while (found && r->n < max && size < BATCH_SIZE)
 	{
-		int			n = read_rows(r, &r->stores[i], max);
-
-		r->n = Max(r->n, n);
+		found = false;
+		for (int i = 0; i < r->nstores; i++)
+			found |= read_row(r, &r->stores[i], r->n, &size);
+		r->n += found ? 1 : 0;
 	}
 	MemoryContextSwitchTo(old);
 	return r->n > 0;

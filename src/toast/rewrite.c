@@ -199,13 +199,12 @@ table_created(Oid created)
 static void
 object_accessed(ObjectAccessType access, Oid class, Oid object, int subid, void *arg)
 {
+	/* another hook may make the new catalog row visible */
+	if (class == RelationRelationId && access == OAT_POST_ALTER && subid > 0)
+		note_column(object, subid);
 	if (prev_object_access_hook)
 		prev_object_access_hook(access, class, object, subid, arg);
-	if (class != RelationRelationId)
-		return;
-	if (access == OAT_POST_ALTER && subid > 0)
-		note_column(object, subid);
-	else if (access == OAT_POST_CREATE && subid == 0)
+	if (class == RelationRelationId && access == OAT_POST_CREATE && subid == 0)
 		table_created(object);
 }
 

@@ -75,6 +75,7 @@ typedef struct TableScan
 	ComingPage *here;			/* the page that the scan is on, if it returns
 								 * all versions; or NULL */
 	int			place;			/* of the current row on it */
+	bool		owns_context;
 } TableScan;
 
 /* Ours, for all scans. */
@@ -314,6 +315,15 @@ on_context_reset(void *arg)
 	la_shadow_leave(&((TableScan *) arg)->shadow);
 }
 
+/* The scan ends, or is followed no more. */
+static void
+forget(TableScan *s)
+{
+	leave(s);
+	if (s->owns_context)
+		MemoryContextDelete(s->context);
+}
+
 /* heapam has looked for the next row. */
 static void
 follow_row(TableScan *s, ScanDirection direction, bool found)
@@ -322,7 +332,7 @@ follow_row(TableScan *s, ScanDirection direction, bool found)
 	if (!ScanDirectionIsForward(direction))
 		s->follower->clear(s->follower);
 	else if (found && !la_follow(s->follower))
-		leave(s);
+		forget(s);
 }
 
 static bool
@@ -382,7 +392,7 @@ shim_bitmap_next_tuple(LA_BITMAP_NEXT_ARGS)
 	found = s->real->rd_tableam->scan_bitmap_next_tuple(LA_BITMAP_NEXT_PASS);
 	enter(s);
 	if (found && !la_follow(s->follower))
-		leave(s);
+		forget(s);
 	return found;
 }
 
@@ -406,10 +416,11 @@ static void
 shim_end(TableScanDesc scan)
 {
 	TableScan  *s = (TableScan *) scan->rs_rd;
+	Relation	real = s->real;
 
 	s->follower->end(s->follower);
-	leave(s);
-	s->real->rd_tableam->scan_end(scan);
+	forget(s);
+	real->rd_tableam->scan_end(scan);
 }
 
 static void
@@ -451,7 +462,13 @@ la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *c
 	if ((scan->rs_flags & SO_ALLOW_PAGEMODE) == 0 && !all_versions)
 		return;
 	init_routine(scan->rs_rd->rd_tableam);
+
+	/* a statement without a plan may scan many tables, and EXPLAIN does not ask */
+	if (node == NULL)
+		values.context = context = AllocSetContextCreate(context, "pg_lookahead table scan",
+														 ALLOCSET_SMALL_SIZES);
 	s = MemoryContextAllocZero(context, sizeof(TableScan));
+	s->owns_context = node == NULL;
 	memcpy(&s->shadow, scan->rs_rd, sizeof(RelationData));
 	s->shadow.rd_tableam = &routine;
 	s->shadow.rd_smgr = NULL;

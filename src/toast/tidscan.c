@@ -24,6 +24,8 @@
 #include "toast/tidscan.h"
 #include "toast/valueahead.h"
 
+#define ROWS_READ		64		/* rows ahead whose pages are read */
+
 typedef struct TidRows
 {
 	LaInterposer interposer;
@@ -44,7 +46,7 @@ peek(void *arg, int n, LaComingRow *row)
 	row->tid = node->tss_TidList[place];
 	row->id = place;
 	row->buffer = InvalidBuffer;
-	row->may_read = true;
+	row->may_read = n <= ROWS_READ;
 	return true;
 }
 
@@ -89,7 +91,12 @@ exec_tid_scan(PlanState *ps)
 	TupleTableSlot *slot = t->interposer.below(ps);
 
 	if (TupIsNull(slot))
+	{
+		/* often the end of the scan */
+		if (t->follower != NULL)
+			t->follower->clear(t->follower);
 		return slot;
+	}
 	if (is_left_alone((TidScanState *) ps))
 	{
 		if (t->follower != NULL)

@@ -285,6 +285,7 @@ follower_clear(LaFollower *follower)
 	v->expected = 0;
 	if (v->ahead != NULL && la_ahead_has_rows(v->ahead))
 		(void) la_guard_run(&v->guard, forget_rows, v);
+	la_guard_rest(&v->guard);
 }
 
 static void

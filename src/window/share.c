@@ -47,7 +47,7 @@
 #include "base/shmem.h"
 #include "window/share.h"
 
-#define TABLESPACES		4		/* of a backend */
+#define TABLESPACES		8		/* of a backend */
 #define RENEW_MS		100
 #define LOOK_MS			10
 
@@ -110,6 +110,8 @@ has_slot(void)
 static void
 clear_slot(int code, Datum arg)
 {
+	if (!has_slot())
+		return;
 	for (int t = 0; t < TABLESPACES; t++)
 		pg_atomic_write_u64(&slots[la_backend_number()].uses[t], 0);
 }
@@ -125,7 +127,7 @@ static void
 renew(Known *k, uint32 now)
 {
 	if (!registered)
-		before_shmem_exit(clear_slot, (Datum) 0);
+		on_shmem_exit(clear_slot, (Datum) 0);
 	registered = true;
 	k->renewed_ms = now;
 	pg_atomic_write_u64(&slots[la_backend_number()].uses[k - known],

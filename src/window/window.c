@@ -225,6 +225,7 @@ la_window_clear(LaWindow *w)
 	w->head = w->page_touched = w->tail;
 	w->last_foreseen = LA_NO_BLOCK;
 	w->run = w->near_run = w->undecided = 0;
+	la_share_end(&w->share);
 	la_lot_clear(w);
 }
 

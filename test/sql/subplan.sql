@@ -35,6 +35,8 @@ delete from c where cid % 10 = 3;
 alter table p set (parallel_workers = 0);
 alter table c set (parallel_workers = 0);
 
+create function select_large(n int) returns setof text immutable language sql as 'select repeat(md5(i::text), 2000) from generate_series(1, n) i';
+
 -- the target list of a sequential scan: scalar, EXISTS, IN, ARRAY, ALL, rows
 select pg_temp.nodes('select id, (select count(*) from c where pid = p.k) from p');
 select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p');
@@ -271,6 +273,25 @@ select * from pg_temp.compare('select p.id, (select count(*) from h where pid = 
 select * from pg_temp.compare('select p.id, l.* from p, lateral (select cid, val from h where pid = p.k order by val desc limit 3) l where id < 700');
 select * from pg_temp.compare('select p.id, (select count(*) from r where pid = p.k) from p');
 select * from pg_temp.compare('select p.id, (select max(val) from r where pid = p.k) from p where exists (select from h where pid = p.k)');
+
+-- a partition chosen by a value of the row and one of the subquery's own outer side, which is not there yet
+create table two (a text, b int, v int, d int) partition by list (a);
+create table two1 partition of two for values in ('s1', 's2', 's3') partition by hash (b);
+create table two2 partition of two for values in ('s4', 's5') partition by hash (b);
+select format('create table two%s_%s partition of two%s for values with (modulus 4, remainder %s)', t, i, t, i) from generate_series(1, 2) t, generate_series(0, 3) i \gexec
+insert into two select 's' || 1 + i % 5, i % 500, i, i from generate_series(1, 10000) i;
+create index on two (b, a) with (fillfactor = 10);
+create table oa (a text);
+vacuum analyze two;
+select * from pg_temp.compare('select p.id, (select sum(v) from (select two.v from (select a from oa offset 0) oa join two on two.a = oa.a and two.b = p.k union all select val from c where pid = p.k) x) from p');
+insert into oa values ('s2'), ('s5'), ('s9');
+select pg_temp.nodes('select p.id, (select sum(v) from (select two.v from (select a from oa order by a offset 0) oa join two on two.a = oa.a and two.b = p.k union all select val from c where pid = p.k) x) from p');
+select * from pg_temp.compare('select p.id, (select sum(v) from (select two.v from (select a from oa order by a offset 0) oa join two on two.a = oa.a and two.b = p.k union all select val from c where pid = p.k) x) from p');
+
+-- a function's rows that are read again and made anew
+select * from pg_temp.compare('select a.i, l.* from generate_series(1, 40) a(i), lateral (select b.j, sum((select count(*) from c where pid = g)) n from (values (1), (2), (3)) b(j) cross join generate_series(1, a.i * 3) g where (select count(*) from c where val = g and a.i % 3 > 0) >= 0 group by b.j) l');
+-- rows of several functions, some of them large
+select * from pg_temp.compare('select x, length(y), (select count(*) from c where pid = x) from rows from (generate_series(1, 300), select_large(40)) t(x, y)');
 
 -- workers
 set parallel_setup_cost = 0;
