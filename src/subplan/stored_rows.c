@@ -320,7 +320,8 @@ any_row(StoredRows *r)
 
 			return r->row != NULL ? put_together(r, n) : r->stores[0].rows[n];
 		}
-		if (r->behind == NULL)
+		/* a plan that has been executed to its end may begin anew */
+		if (r->behind == NULL || ((CteScanState *) r->scan)->leader->eof_cte)
 			return NULL;
 		r->is_behind = true;
 		r->behind->restart(r->behind);
