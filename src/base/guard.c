@@ -143,8 +143,8 @@ la_guard_run_briefly(void (*work) (void *arg), void *arg)
 }
 
 /*
- * There may be no more work for long: a function's statements have their caller's resource owner, and
- * each would leave one of ours to it.  The work holds nothing.
+ * There may be no more work for long: a function's statements have their caller's resource owner,
+ * and each would leave one of ours to it.  The work holds nothing.
  */
 void
 la_guard_rest(LaGuard *guard)

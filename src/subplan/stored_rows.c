@@ -23,8 +23,8 @@
  *	  active is not known, and nothing is read.
  *	- Rows are copies: the tuplestore may be written to or ended before they are used.
  *	- A tuplestore that is ended is not touched any more: when a scan is rescanned with other
- *	  parameters, ours is forgotten (on_rescan()), before the scan ends it; and where a rescan may have
- *	  been missed, a new pointer is asked for (have_pointer()).
+ *	  parameters, ours is forgotten (on_rescan()), before the scan ends it; and where a rescan may
+ *	  have been missed, a new pointer is asked for (have_pointer()).
  *	- Our pointer is never number 0, of which others are copies, and requires nothing of the
  *	  tuplestore that the scan's does not.  None of these is trimmed, so it keeps no rows in memory.
  *
@@ -149,9 +149,10 @@ on_rescan(Datum arg)
 /*
  * Have a read pointer in this tuplestore.  Returns false if that is not possible now.
  *
- * rescanned: the scan may have been, and more than once, though we have heard of the first time at
- * most.  Then the tuplestore at this address may be another one.  Which one it is does not matter, if
- * the number of a new pointer can only be ours: the first one beside 0, or the one after ours.
+ * rescanned: the scan may have been, and more than once, though we have heard of the first time
+ * at most.  Then the tuplestore at this address may be another one.  Which one it is does not
+ * matter, if the number of a new pointer can only be ours: the first one beside 0, or the one after
+ * ours.
  */
 static bool
 have_pointer(StoredRows *r, int i, bool rescanned)

@@ -463,7 +463,10 @@ la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *c
 		return;
 	init_routine(scan->rs_rd->rd_tableam);
 
-	/* a statement without a plan may scan many tables, and EXPLAIN does not ask */
+	/*
+	 * a statement without a plan may scan many tables, and EXPLAIN does not
+	 * ask
+	 */
 	if (node == NULL)
 		values.context = context = AllocSetContextCreate(context, "pg_lookahead table scan",
 														 ALLOCSET_SMALL_SIZES);

@@ -277,6 +277,9 @@ descend(LaInsertLocation *p, LaBounds *bounds)
 			if (opaque->btpo_level == 1)
 				access = BT_WRITE;
 		}
+		/* a damaged downlink; _bt_relandgetbuf() would extend the index */
+		if (!BlockNumberIsValid(next))
+			return release(p, buffer);
 		buffer = _bt_relandgetbuf(index, buffer, next, access);
 	}
 }
