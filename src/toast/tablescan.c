@@ -390,9 +390,7 @@ shim_bitmap_next_tuple(LA_BITMAP_NEXT_ARGS)
 
 	scan->rs_rd = s->real;
 	found = s->real->rd_tableam->scan_bitmap_next_tuple(LA_BITMAP_NEXT_PASS);
-	enter(s);
-	if (found && !la_follow(s->follower))
-		forget(s);
+	follow_row(s, ForwardScanDirection, found);
 	return found;
 }
 

@@ -50,8 +50,9 @@ static struct
 	la_unplanned_follow follow;
 }			exchanged;
 
-static void
-put_back(void)
+/* No scan is expected any more. */
+void
+la_unplanned_cancel(void)
 {
 	if (exchanged.rel != NULL && exchanged.rel->rd_tableam == &routine)
 		exchanged.rel->rd_tableam = GetHeapamTableAmRoutine();
@@ -78,7 +79,7 @@ unplanned_scan_begin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyD
 bool
 la_unplanned_expect(Relation rel, la_unplanned_follow follow)
 {
-	put_back();
+	la_unplanned_cancel();
 	if (rel->rd_rel->relkind != RELKIND_RELATION ||
 		rel->rd_createSubid != InvalidSubTransactionId || !la_valueahead_is_possible(rel))
 		return false;
@@ -95,13 +96,6 @@ la_unplanned_expect(Relation rel, la_unplanned_follow follow)
 	return true;
 }
 
-/* None is. */
-void
-la_unplanned_cancel(void)
-{
-	put_back();
-}
-
 static void
 on_invalidation(Datum arg, Oid table)
 {
@@ -112,14 +106,14 @@ on_invalidation(Datum arg, Oid table)
 static void
 on_transaction(XactEvent event, void *arg)
 {
-	put_back();
+	la_unplanned_cancel();
 }
 
 static void
 on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		put_back();
+		la_unplanned_cancel();
 }
 
 void
