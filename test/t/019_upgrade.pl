@@ -31,7 +31,8 @@ my $preload = "shared_preload_libraries = 'pg_lookahead'\npg_lookahead.force = o
 
 # The release of a version adds its script here.  Databases exist that were made by it, and get what
 # is new by an update script only.
-my %released = ('pg_lookahead--0.1.0.sql' => 'a3f84acdbd99aa490675f867ce5a01f20bbce215c8ab76c43b1152be3d0f2dd0');
+my %released = ('pg_lookahead--0.1.0.sql' => 'a3f84acdbd99aa490675f867ce5a01f20bbce215c8ab76c43b1152be3d0f2dd0',
+	'pg_lookahead--0.1.0--1.0.0.sql' => 'c0b2d9b3ade2184b32784b82b91b2976d991c60a9b0a1f924e9c2a5bc34737ab');
 
 my ($newest) = slurp_file("$top/pg_lookahead.control") =~ /^default_version = '(.*)'/m;
 for my $script (map { s/.*\///r } glob "$top/sql/*.sql")
