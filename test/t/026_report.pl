@@ -62,6 +62,9 @@ is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_lookahead_report() WHE
 is($node->safe_psql('postgres', q(SELECT jsonb_path_exists(pg_lookahead_report_json(), '$.findings[*] ? (@.code == "server.not_preloaded")'))),
 	't', '... nor does JSON fail');
 
+# Reads that workers execute may be no waits at all, and the report is about those that are.
+$node->append_conf('postgresql.conf', 'io_method = sync')
+  if $node->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = 'io_method'");
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_prewarm,\"auto_explain\"'");
 $node->restart;
 like(findings('server.not_preloaded', user => 'monitor'), qr/shared_preload_libraries = pg_prewarm, auto_explain, pg_lookahead;/, 'beside others, which are named');
