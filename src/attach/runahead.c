@@ -52,6 +52,10 @@
  *	Hints
  *		A key that is evaluated for a hint only (hints_only), for a row whose plan stock might
  *		never execute, may find another state, but may not fail.
+ *	Attempts
+ *		A key whose error is forgotten, since it is evaluated again in its turn, may fail
+ *		(la_runahead_refuses_attempt()) if it does nothing else: then it is immutable, and its
+ *		functions are the server's, so that rows/attempt.c keeps their errors.
  *	Row versions
  *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
  *		must not be read early.
@@ -486,6 +490,20 @@ la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 
 	la_effects_of_expression(&early, expression);
 	return judge(ahead, &early, true, expression);
+}
+
+/*
+ * May this expression be evaluated early for outer rows by la_attempt(), which is needed if it
+ * may fail?
+ */
+const char *
+la_runahead_refuses_attempt(const LaRunAhead *ahead, Node *expression, bool *may_fail)
+{
+	LaEffects	early = no_effects(ahead);
+
+	la_effects_of_expression(&early, expression);
+	*may_fail = (early.flags & LA_MAY_FAIL) != 0;
+	return early.flags == LA_MAY_FAIL ? NULL : judge(ahead, &early, true, expression);
 }
 
 /* May this comparison function be called early with outer rows' values of this type? */

@@ -32,6 +32,8 @@ extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
 extern const char *la_runahead_refuses_plan(PlanState *plan);
 extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
 												  Node *expression);
+extern const char *la_runahead_refuses_attempt(const LaRunAhead *ahead, Node *expression,
+											   bool *may_fail);
 extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
 											   Oid function, Oid type);
 extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,

@@ -8,6 +8,11 @@
  * the executor's own compiled expression is evaluated, in an ExprContext of this file with the
  * Params that the row will have (params.c).
  *
+ * Behaviour ATTEMPT: an expression that may fail, such as k + 1, is evaluated by la_attempt().  The
+ * row has no key if it fails; the executor finds the error when the row's turn comes, or never.
+ * Functions may leave half of what they keep between calls behind, so this expression is compiled
+ * once more for this file, and again after an error.  After several errors there are no keys.
+ *
  *		row --(LaRowParams)--> Params --(runtime keys)--> values
  *				 \_______________________________________________^
  *					  an attribute itself
@@ -31,7 +36,11 @@
 #include "executor/executor.h"
 
 #include "base/compat.h"
+#include "rows/attempt.h"
+#include "rows/compile.h"
 #include "rows/scankeys.h"
+
+#define MAX_FAILURES	16		/* of keys, each of which costs microseconds */
 
 typedef struct ScanKeyColumn
 {
@@ -39,6 +48,8 @@ typedef struct ScanKeyColumn
 	ExprState  *expression;		/* runtime key, or NULL */
 	AttrNumber	attribute;		/* of the row, if that is the value */
 	bool		toastable;
+	Expr	   *attempted;		/* what is compiled here, as it may fail; or
+								 * NULL */
 } ScanKeyColumn;
 
 struct LaScanKeys
@@ -48,6 +59,8 @@ struct LaScanKeys
 	int			ncolumns;
 	ScanKeyColumn columns[INDEX_MAX_KEYS];
 	LaParams   *params;			/* of expressions; NULL if none has any */
+	bool		may_fail;		/* one of the expressions */
+	int			nfailures;
 };
 
 /* Fill in the scan, of an index of this table.  Returns false if its reads cannot be known. */
@@ -143,6 +156,28 @@ equality_key(const LaKeyedScan *scan, int column)
 	return found;
 }
 
+/* Compile expressions that may fail, in the context of the rows.  Returns false if that fails. */
+static bool
+compile_attempted(LaScanKeys *keys)
+{
+	MemoryContext old = MemoryContextSwitchTo(keys->rows->context);
+	ParamListInfo external = keys->rows->params.estate->es_param_list_info;
+	bool		result = true;
+
+	for (int i = 0; i < keys->ncolumns && result; i++)
+	{
+		ScanKeyColumn *c = &keys->columns[i];
+
+		if (c->attempted == NULL)
+			continue;
+		c->expression = la_compile_expression(c->attempted, external);
+		keys->may_fail = true;
+		result = c->expression != NULL;
+	}
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
 /*
  * Fill in the column, and add the Params of its expression to *params.  Returns false if its
  * value cannot be known ahead, with keys_refused if it must not be evaluated early.
@@ -157,6 +192,7 @@ init_column(LaScanKeys *keys, ScanKeyColumn *column, ScanKey key, Bitmapset **pa
 	for (int i = 0; i < scan->nruntime; i++)
 	{
 		Expr	   *expression;
+		bool		may_fail;
 
 		if (scan->runtime[i].scan_key != key)
 			continue;
@@ -166,8 +202,9 @@ init_column(LaScanKeys *keys, ScanKeyColumn *column, ScanKey key, Bitmapset **pa
 		column->attribute = row_attribute(&keys->rows->params, expression);
 		if (column->attribute != 0)
 			return true;
-		scan->keys_refused = la_runahead_refuses_expression(keys->rows->ahead,
-															(Node *) expression);
+		scan->keys_refused = la_runahead_refuses_attempt(keys->rows->ahead,
+														 (Node *) expression, &may_fail);
+		column->attempted = may_fail ? expression : NULL;
 		return scan->keys_refused == NULL && !la_params_walker((Node *) expression, params);
 	}
 	return (key->sk_flags & SK_ISNULL) == 0;
@@ -217,7 +254,8 @@ create(LaKeyedScan *scan, LaKeyRows *rows)
 	}
 	if (!bms_is_empty(used))
 		keys->params = la_params_create(&rows->params, used, &has_values);
-	if (has_values && keys->ncolumns > 0 && comparisons_may_be_early(keys))
+	if (has_values && keys->ncolumns > 0 && comparisons_may_be_early(keys) &&
+		compile_attempted(keys))
 		return keys;
 	la_descent_free(scan->descent);
 	scan->descent = NULL;
@@ -287,6 +325,35 @@ set_columns(LaScanKeys *keys, TupleTableSlot *slot)
 	return true;
 }
 
+typedef struct Attempt
+{
+	LaScanKeys *keys;
+	TupleTableSlot *row;
+	bool		has_key;
+} Attempt;
+
+static void
+attempt_columns(void *arg)
+{
+	Attempt    *a = arg;
+
+	a->has_key = set_columns(a->keys, a->row);
+}
+
+/* Behaviour ATTEMPT: does the row have a key? */
+static bool
+try_columns(LaScanKeys *keys, TupleTableSlot *row)
+{
+	Attempt		attempt = {keys, row, false};
+
+	if (keys->nfailures >= MAX_FAILURES)
+		return false;
+	if (la_attempt(attempt_columns, &attempt, CurrentMemoryContext) == NULL)
+		return attempt.has_key;
+	keys->nfailures = compile_attempted(keys) ? keys->nfailures + 1 : MAX_FAILURES;
+	return false;
+}
+
 /*
  * Set the key of the scan's descent for this row.  Returns false if no entry can match, or the
  * key cannot be known ahead.
@@ -300,7 +367,7 @@ la_scankeys_set(LaScanKeys *keys, TupleTableSlot *row)
 
 	ResetExprContext(econtext);
 	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	result = set_columns(keys, row);
+	result = keys->may_fail ? try_columns(keys, row) : set_columns(keys, row);
 	MemoryContextSwitchTo(old);
 	return result;
 }

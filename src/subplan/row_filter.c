@@ -14,6 +14,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "base/compat.h"
+#include "rows/compile.h"
 #include "rows/params.h"
 #include "subplan/row_filter.h"
 
@@ -46,7 +47,9 @@ la_rowfilter_create(ScanState *scan, const LaRunAhead *hints)
 		return NULL;
 	f = palloc0(sizeof(LaRowFilter));
 	f->estate = scan->ps.state;
-	f->clauses = ExecInitQual(usable, NULL);
+	f->clauses = la_compile_qual(usable);
+	if (f->clauses == NULL)
+		return NULL;
 	f->econtext = CreateExprContext(f->estate);
 	f->params = params;
 	return f;

@@ -37,6 +37,7 @@
 #include "attach/effects.h"
 #include "base/compat.h"
 #include "rows/attempt.h"
+#include "rows/compile.h"
 #include "write/mergeaction.h"
 
 struct LaMergeColumn
@@ -101,8 +102,10 @@ prepare_condition(const LaMergeInto *merge, List *condition, bool *decides, bool
 				  ExprState **state)
 {
 	*decides = is_pure(merge, (Node *) condition, may_fail);
-	if (*decides)
-		*state = ExecInitQual(condition, NULL);
+	if (!*decides || condition == NIL)
+		return;
+	*state = la_compile_qual(condition);
+	*decides = *state != NULL;
 }
 
 /* A column that the action sets. */
@@ -116,7 +119,9 @@ prepare_column(const LaMergeInto *merge, LaMergeAction *action, AttrNumber attno
 
 	if (wanted != NULL && !bms_is_member(member, wanted))
 		return;
-	if (!is_pure(merge, (Node *) value, &may_fail))
+	if (is_pure(merge, (Node *) value, &may_fail))
+		column->value = la_compile_expression(value, NULL);
+	if (column->value == NULL)
 	{
 		action->unknown = bms_add_member(action->unknown, member);
 		return;
@@ -124,7 +129,6 @@ prepare_column(const LaMergeInto *merge, LaMergeAction *action, AttrNumber attno
 	action->known = bms_add_member(action->known, member);
 	action->columns_may_fail |= may_fail;
 	column->attno = attno;
-	column->value = ExecInitExpr(value, NULL);
 	action->ncolumns++;
 }
 

@@ -258,5 +258,51 @@ select * from pg_temp.effects('select g, (select count(pad) from c where c.id = 
 select * from pg_temp.effects('select a.x, l.* from a, lateral (select g, (select count(pad) from c where c.id = g + a.x) from generate_series(note(a.x), a.x + 5) g offset 0) l where a.x < 30');
 select * from pg_temp.effects('select v, (select count(pad) from c where c.id = v) from (values (1), (2), (note(3)), (4), (10 / (5 - 5 * (select min(y) from b))), (6)) s (v)');
 
+-- Keys of inner scans that may fail: the error is that of the row's turn, or is none
+select * from pg_temp.effects('select a.x, note(a.x), c.id from a left join c on c.id = a.x + 1000 / (700 - a.x)');
+select * from pg_temp.effects('select a.x, note(a.x), c.id from a left join c on c.id = a.x + 1000 / (700 - a.x)', 'm690 n n');
+select * from pg_temp.effects('select a.x, note(a.x), c.id from a left join c on c.id = a.x + 1000 / (700 - a.x)', 'loop');
+select * from pg_temp.effects('select a.x, note(a.x), c.id from a left join c on c.id = a.x + 1000 / (700 - a.x) limit 699');
+select * from pg_temp.effects('select a.x, note(a.x), c.id from a left join c on c.id = a.x * 2000000 / 2000000');
+select * from pg_temp.effects('select count(*) from (a join c on c.id = a.x + 1) left join pairs on pairs.i = c.id and pairs.j = 100 / (c.id - 900)');
+select * from pg_temp.effects('select a.x, note(a.x), l.pad from a, lateral (select pad from c where c.id = a.x + 10 / (300 - a.x) limit 1) l');
+create domain small as int check (value < 400);
+select * from pg_temp.effects('select a.x, note(a.x), c.id from a left join c on c.id = a.x::small');
+-- ... for every second row, which the server does not evaluate; behind an InitPlan, and in a function of a variable
+select * from pg_temp.effects('select a.x, note(a.x), case when a.x % 2 = 0 then (select count(pad) from c where c.id = a.x / (1 - a.x % 2)) end from a where a.x < 600');
+select * from pg_temp.effects('select a.x, (select count(pad) from c where c.id = a.x / (a.x - (select min(y) * 500 from b))) from a where a.x < 600');
+create function summed(n int) returns bigint language plpgsql as $$
+declare d int := n; r record; total bigint := 0;
+begin
+    for r in select a.x, c.id from a left join c on c.id = a.x + 100 / (d - a.x) where a.x < 600 loop
+        total := total + note(r.id);
+        d := 0;
+    end loop;
+    return total;
+end $$;
+select * from pg_temp.effects('select summed(700)');
+select * from pg_temp.effects('select summed(555)');
+-- ... and in a cursor of somebody who may call the function, fetched by somebody who may not
+create role regress_la_reader;
+revoke execute on function gcd(int, int) from public;
+create function opened(c refcursor) returns refcursor language plpgsql security definer as $$
+begin
+    open c no scroll for select a.x, c.id from a left join c on c.id = gcd(a.x, 700) + a.x order by a.x;
+    return c;
+end $$;
+grant usage on schema la_impure to regress_la_reader;
+set pg_lookahead.force = on;
+begin;
+set local role regress_la_reader;
+select opened('c');
+move 200 from c;
+fetch 2 from c;
+select gcd(4, 6);
+rollback;
+reset pg_lookahead.force;
+grant execute on function gcd(int, int) to public;
+drop owned by regress_la_reader;
+drop role regress_la_reader;
+
 set client_min_messages = warning;
 drop schema la_impure cascade;

@@ -1,0 +1,78 @@
+/*
+ * compile.c
+ *	  Expressions of a plan, compiled once more.
+ *
+ * What is evaluated early with state of its own is compiled here, as the executor has compiled it
+ * when the plan was started.  Compiling checks that the user may call the functions, and tells
+ * object_access_hook so.  Here that is done once more, and later: the user may be another one (a
+ * cursor that a SECURITY DEFINER function returns), and the privilege may have been revoked.  So
+ * what may not be compiled any more is not evaluated early, and the hook, which has been told
+ * before, is not called.
+ *
+ * src/rows/compile.c
+ */
+#include "postgres.h"
+
+#include "catalog/objectaccess.h"
+#include "executor/executor.h"
+
+#include "rows/attempt.h"
+#include "rows/compile.h"
+
+typedef struct Compilation
+{
+	Node	   *source;
+	ParamListInfo params;
+	bool		is_qual;
+	ExprState  *state;
+} Compilation;
+
+static void
+compile(void *arg)
+{
+	Compilation *c = arg;
+
+	c->state = c->is_qual ? ExecInitQual((List *) c->source, NULL) :
+		ExecInitExprWithParams((Expr *) c->source, c->params);
+}
+
+static ExprState *
+try_compile(Compilation *c)
+{
+	object_access_hook_type hook = object_access_hook;
+	ErrorData  *volatile error = NULL;
+
+	object_access_hook = NULL;
+	PG_TRY();
+	{
+		error = la_attempt(compile, c, CurrentMemoryContext);
+	}
+	PG_FINALLY();
+	{
+		object_access_hook = hook;
+	}
+	PG_END_TRY();
+	if (error == NULL)
+		return c->state;
+	FreeErrorData(error);
+	return NULL;
+}
+
+/* In the current memory context; NULL if it may not be compiled.  params: external ones. */
+ExprState *
+la_compile_expression(Expr *expression, ParamListInfo params)
+{
+	Compilation c = {(Node *) expression, params, false, NULL};
+
+	return try_compile(&c);
+}
+
+/* The same for a filter, which has clauses. */
+ExprState *
+la_compile_qual(List *qual)
+{
+	Compilation c = {(Node *) qual, NULL, true, NULL};
+
+	Assert(qual != NIL);
+	return try_compile(&c);
+}

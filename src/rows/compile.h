@@ -1,0 +1,16 @@
+/*
+ * compile.h
+ *	  Expressions of a plan, compiled once more.
+ *
+ * src/rows/compile.h
+ */
+#ifndef LA_COMPILE_H
+#define LA_COMPILE_H
+
+#include "nodes/execnodes.h"
+#include "nodes/params.h"
+
+extern ExprState *la_compile_expression(Expr *expression, ParamListInfo params);
+extern ExprState *la_compile_qual(List *qual);
+
+#endif							/* LA_COMPILE_H */
