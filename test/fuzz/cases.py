@@ -284,6 +284,10 @@ class Gen(Others, Joins, Values):
             equal = f"y.{j2} = x.{j1} and y.b = x.b"
         if self.chance(0.1):
             equal = f"y.{j2} = x.{j1} + {self.rng.randint(0, 3)}"
+        elif self.chance(0.1):
+            # fails for some rows, and overflows for none or many
+            factor = self.rng.choice([1, 3, 1_000_000])
+            equal = f"y.{j2} = x.id * {factor} / {factor} + 100 / (x.id - {self.rng.randint(0, 3000)})"
         if self.chance(0.5):
             # all rows are wanted, so more of them are taken ahead
             return (f"select count(*), sum(y.id), min(x.id) from ({outer}) x {NESTED_LOOP} {join} {t2} y "
@@ -351,6 +355,7 @@ class Gen(Others, Joins, Values):
             f"(x.a = any (select y.a from {t2} y where y.b = x.b order by y.a limit 9))",
             f"exists (select from {t2} y where y.{j} = x.{j} and y.id > x.id)",
             f"case when x.id % 7 < 4 then (select count(y.t) from {t2} y where y.{j} = x.{j}) end",
+            f"case when x.id % 7 < 4 then (select count(y.t) from {t2} y where y.{j} = 12 * x.id / (6 - x.id % 7)) end",
             f"(select sum((select count(z.t) from {t2} z where z.{j} = y.{j})) from {t2} y where y.id = x.id)",
         ])
         sub = f"{SUBPLAN} {sub}"
