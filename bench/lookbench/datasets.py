@@ -41,6 +41,7 @@ bench_parts    PARTITIONS partitions; in each of them key is a permutation of
                0..rows/PARTITIONS-1.
 bench_divided  the columns seq, rnd and payload of bench_points, in DIVISIONS partitions by ranges
                of rnd.
+bench_scattered  seq in order, in DIVISIONS partitions by a hash, with a short payload.
 bench_wide     rows of 1 kB whose payload, 6 kB more, is stored out of line and not
                compressed; key is a random permutation.
 bench_values   rows with a document of 4 kB, which is stored out of line and not compressed; key is a
@@ -290,6 +291,14 @@ from (select (row_number() over (order by hashint4extended(i, 42)) - 1)::int as 
       from generate_series(0, {rows} - 1) i) numbered
 """
 
+# the partition of a row does not follow from seq, and its place there does
+SCATTERED = """
+create table bench_scattered (seq integer, part integer, payload text) partition by range (part);
+do $$ begin for i in 0 .. {divisions} - 1 loop execute format('create table bench_scattered_%s partition of bench_scattered for values from (%s) to (%s)', i, i, i + 1); end loop; end $$;
+insert into bench_scattered
+select i, (hashint4extended(i, 42) & ({divisions} - 1))::int, md5(i::text) from generate_series(0, {rows} - 1) i
+"""
+
 SCALE_SPACE = 1 << 40  # keys are below
 SCALE_KEYS = 100_000
 SCALE_PARTS = (1, 10, 100, 1_000)
@@ -334,6 +343,7 @@ HASH_WIDE = "create table {table} as select i, rpad(md5(i::text), 91, 'x') as w 
 
 SCRIPTS: Mapping[str, str] = {
     "bench_divided": DIVIDED,
+    "bench_scattered": SCATTERED,
     "bench_driver": DRIVER,
     "bench_points": POINTS,
     "bench_limit": LIMIT,

@@ -6,6 +6,7 @@ whose keys are a random permutation of those of bench_points; hash and merge joi
 forbidden, so that all variants have the same order of joins.
 
   one       one inner row for each outer row
+  computed  like one, by a key that could fail: one more than that of the outer row
   three     three of them, on three pages; ten: ten
   pair      one, by an index of two columns
   only      one, by an index-only scan; all pages all-visible
@@ -36,6 +37,7 @@ from .base import CACHED, COLD, OS_CACHED, Cell, Index, Workload, executions, sc
 
 SIZES: Mapping[str, Sequence[int]] = {
     "one": (1, 10, 100, 1_000, 10_000, 100_000),
+    "computed": (100, 1_000, 10_000),
     "three": (10_000,),
     "ten": (100, 1_000, 10_000),
     "pair": (10_000,),
@@ -56,6 +58,7 @@ DRIVER_SHARE = 20  # one row for so many of bench_points
 
 _JOINS = {
     "one": "join bench_points p on p.rnd = d.k",
+    "computed": "join bench_points p on p.rnd = d.k + 1",
     "three": "join bench_points p on (p.rnd / 3) = (d.k / 3)",
     "ten": "join bench_points p on (p.rnd / 10) = (d.k / 10)",
     "pair": "join bench_points p on (p.rnd / 1000) = (d.k / 1000) and (p.rnd % 1000) = (d.k % 1000)",
@@ -66,6 +69,7 @@ _JOINS = {
             " and o.payload < '8' join bench_points p on p.rnd = d.k3",
 }
 _TABLES = {"only": "bench_visible", "divided": "bench_divided"}
+_WHOLE = ("bench_scattered",)  # as many rows as bench_points; the others have a quarter of them
 _INDEXES = {"three": "(rnd / 3)", "ten": "(rnd / 10)", "pair": "(rnd / 1000), (rnd % 1000)"}
 
 
@@ -106,7 +110,8 @@ class NestLoop(Workload):
         ensure_table(server, connection, self.table, self.table_rows)
         ensure_table(server, connection, "bench_driver", self.table_rows // DRIVER_SHARE)
         for table in {table for cell in cells for table in self.tables(cell)} - {self.table, "bench_driver"}:
-            ensure_table(server, connection, table, self.table_rows // 4 // 1000 * 1000)
+            rows = self.table_rows if table in _WHOLE else self.table_rows // 4 // 1000 * 1000
+            ensure_table(server, connection, table, rows)
         for index in {self.index(cell) for cell in cells}:
             ensure_index(connection, index)
 

@@ -8,6 +8,7 @@ range of bench_driver, as in nestloop.py, whose plans are forced here as well.
   filter    the count as a condition
   top3      LATERAL ... ORDER BY ... DESC LIMIT 3 of the ten rows
   parts     one inner row each, in one of the partitions of a table: the key does not tell which
+  spread    the same, of a table whose indexes have more pages than are visited
   scalar    one row each, by a scalar subquery
   grouped   count, rewritten by hand as LEFT JOIN and GROUP BY; the planner chooses the join
 """
@@ -25,12 +26,14 @@ SIZES: Mapping[str, Sequence[int]] = {
     "filter": (5_000,),
     "top3": (100, 1_000, 5_000, 100_000),
     "parts": (100, 1_000, 10_000),
+    "spread": (100, 1_000, 5_000),
     "scalar": (1_000, 10_000),
     "grouped": (5_000, 100_000),
 }
 QUICK_SHAPES = ("count", "top3")
 SLOW = 100_000  # not from the operating system's cache
 
+_PARTITIONED: Mapping[str, str] = {"parts": "bench_divided", "spread": "bench_scattered"}
 _TEN = "from bench_points p where (p.rnd / 10) = (d.k / 10)"
 _COLUMNS: Mapping[str, str] = {
     "count": f"d.k as key, (select count(p.payload) {_TEN})::text as payload from {{driver}}",
@@ -38,6 +41,7 @@ _COLUMNS: Mapping[str, str] = {
     "filter": f"d.k as key, '' as payload from {{driver}} where (select count(p.payload) {_TEN}) > 5",
     "top3": f"p.rnd as key, p.payload from {{driver}}, lateral (select * {_TEN} order by p.seq desc limit 3) p",
     "parts": "p.rnd as key, p.payload from {driver} join bench_divided p on p.seq = d.k / 4",
+    "spread": "p.seq as key, p.payload from {driver} join bench_scattered p on p.seq = d.k",
     "scalar": "d.k as key, (select p.payload from bench_points p where p.rnd = d.k) as payload from {driver}",
     "grouped": "d.k as key, count(p.payload)::text as payload from {driver}"
                " left join bench_points p on (p.rnd / 10) = (d.k / 10) group by d.id, d.k",
@@ -56,11 +60,12 @@ class Subquery(NestLoop):
                     yield Cell(self.name, "random", shape, size, state)
 
     def tables(self, cell: Cell) -> Sequence[str]:
-        return ("bench_driver", "bench_divided" if cell.shape == "parts" else self.table)
+        return ("bench_driver", _PARTITIONED.get(cell.shape, self.table))
 
     def index(self, cell: Cell) -> Index:
-        if cell.shape == "parts":
-            return Index("bench_divided", "bench_divided_seq", "seq")
+        if cell.shape in _PARTITIONED:
+            table = _PARTITIONED[cell.shape]
+            return Index(table, f"{table}_seq", "seq")
         if cell.shape == "scalar":
             return Index(self.table, "bench_points_rnd", "rnd")
         if cell.shape == "top3":
