@@ -48,6 +48,9 @@ bench_values   rows with a document of 4 kB, which is stored out of line and not
                random permutation, with an index.  Rows are in the order of id, and documents
                in another one.  bench_values_few likewise; in bench_values_loaded documents are
                in the order of their rows.
+bench_external_N, bench_extended_N
+               DOCUMENT_ROWS rows with a jsonb document of N kB out of line, as it is or compressed,
+               otherwise like bench_values.
 bench_scale_N  N rows with a random number of 40 bits as key, and their number seq; bench_scale_N_keys has
                keys of SCALE_KEYS of them, at random.  bench_scale_N_partitions likewise, in N partitions.
 bench_ints_N   the integers 1..N.
@@ -189,6 +192,24 @@ insert into {table}
 select (row_number() over (order by hashint4extended(i, 42)) - 1)::int, i, 'note ' || i, repeat(md5(i::text), 128)
 from generate_series(0, {rows} - 1) i order by 1
 """
+
+# documents of so many kB, of which a compressed one takes about half; rows of each
+DOCUMENT_ROWS: Mapping[int, int] = {4: 20_000, 16: 10_000, 100: 2_000}
+
+
+def _documents(kilobytes: int, storage: str) -> str:
+    times = 1 if storage == "external" else 2
+    body = f"(select string_agg(repeat(md5(i || ' ' || j), {times}), '') from generate_series(1, {kilobytes * 32 // times}) j)"
+    return f"""
+create table {{table}} (id integer, key integer, payload jsonb) with (fillfactor = 40);
+alter table {{table}} alter payload set storage {storage};
+insert into {{table}}
+select (row_number() over (order by hashint4extended(i, 42)) - 1)::int, i, null from generate_series(0, {{rows}} - 1) i order by 1;
+create index {{table}}_id on {{table}} (id);
+create index {{table}}_key on {{table}} (key);
+do $$ declare i int; begin set local enable_seqscan = off; for i in select g from generate_series(0, {{rows}} - 1) g order by hashint4extended(g, 7) loop update {{table}} set payload = jsonb_build_object('number', i, 'body', {body}) where id = i; end loop; end $$
+"""
+
 
 VISIBLE = """
 create table {table} with (fillfactor = 95) as
@@ -354,6 +375,7 @@ SCRIPTS: Mapping[str, str] = {
     "bench_values": VALUES,
     "bench_values_few": VALUES,
     "bench_values_loaded": VALUES_LOADED,
+} | {f"bench_{storage}_{size}": _documents(size, storage) for storage in ("external", "extended") for size in DOCUMENT_ROWS} | {
     "bench_visible": VISIBLE,
     "bench_tenth": VISIBLE,
     "bench_hidden": VISIBLE,

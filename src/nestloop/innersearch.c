@@ -120,6 +120,7 @@ note_heap_blocks(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matche
 		visit->rel = row->inner;
 		visit->block = block;
 		visit->offset = ItemPointerGetOffsetNumberNoCheck(&matches->tids[i]);
+		visit->more = 0;
 		search->end_visit++;
 		row->nvisits++;
 		if (inner->first_match_only)

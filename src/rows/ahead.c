@@ -204,6 +204,7 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 	v->block = InvalidBlockNumber;
 	v->state = ROW_VISIT_FRESH;
 	v->foreseen = false;
+	v->more = 0;
 	return v;
 }
 

@@ -297,6 +297,7 @@ la_ahead_next_visit(void *arg, LaForeseen *foreseen)
 				continue;
 			foreseen->rel = v->rel;
 			foreseen->block = v->block;
+			foreseen->more = v->more;
 			foreseen->offset = FirstOffsetNumber;
 			return true;
 		}

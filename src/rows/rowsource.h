@@ -28,6 +28,7 @@ typedef struct LaRowVisit
 	uint16		rel;			/* see la_ahead_add_relation() */
 	uint8		item;			/* the source's own: which of the row's keys */
 	uint8		state;			/* a LaRowVisitState */
+	uint8		more;			/* blocks behind it, see LaForeseen */
 	bool		foreseen;		/* by its stage's window */
 } LaRowVisit;
 

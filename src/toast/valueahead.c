@@ -29,8 +29,10 @@
  *		below a LIMIT no more than will be wanted at the rate so far.
  *	KNOWN ROWS	A row is known if its page is cached, or if the scan's own look-ahead has started
  *		its read a while ago (LaComingRow.may_read).
- *	LONG VALUES	Of a row's chunks, those on the first LA_ROW_VISITS blocks are read ahead.  The
- *		others are behind them, as a rule, where the kernel reads ahead.
+ *	LONG VALUES	The blocks of a value follow one another, as a rule: then several of them are one
+ *		visit (RUN in window/window.c), whose first one is waited for in stock.  Of the chunks on a
+ *		leaf page, the first ones are read ahead, in LA_ROW_VISITS visits.  The others are behind
+ *		them, as a rule, where the kernel reads ahead.
  *
  * Invariants
  *	- These are hints: the server fetches the values itself, by its own snapshot.
@@ -61,6 +63,8 @@
 #include "toast/toasttable.h"
 #include "toast/valueahead.h"
 #include "toast/values.h"
+#include "window/aio.h"
+#include "window/foreseen.h"
 #include "window/issue.h"
 
 #define FIRST_CHECK		8
@@ -116,6 +120,7 @@ typedef struct LaValueAhead
 	LaDescent  *descent;
 	int			index_number;	/* in ahead */
 	int			table_number;
+	int			most_more;		/* LONG VALUES: blocks behind the first one */
 	MemoryContextCallback callback;
 	dlist_node	link;			/* in active, if ahead is set */
 } LaValueAhead;
@@ -182,17 +187,22 @@ locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last
 {
 	LaValueAhead *v = arg;
 	BlockNumber seen = InvalidBlockNumber;
+	LaRowVisit *visit = NULL;
 
 	for (int i = 0; i < matches->count; i++)
 	{
 		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
-		LaRowVisit *visit = block == seen ? NULL : la_ahead_add_visit(row, v->table_number);
 
-		seen = block;
-		if (visit == NULL)
+		if (block == seen)
 			continue;
-		visit->block = block;
-		visit->state = ROW_VISIT_KNOWN;
+		if (visit != NULL && block == seen + 1 && visit->more < v->most_more)
+			visit->more++;
+		else if ((visit = la_ahead_add_visit(row, v->table_number)) != NULL)
+		{
+			visit->block = block;
+			visit->state = ROW_VISIT_KNOWN;
+		}
+		seen = block;
 	}
 	return last;
 }
@@ -263,6 +273,7 @@ create_ahead(LaValueAhead *v)
 		{
 			v->index_number = la_ahead_add_relation(v->ahead, v->toast.index_rel, v->descent);
 			v->table_number = la_ahead_add_relation(v->ahead, v->toast.table_rel, NULL);
+			v->most_more = la_aio_is_needed(v->toast.table_rel) ? 0 : LA_RUN_BLOCKS - 1;
 		}
 		else
 			la_ahead_refuse(v->ahead);

@@ -10,11 +10,16 @@
 #include "storage/block.h"
 #include "storage/off.h"
 
+#define LA_RUN_BLOCKS	16		/* of a visit; the kernel may cut requests of
+								 * more than 128 kB short */
+
 /* A visit that the producer foresees: the block, and the first row wanted. */
 typedef struct LaForeseen
 {
 	BlockNumber block;
-	OffsetNumber offset;
+	OffsetNumber offset:12;		/* a larger one is not on any page */
+	uint16		more:4;			/* blocks behind it that the server reads by
+								 * itself after it; 0 unless set */
 	uint16		rel;			/* of the window's relations; 0 unless set */
 } LaForeseen;
 

@@ -47,7 +47,6 @@
 #define MOST_VISITS_FACTOR 256	/* visits of a lot per block of max_distance */
 #define MEMORY_SHARE	2		/* one of so many bytes that the scan may take */
 #define VISITS_PER_BLOCK 64		/* more are not collected for each entry */
-#define REQUEST_BLOCKS	16		/* the kernel may cut more than 128 kB short */
 #define MOST_REQUESTS	1024	/* a larger share is no limit */
 #define LONG_AGO_US		250000.0	/* more than a read takes in a long queue */
 #define STEP			64		/* blocks; see note_turn() */
@@ -158,7 +157,7 @@ has_room(LaWindow *w, uint64 nvisits)
 static void
 collect(LaWindow *w, int nblocks)
 {
-	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
+	LaForeseen	f = {.block = InvalidBlockNumber};
 	LaLotResult none = {0};
 	LaLot	   *lot = &w->lot;
 	int			most = Min(nblocks * VISITS_PER_BLOCK, lot->policy.first_limit);
@@ -177,7 +176,7 @@ collect(LaWindow *w, int nblocks)
 		Visit	   *v = la_window_append(w, &f);
 
 		nvisits++;
-		if (la_window_note_block(w, id, Max(nvisits, RECENT_VISITS)))
+		if (la_window_note_block(w, id, Max(nvisits, RECENT_VISITS)) && f.more == 0)
 		{
 			v->state = VISIT_RECENT;
 			count(w, LA_BLOCKS_SKIPPED_RECENT);
@@ -186,7 +185,7 @@ collect(LaWindow *w, int nblocks)
 		v->served = la_readahead_serves(&w->readahead, id);
 		lot->entries[lot->n].id = id;
 		lot->entries[lot->n++].visit = w->tail - 1;
-		w->last_foreseen = id;
+		w->last_foreseen = id + f.more;
 	}
 	sort_entries(lot->entries, lot->n);
 	lot->result = none;
@@ -275,12 +274,27 @@ issue_as_range(LaWindow *w, uint64 id)
 	LaLot	   *lot = &w->lot;
 
 	if (lot->range_last == LA_NO_BLOCK || id > lot->range_last + 1 + lot->gap ||
-		id - lot->range_first >= REQUEST_BLOCKS)
+		id - lot->range_first >= LA_RUN_BLOCKS)
 	{
 		issue_range(w);
 		lot->range_first = id;
 	}
-	lot->range_last = id;
+	lot->range_last = lot->range_last == LA_NO_BLOCK ? id : Max(lot->range_last, id);
+}
+
+/* Behaviour RUN in window.c: the blocks behind a visit's, which is cached, or has been issued. */
+static void
+issue_rest_of_run(LaWindow *w, const Visit *v, uint64 id)
+{
+	for (int i = 1; i <= v->more; i++)
+	{
+		Buffer		recent;
+
+		if (!la_issue_exists(w->rels[v->rel], v->block + i, &w->sizes[v->rel]))
+			return;
+		if (!la_issue_is_cached(w->rels[v->rel], v->block + i, &recent))
+			issue_as_range(w, id + i);
+	}
 }
 
 /*
@@ -338,7 +352,7 @@ issue_entry(LaWindow *w)
 
 	if (entry->visit < w->head)
 		return;					/* it was skipped, see la_window_skip() */
-	if (entry > lot->entries && entry[-1].id == entry->id)
+	if (entry > lot->entries && entry[-1].id == entry->id && v->more == 0)
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
@@ -351,9 +365,14 @@ issue_entry(LaWindow *w)
 	{
 		v->state = VISIT_CACHED;
 		count(w, LA_BLOCKS_CACHED);
+		issue_rest_of_run(w, v, entry->id);
 	}
 	else
+	{
 		issue_of_lot(w, v, entry->id);
+		if (v->state == VISIT_LOT)
+			issue_rest_of_run(w, v, entry->id);
+	}
 }
 
 /*

@@ -33,6 +33,11 @@
  *		io_policy.c finds out whether it does;
  *	stream	one of many blocks whose predecessor is cached (STREAMS in io_policy.c).
  *
+ * Behaviour RUN: a visit may have more blocks behind it, which the server reads right after it,
+ * such as those of a long value.  They are issued with it by one request, and not visited: what the
+ * policy learns is what the first one takes, and counters count it alone.  Not under direct I/O,
+ * where each block is a read of its own.
+ *
  * Partitions of a nested loop's inner side share a window, in which a block is identified by
  * relation and number.  Other windows have one relation.
  *
@@ -280,11 +285,11 @@ settle(LaWindow *w)
  * run, or VISIT_UNKNOWN.
  */
 static VisitState
-extend_run(LaWindow *w, uint64 id)
+extend_run(LaWindow *w, uint64 id, int more)
 {
 	uint64		last = w->last_foreseen;
 
-	w->last_foreseen = id;
+	w->last_foreseen = id + more;
 	w->run = id == last + 1 ? w->run + 1 : 0;
 	w->near_run = is_within(RUN_BLOCKS, id, last) ? w->near_run + 1 : 0;
 	if (w->policy->config.kernel_reads_near)
@@ -307,6 +312,44 @@ follows_cached(LaWindow *w, const Visit *v)
 		la_issue_is_cached(w->rels[v->rel], v->block - 1, &before);
 }
 
+/* Behaviour RUN: start the reads of those blocks that are not cached. */
+static LaIssueResult
+issue_run(LaWindow *w, Visit *v)
+{
+	Relation	rel = w->rels[v->rel];
+	Oid			tablespace = rel->rd_rel->reltablespace;
+	BlockNumber first = InvalidBlockNumber;
+	BlockNumber last = InvalidBlockNumber;
+
+	for (BlockNumber block = v->block; block <= v->block + v->more; block++)
+	{
+		Buffer		recent;
+
+		if (!la_issue_exists(rel, block, &w->sizes[v->rel]))
+			break;
+		if (block != v->block)
+			(void) la_readahead_serves(&w->readahead, la_block_id(v->rel, block));
+		if (la_issue_is_cached(rel, block, &recent))
+		{
+			if (block == v->block)
+				v->recent = recent;
+			continue;
+		}
+		if (first == InvalidBlockNumber)
+			first = block;
+		last = block;
+	}
+	if (first == InvalidBlockNumber)
+		return LA_ISSUE_CACHED;
+	if (la_share_is_limited() && la_share_of_backend(tablespace) == 0)
+	{
+		la_share_note_read(tablespace);
+		return LA_ISSUE_NOTHING;
+	}
+	la_issue_range(rel, first, last - first + 1);
+	return LA_ISSUE_STARTED;
+}
+
 static LaIssueResult
 issue(LaWindow *w, Visit *v)
 {
@@ -323,7 +366,7 @@ issue(LaWindow *w, Visit *v)
 	if (w->aio == NULL)
 	{
 		before = la_saving_before_issue(&w->saving);
-		result = la_issue_block(rel, v->block, &v->recent);
+		result = v->more > 0 ? issue_run(w, v) : la_issue_block(rel, v->block, &v->recent);
 		la_saving_after_issue(w->counters, before);
 		return result;
 	}
@@ -367,10 +410,11 @@ foresee(LaWindow *w, const LaForeseen *f)
 	uint64		id = la_block_id(f->rel, f->block);
 	bool		follows = false;
 	Visit	   *v = la_window_append(w, f);
+	bool		recent = la_window_note_block(w, id, RECENT_VISITS);
 
-	v->state = extend_run(w, id);
+	v->state = extend_run(w, id, f->more);
 
-	if (la_window_note_block(w, id, RECENT_VISITS))
+	if (recent && f->more == 0)
 	{
 		v->state = VISIT_RECENT;
 		count(w, LA_BLOCKS_SKIPPED_RECENT);
@@ -441,7 +485,7 @@ wanted_visits(const LaWindow *w)
 static void
 top_up(LaWindow *w)
 {
-	LaForeseen	f = {InvalidBlockNumber, InvalidOffsetNumber, 0};
+	LaForeseen	f = {.block = InvalidBlockNumber};
 	uint64		wanted = wanted_visits(w);
 
 	if (la_lot_top_up(w))

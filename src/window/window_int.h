@@ -46,6 +46,7 @@ typedef struct Visit
 	uint8		state;			/* a VisitState */
 	bool		on_trial:1;		/* counted in undecided */
 	bool		served:1;		/* the kernel would have read it ahead */
+	uint8		more:4;			/* see LaForeseen */
 	int16		slot;			/* of an asynchronous read in flight, or -1 */
 } Visit;
 
@@ -142,6 +143,7 @@ la_window_append(LaWindow *w, const LaForeseen *f)
 	v->slot = -1;
 	v->state = VISIT_UNKNOWN;
 	v->on_trial = v->served = false;
+	v->more = f->more;
 	la_window_count(w, LA_BLOCKS_FORESEEN);
 	return v;
 }

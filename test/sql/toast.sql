@@ -231,6 +231,19 @@ insert into slices select i, repeat(md5(i::text), 1500) from generate_series(1, 
 select * from pg_temp.values('select id, substr(v, 100, 10) from slices');
 select * from pg_temp.values('select id, md5(v) from slices');
 
+-- values of 1 to 400 blocks: up to 16 blocks that follow one another are one visit
+create table longer (id int, v text);
+alter table longer alter v set storage external;
+insert into longer select i, repeat(md5(i::text), 100 * case when i % 40 = 0 then 1000 else i % 40 end) from generate_series(1, 200) i;
+select * from pg_temp.values('select id, md5(v) from longer');
+select * from pg_temp.values('select id, substr(v, 40000, 10) from longer order by id');
+select pg_temp.of_values('blocks_foreseen') as foreseen \gset
+set pg_lookahead.force = on;
+select count(md5(v)) from longer;
+reset pg_lookahead.force;
+select pg_temp.of_values('blocks_foreseen') - :foreseen between 200 and 400 as few_visits;
+drop table longer;
+
 -- functions that are called for each row see what the server would see
 create sequence s;
 create function noted(t text) returns text language plpgsql volatile as $$

@@ -23,14 +23,14 @@ from .sessions import Sessions
 from .short import Short
 from .star import Star
 from .subquery import Subquery
-from .toast import Documents, Toast
+from .toast import Documents, Sized, Toast
 from .tpch import TpcH
 from .vector import Vector
 from .write import Write
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Short, Mixed, Sessions, Lookup,
-    Contents, Bitmap, BitmapGin, Vector, Append, Scale, ScaleOnly, Toast, Documents, Direct, NestLoop, Rivals, Subquery, HashJoin, IndexBuild, Insert,
+    Contents, Bitmap, BitmapGin, Vector, Append, Scale, ScaleOnly, Toast, Documents, Sized, Direct, NestLoop, Rivals, Subquery, HashJoin, IndexBuild, Insert,
     Write, TpcH, Star,
 )
 

@@ -5,6 +5,7 @@ Source: our own.
   toast      a range of wide rows whose out-of-line column is read
   documents  narrow rows with a document each, by an index, sequentially and by COPY TO; and
              scans of the same tables that do not read the documents
+  sized      documents of 4 to 100 kB, not compressed ("external") and compressed ("extended")
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Iterator, Sequence
 
 import psycopg
 
-from ..datasets import ensure_table
+from ..datasets import DOCUMENT_ROWS, ensure_table
 from ..server import Server
 from .base import CACHED, COLD, Cell, Index, Workload, executions, scan
 
@@ -125,3 +126,49 @@ class Documents(Workload):
             return [scan("key, payload", f"from {table} offset 0")]
         first = self.random(cell, rep).randrange(self.table_rows - cell.size)
         return [scan("key, payload", f"from {table} where key between {first} and {first + cell.size - 1} order by key offset 0")]
+
+
+class Sized(Documents):
+    """jsonb documents, of which one value is wanted; the shape has their size in kB.
+
+    index       a tenth of the rows, in the order of a random key
+    sequential  the whole table
+    copy        the same by COPY TO, all of each document
+    """
+
+    name = "sized"
+    source = "our own: jsonb out of line"
+
+    def cells(self) -> Iterator[Cell]:
+        for storage in ("external", "extended"):
+            for kilobytes, rows in DOCUMENT_ROWS.items():
+                for access in ("index", "sequential", "copy"):
+                    size = rows // 10 if access == "index" else rows
+                    for state in (COLD,) if access == "copy" or self.scope.quick else (COLD, CACHED):
+                        yield Cell(self.name, storage, f"{access}{kilobytes}", size, state)
+
+    def table_of(self, cell: Cell) -> str:
+        return f"bench_{cell.data}_{kilobytes_of(cell)}"
+
+    def make(self, server: Server, connection: psycopg.Connection, cells: Sequence[Cell]) -> None:
+        for cell in cells:
+            ensure_table(server, connection, self.table_of(cell), DOCUMENT_ROWS[kilobytes_of(cell)])
+        connection.execute(COPIED)
+
+    def setup(self, cell: Cell) -> Sequence[str]:
+        return PLANS["index" if cell.shape.startswith("index") else "sequential"].split("; ")
+
+    def statements(self, cell: Cell, rep: int) -> Sequence[str]:
+        table = self.table_of(cell)
+        if cell.shape.startswith("copy"):
+            return [f"select bench_copied('{table}'), 0, 0"]
+        where = ""
+        if cell.shape.startswith("index"):
+            first = self.random(cell, rep).randrange(DOCUMENT_ROWS[kilobytes_of(cell)] - cell.size)
+            where = f"where key between {first} and {first + cell.size - 1} order by key"
+        return [scan("key, payload->>'number' as payload", f"from {table} {where} offset 0")]
+
+
+def kilobytes_of(cell: Cell) -> int:
+    """The size of a document of Sized."""
+    return int(cell.shape.lstrip("abcdefghijklmnopqrstuvwxyz"))
