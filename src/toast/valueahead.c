@@ -66,6 +66,7 @@
 #include "window/aio.h"
 #include "window/foreseen.h"
 #include "window/issue.h"
+#include "window/share.h"
 
 #define FIRST_CHECK		8
 #define IDLE_ROWS		512
@@ -273,7 +274,9 @@ create_ahead(LaValueAhead *v)
 		{
 			v->index_number = la_ahead_add_relation(v->ahead, v->toast.index_rel, v->descent);
 			v->table_number = la_ahead_add_relation(v->ahead, v->toast.table_rel, NULL);
-			v->most_more = la_aio_is_needed(v->toast.table_rel) ? 0 : LA_RUN_BLOCKS - 1;
+			if (!la_aio_is_needed(v->toast.table_rel) &&
+				(la_smgr_prefetches_ranges || !la_share_is_limited()))
+				v->most_more = LA_RUN_BLOCKS - 1;
 		}
 		else
 			la_ahead_refuse(v->ahead);

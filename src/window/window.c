@@ -347,7 +347,7 @@ issue_run(LaWindow *w, Visit *v)
 		return LA_ISSUE_NOTHING;
 	}
 	la_issue_range(rel, first, last - first + 1);
-	return LA_ISSUE_STARTED;
+	return BufferIsValid(v->recent) ? LA_ISSUE_CACHED : LA_ISSUE_STARTED;
 }
 
 static LaIssueResult
@@ -412,6 +412,8 @@ foresee(LaWindow *w, const LaForeseen *f)
 	Visit	   *v = la_window_append(w, f);
 	bool		recent = la_window_note_block(w, id, RECENT_VISITS);
 
+	if (f->more > 0)
+		(void) la_window_note_block(w, id + f->more, RECENT_VISITS);
 	v->state = extend_run(w, id, f->more);
 
 	if (recent && f->more == 0)
@@ -430,7 +432,7 @@ foresee(LaWindow *w, const LaForeseen *f)
 	{
 		/* to read it is an error, which stock raises */
 	}
-	else if (withhold(w, v, &follows))
+	else if (!recent && withhold(w, v, &follows))
 	{
 		if (v->state == VISIT_STREAM)
 			count(w, LA_BLOCKS_SKIPPED_SEQUENTIAL);
