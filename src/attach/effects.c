@@ -24,7 +24,8 @@
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
  *		pattern without escapes.  The server's functions raise errors of certain classes
- *		(rows/attempt.c), those of other extensions any (LA_FAILS_FREELY).
+ *		(rows/attempt.c), those of other extensions any (LA_FAILS_FREELY).  The same is said of
+ *		functions of rows, which hold references to descriptors when they fail.
  *	Notices
  *		Few functions that only compute raise notices about what they are given: those that
  *		parse text for text search, and XML (LA_HAS_NOTICES).
@@ -148,6 +149,26 @@ la_effects_type_is_plain(Oid type)
 	}
 }
 
+/* Is it a row, or made of rows? */
+static bool
+has_rows(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+
+	switch (get_typtype(base))
+	{
+		case TYPTYPE_COMPOSITE:
+			return true;
+		case TYPTYPE_RANGE:
+			return has_rows(get_range_subtype(base));
+		case TYPTYPE_MULTIRANGE:
+			return has_rows(get_multirange_range(base));
+		default:
+			return OidIsValid(element) && has_rows(element);
+	}
+}
+
 static bool
 calls_for_its_types(Oid type)
 {
@@ -196,8 +217,9 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	else if (la_function_is(function, LA_FUNCTION_EFFECTS))
 		la_effects_add(e, LA_HAS_EFFECTS,
 					   "a function runs code that its arguments name, or assigns a transaction ID");
-	else if (proc->provolatile == PROVOLATILE_STABLE &&
-			 !la_function_is(function, LA_FUNCTION_FIXED))
+	else if (la_function_is(function, LA_FUNCTION_SETTINGS) ||
+			 (proc->provolatile == PROVOLATILE_STABLE &&
+			  !la_function_is(function, LA_FUNCTION_FIXED)))
 		la_effects_add(e, LA_READS_STATE, NULL);
 	if (!proc->proleakproof && !la_function_is(function, LA_FUNCTION_ERRORFREE))
 		la_effects_add(e, function < FirstNormalObjectId ? LA_MAY_FAIL :
@@ -213,6 +235,8 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 			plain &= la_effects_type_is_plain(types[i]);
 			if (!is_quiet(types[i]))
 				la_effects_add(e, LA_HAS_NOTICES, NULL);
+			if (has_rows(types[i]))
+				la_effects_add(e, LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
 		}
 		if (!plain)
 			la_effects_add(e, LA_HAS_EFFECTS,
@@ -232,7 +256,7 @@ la_effects_of_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 
 	note_call(&own, function, ntypes, types);
 	if (function < FirstGenbkiObjectId)
-		own.flags &= ~LA_MAY_FAIL;
+		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
 	la_effects_add(e, own.flags, own.reason);
 }
 
@@ -409,7 +433,11 @@ static void
 note_param(LaEffects *e, const Param *param)
 {
 	if (param->paramkind == PARAM_EXTERN)
+	{
+		if (e->fetches_params)
+			la_effects_add(e, LA_MAY_FAIL, NULL);
 		return;
+	}
 	if (param->paramkind != PARAM_EXEC)
 		la_effects_add(e, LA_HAS_EFFECTS, "a parameter is of a kind that is not known");
 	else if (e->note_param != NULL)

@@ -23,6 +23,9 @@ typedef struct LaEffects
 {
 	int			flags;
 	const char *reason;			/* for LA_HAS_EFFECTS; a constant */
+	bool		fetches_params; /* external Params are variables of a
+								 * procedural language, which may fail:
+								 * "record is not assigned yet" */
 	List	   *evaluated;		/* expressions that do not count, since they
 								 * have been evaluated before */
 

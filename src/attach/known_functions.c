@@ -39,6 +39,11 @@ static const Oid effects[] = {
 	F_TXID_CURRENT_IF_ASSIGNED, F_PG_CURRENT_XACT_ID_IF_ASSIGNED
 };
 
+/* Functions that are declared immutable, and read a setting, or whether recovery is in progress. */
+static const Oid settings[] = {
+	F_QUOTE_IDENT, F_PG_WALFILE_NAME, F_PG_WALFILE_NAME_OFFSET
+};
+
 /* Functions that parse text for text search, or XML, and may raise a notice about it. */
 static const Oid notices[] = {
 	F_TO_TSVECTOR_TEXT, F_TO_TSVECTOR_REGCONFIG_TEXT, F_TO_TSVECTOR_JSON,
@@ -103,6 +108,7 @@ static const struct
 }			lists[] = {
 	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
 	[LA_FUNCTION_EFFECTS] = {effects, lengthof(effects)},
+	[LA_FUNCTION_SETTINGS] = {settings, lengthof(settings)},
 	[LA_FUNCTION_NOTICES] = {notices, lengthof(notices)},
 	[LA_FUNCTION_DRAWS] = {draws, lengthof(draws)},
 	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},

@@ -233,9 +233,13 @@ note_param(LaEffects *effects, int param, void *arg)
 static LaEffects
 no_effects(const LaRunAhead *ahead)
 {
+	const EState *estate = ahead->outer->state;
+	ParamListInfo params = estate->es_param_list_info;
+
 	return (LaEffects)
 	{
-		.note_param = note_param,.arg = ahead->outer->state
+		.note_param = note_param,.arg = ahead->outer->state,
+			.fetches_params = params != NULL && params->paramFetch != NULL
 	};
 }
 

@@ -18,6 +18,7 @@
  *	  or the error of a parallel worker, which the server tells but once.
  *	- Warnings, as of a checksum that is wrong, are not shown: the server repeats them.  Where a
  *	  setting has it accept such a page, it would not, and nothing is done.
+ *	- With exit_on_error each error ends the session, whoever catches it, and nothing is done.
  *
  * src/base/guard.c
  */
@@ -94,7 +95,7 @@ la_guard_run(LaGuard *guard, void (*work) (void *arg), void *arg)
 	Before		before = {CurrentResourceOwner, CurrentMemoryContext, InterruptHoldoffCount,
 	QueryCancelHoldoffCount, client_min_messages, la_log_min_messages};
 
-	if (guard->failed || zero_damaged_pages || ignore_checksum_failure)
+	if (guard->failed || zero_damaged_pages || ignore_checksum_failure || ExitOnAnyError)
 		return false;
 	if (guard->owner == NULL)
 		guard->owner = ResourceOwnerCreate(CurrentResourceOwner, "pg_lookahead");

@@ -170,7 +170,8 @@ receive_early(char **data)
 static bool
 is_due(void)
 {
-	if (kept != NULL || ended || error != NULL || queue.count >= limit || !is_wanted())
+	if (ExitOnAnyError || kept != NULL || ended || error != NULL || queue.count >= limit ||
+		!is_wanted())
 		return false;
 	return ++dry_calls >= DRY_CALLS || queue.count < dry_count / 2;
 }

@@ -199,8 +199,10 @@ is_of_process(const ErrorData *error)
 static void
 try_turn(void)
 {
-	ErrorData  *error = la_attempt_subtransaction(make_turn);
+	ErrorData  *error = NULL;
 
+	if (la_attempt_is_allowed())
+		error = la_attempt_subtransaction(make_turn);
 	if (error == NULL)
 		return;
 	la_applyrows_forget();

@@ -352,7 +352,8 @@ la_applytable_read(LaApplyTable *t, LaApplyTuple row, bool *has_unchanged)
 	memset(t->slot->tts_isnull, true, t->slot->tts_tupleDescriptor->natts * sizeof(bool));
 	memset(t->slot->tts_values, 0, t->slot->tts_tupleDescriptor->natts * sizeof(Datum));
 	old = MemoryContextSwitchTo(t->columns->values);
-	known = la_attempt(read_columns, &r, t->columns->values) == NULL;
+	known = la_attempt_is_allowed() &&
+		la_attempt(read_columns, &r, t->columns->values) == NULL;
 	MemoryContextSwitchTo(old);
 	if (known)
 		ExecStoreVirtualTuple(t->slot);

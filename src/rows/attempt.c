@@ -5,9 +5,13 @@
  * The error of a row is the statement's only when the row's turn comes: until then it is kept.
  * There is no subtransaction that would clean up.  So only errors are kept that functions raise
  * which compute something: those of data and of the program's limits (classes 21, 22, 23, 54 and
- * 0A), of names and syntax in their arguments (42, 3F, and a value of an enum that may not be
- * used yet), and those without a class of their own (XX000), as of a value that gets too long; and
- * only if no lock is held on a buffer.  Others are raised at once: cancels, and damaged data.
+ * 0A), of names and syntax in their arguments (42, 3F, and a value of an enum that may not be used
+ * yet), of a record that is not assigned (55000), and those without a class of their own (XX000),
+ * as of a value that gets too long; and only if no lock is held on a buffer.  Others are raised at
+ * once: cancels, and damaged data.
+ *
+ * With exit_on_error each error ends the session, whoever catches it, so nothing may be attempted
+ * (la_attempt_is_allowed()).
  *
  * Where one is worth its cost, la_attempt_subtransaction() keeps errors of every class.  Interrupts
  * are held off meanwhile, as what they raise is no error of the function.
@@ -26,7 +30,8 @@
 static bool
 is_kept(int sqlerrcode)
 {
-	if (sqlerrcode == ERRCODE_UNSAFE_NEW_ENUM_VALUE_USAGE || sqlerrcode == ERRCODE_INTERNAL_ERROR)
+	if (sqlerrcode == ERRCODE_UNSAFE_NEW_ENUM_VALUE_USAGE || sqlerrcode == ERRCODE_INTERNAL_ERROR ||
+		sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
 		return true;
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{

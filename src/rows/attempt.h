@@ -7,6 +7,15 @@
 #ifndef LA_ATTEMPT_H
 #define LA_ATTEMPT_H
 
+#include "miscadmin.h"
+
+/* The setting may change within a statement. */
+static inline bool
+la_attempt_is_allowed(void)
+{
+	return !ExitOnAnyError;
+}
+
 extern ErrorData *la_attempt_subtransaction(void (*function) (void));
 extern ErrorData *la_attempt(void (*function) (void *arg), void *arg, MemoryContext context);
 

@@ -42,6 +42,8 @@ try_compile(Compilation *c)
 	object_access_hook_type hook = object_access_hook;
 	ErrorData  *volatile error = NULL;
 
+	if (!la_attempt_is_allowed())
+		return NULL;
 	object_access_hook = NULL;
 	PG_TRY();
 	{

@@ -340,17 +340,33 @@ attempt_columns(void *arg)
 	a->has_key = set_columns(a->keys, a->row);
 }
 
+/* Behaviour ATTEMPT: after an error.  A domain may have got another constraint meanwhile. */
+static bool
+compile_again(LaScanKeys *keys)
+{
+	for (int i = 0; i < keys->ncolumns; i++)
+	{
+		Node	   *attempted = (Node *) keys->columns[i].attempted;
+		bool		may_fail;
+
+		if (attempted != NULL &&
+			la_runahead_refuses_attempt(keys->rows->ahead, attempted, &may_fail) != NULL)
+			return false;
+	}
+	return compile_attempted(keys);
+}
+
 /* Behaviour ATTEMPT: does the row have a key? */
 static bool
 try_columns(LaScanKeys *keys, TupleTableSlot *row)
 {
 	Attempt		attempt = {keys, row, false};
 
-	if (keys->nfailures >= MAX_FAILURES)
+	if (keys->nfailures >= MAX_FAILURES || !la_attempt_is_allowed())
 		return false;
 	if (la_attempt(attempt_columns, &attempt, CurrentMemoryContext) == NULL)
 		return attempt.has_key;
-	keys->nfailures = compile_attempted(keys) ? keys->nfailures + 1 : MAX_FAILURES;
+	keys->nfailures = compile_again(keys) ? keys->nfailures + 1 : MAX_FAILURES;
 	return false;
 }
 

@@ -263,7 +263,8 @@ check_condition(const LaMergeInto *merge, bool decides, bool may_fail, ExprState
 		return false;
 	if (may_fail && state != NULL)
 	{
-		if (la_attempt(check, &c, merge->econtext->ecxt_per_tuple_memory) != NULL)
+		if (!la_attempt_is_allowed() ||
+			la_attempt(check, &c, merge->econtext->ecxt_per_tuple_memory) != NULL)
 			return false;
 	}
 	else if (state != NULL)
@@ -346,7 +347,8 @@ la_mergeaction_form(LaMergeInto *merge, LaMergeAction *action, TupleTableSlot *r
 		memset(new->tts_isnull, true, natts * sizeof(bool));
 	if (!action->columns_may_fail)
 		compute_columns(&forming);
-	else if (la_attempt(compute_columns, &forming,
+	else if (!la_attempt_is_allowed() ||
+			 la_attempt(compute_columns, &forming,
 						merge->econtext->ecxt_per_tuple_memory) != NULL)
 		return NULL;
 	return ExecStoreVirtualTuple(new);

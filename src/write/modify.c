@@ -351,7 +351,7 @@ fetch(void *arg, uint64 n)
 	bool		early = la_ahead_has_rows(m->ahead);
 	TupleTableSlot *row;
 
-	if (m->at_end || (early && !la_ahead_is_armed(m->ahead)))
+	if (m->at_end || (early && !(la_ahead_is_armed(m->ahead) && la_attempt_is_allowed())))
 		return false;
 	if (early)
 	{

@@ -282,6 +282,39 @@ begin
 end $$;
 select * from pg_temp.effects('select summed(700)');
 select * from pg_temp.effects('select summed(555)');
+-- ... that read a setting, though declared immutable
+create table names (t text);
+insert into names select t from (select 'k' || i as k from generate_series(1, 2000) i) s, lateral (values (k), ('"' || k || '"')) v (t);
+create index on names (t);
+vacuum analyze names;
+select * from pg_temp.effects($$select a.x, set_config('quote_all_identifiers', case when a.x % 100 < 50 then 'off' else 'on' end, true), n.t from (select x, 'k' || x as k from a where x < 2000 offset 0) a left join names n on n.t = quote_ident(a.k)$$);
+-- ... of rows, which hold something when they fail; of a record that is not assigned; where each error ends the session
+create type made as (j json);
+create table made_of as select i as x, row('1')::made as r, row('1')::made as s from generate_series(1, 2000) i;
+vacuum analyze made_of;
+set plan_cache_mode = force_generic_plan;
+create function unassigned(assign bool, arithmetic bool) returns text language plpgsql as $$
+declare r record; n bigint; m bigint;
+begin
+    if assign then
+        select 1 as f into r;
+    end if;
+    if arithmetic then
+        select count(*) into n from (select a.x, c.pad from (select * from a offset 0) a left join c on c.id = case when a.x > 150 then a.x + r.f else a.x end limit 150) s;
+    else
+        select count(*) into n from (select a.x, c.pad from (select * from a offset 0) a left join c on c.id = case when a.x > 150 then r.f else a.x end limit 150) s;
+        select count(s) into m from (select case when a.x < 0 then (select count(pad) from c where c.id = r.f and c.id < a.x) end as s from a) s;
+    end if;
+    return concat(n, ' ', m);
+end $$;
+set pg_lookahead.force = on;
+select count(*), count(pad) from (select m.x, c.pad from made_of m left join c on c.id = case when m.x > 150 then (m.r = m.s)::int else m.x end limit 150) s;
+select unassigned(assign, arithmetic) from (values (true), (false)) a (assign), (values (true), (false)) b (arithmetic);
+set exit_on_error = on;
+select count(*) from (select a.x, c.id from (select * from a offset 0) a left join c on c.id = case when a.x > 150 then 1 / (a.x - a.x) else a.x end limit 150) s;
+reset exit_on_error;
+reset pg_lookahead.force;
+reset plan_cache_mode;
 -- ... and in a cursor of somebody who may call the function, fetched by somebody who may not
 create role regress_la_reader;
 revoke execute on function gcd(int, int) from public;
