@@ -45,7 +45,7 @@ TIMEOUT = "3s"
 LONG_TIMEOUT = "120s"
 CLEAN_EVERY = 400           # cases, until dead rows are vacuumed away
 TRIES = 8                   # of a case whose outcome is undetermined
-ROUNDS = 6                  # ... of stock, until it has come to all that was seen
+ROUNDS = 60                 # ... of stock, until it has come to all that was seen
 ALONE = ({"max_parallel_workers": "0"}, {"max_parallel_workers": "1", "parallel_leader_participation": "off"})
 
 # (only a setval() of a value that has been used tells currval())
