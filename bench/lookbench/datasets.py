@@ -375,7 +375,6 @@ SCRIPTS: Mapping[str, str] = {
     "bench_values": VALUES,
     "bench_values_few": VALUES,
     "bench_values_loaded": VALUES_LOADED,
-} | {f"bench_{storage}_{size}": _documents(size, storage) for storage in ("external", "extended") for size in DOCUMENT_ROWS} | {
     "bench_visible": VISIBLE,
     "bench_tenth": VISIBLE,
     "bench_hidden": VISIBLE,
@@ -389,6 +388,8 @@ SCRIPTS: Mapping[str, str] = {
     "bench_scale_10m": SCALE,
     "bench_scale_100m": SCALE,
     "bench_scale_300m": SCALE,
+} | {
+    f"bench_{storage}_{size}": _documents(size, storage) for storage in ("external", "extended") for size in DOCUMENT_ROWS
 } | {f"bench_scale_{count}_partitions": _scale_parts(count) for count in SCALE_PARTS} | {f"bench_ints_{size}": INTS for size in HASH_SIZES} | PAID_SCRIPTS | DOCUMENT_SCRIPTS | WRITE_SCRIPTS
 
 

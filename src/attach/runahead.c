@@ -497,8 +497,8 @@ la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 }
 
 /*
- * May this expression be evaluated early for outer rows by la_attempt(), which is needed if it
- * may fail?
+ * May this expression be evaluated early for outer rows by la_attempt_quietly(), which is needed
+ * if it may fail?
  */
 const char *
 la_runahead_refuses_attempt(const LaRunAhead *ahead, Node *expression, bool *may_fail)

@@ -309,7 +309,7 @@ typedef struct Reading
 	bool		has_unchanged;
 } Reading;
 
-/* For la_attempt(). */
+/* For la_attempt_quietly(). */
 static void
 read_columns(void *arg)
 {
@@ -352,8 +352,7 @@ la_applytable_read(LaApplyTable *t, LaApplyTuple row, bool *has_unchanged)
 	memset(t->slot->tts_isnull, true, t->slot->tts_tupleDescriptor->natts * sizeof(bool));
 	memset(t->slot->tts_values, 0, t->slot->tts_tupleDescriptor->natts * sizeof(Datum));
 	old = MemoryContextSwitchTo(t->columns->values);
-	known = la_attempt_is_allowed() &&
-		la_attempt(read_columns, &r, t->columns->values) == NULL;
+	known = la_attempt_quietly(read_columns, &r);
 	MemoryContextSwitchTo(old);
 	if (known)
 		ExecStoreVirtualTuple(t->slot);

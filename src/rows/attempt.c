@@ -86,6 +86,21 @@ la_attempt(void (*function) (void *arg), void *arg, MemoryContext context)
 	return error;
 }
 
+/* Call the function, if that is allowed, and forget its error.  Returns false if it has failed. */
+bool
+la_attempt_quietly(void (*function) (void *arg), void *arg)
+{
+	ErrorData  *error;
+
+	if (!la_attempt_is_allowed())
+		return false;
+	error = la_attempt(function, arg, CurrentMemoryContext);
+	if (error == NULL)
+		return true;
+	FreeErrorData(error);
+	return false;
+}
+
 /*
  * Call the function in a subtransaction, which is rolled back if it fails.  Returns its error, in
  * this memory context, or NULL.

@@ -40,24 +40,19 @@ static ExprState *
 try_compile(Compilation *c)
 {
 	object_access_hook_type hook = object_access_hook;
-	ErrorData  *volatile error = NULL;
 
-	if (!la_attempt_is_allowed())
-		return NULL;
 	object_access_hook = NULL;
 	PG_TRY();
 	{
-		error = la_attempt(compile, c, CurrentMemoryContext);
+		if (!la_attempt_quietly(compile, c))
+			c->state = NULL;
 	}
 	PG_FINALLY();
 	{
 		object_access_hook = hook;
 	}
 	PG_END_TRY();
-	if (error == NULL)
-		return c->state;
-	FreeErrorData(error);
-	return NULL;
+	return c->state;
 }
 
 /* In the current memory context; NULL if it may not be compiled.  params: external ones. */

@@ -450,6 +450,5 @@ la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot)
 	if (!ix->may_fail)
 		return set_index_key(target, ix, slot);
 	attempt.ix = ix;
-	return la_attempt_is_allowed() &&
-		la_attempt(attempt_key, &attempt, CurrentMemoryContext) == NULL && attempt.has_key;
+	return la_attempt_quietly(attempt_key, &attempt) && attempt.has_key;
 }

@@ -196,7 +196,8 @@ collect(LaWindow *w, int nblocks)
 	if (la_smgr_prefetches_ranges && lot->n > 0)
 		lot->gap = la_lot_policy_gap(&lot->policy, lot->n,
 									 lot->entries[lot->n - 1].id - lot->entries[0].id + 1);
-	lot->last_uncached = lot->issued_to = LA_NO_BLOCK;
+	lot->last_uncached = LA_NO_BLOCK;
+	lot->issued_end = 0;
 }
 
 typedef struct Wait
@@ -280,8 +281,7 @@ issue_as_range(LaWindow *w, uint64 id)
 		lot->range_first = id;
 	}
 	lot->range_last = lot->range_last == LA_NO_BLOCK ? id : Max(lot->range_last, id);
-	if (lot->issued_to == LA_NO_BLOCK || id > lot->issued_to)
-		lot->issued_to = id;
+	lot->issued_end = Max(lot->issued_end, id + 1);
 }
 
 /* Behaviour RUN in window.c: the blocks behind a visit's, which is cached, or has been issued. */
@@ -327,8 +327,7 @@ issue_of_lot(LaWindow *w, Visit *v, uint64 id)
 		id - lot->last_uncached <= (uint64) lot->policy.near_gap)
 		lot->result.close++;
 	lot->last_uncached = id;
-	if ((lot->issued_to == LA_NO_BLOCK || id > lot->issued_to) &&
-		la_io_policy_control_due(w->policy))
+	if (id >= lot->issued_end && la_io_policy_control_due(w->policy))
 	{
 		/* no request may read it */
 		issue_range(w);

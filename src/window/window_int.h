@@ -82,8 +82,8 @@ typedef struct LaLot
 	int			gap;			/* blocks in between that a request reads as
 								 * well */
 	uint64		last_uncached;	/* block id, or LA_NO_BLOCK */
-	uint64		issued_to;		/* no block of the lot behind this one has
-								 * been issued; or LA_NO_BLOCK */
+	uint64		issued_end;		/* no block of the lot has been issued from
+								 * this one on */
 	uint64		range_first;	/* blocks to be issued by one request */
 	uint64		range_last;		/* or LA_NO_BLOCK */
 	uint64		waits[LA_LOT_WAITS];	/* blocks of requests that are to be

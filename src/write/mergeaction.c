@@ -263,8 +263,7 @@ check_condition(const LaMergeInto *merge, bool decides, bool may_fail, ExprState
 		return false;
 	if (may_fail && state != NULL)
 	{
-		if (!la_attempt_is_allowed() ||
-			la_attempt(check, &c, merge->econtext->ecxt_per_tuple_memory) != NULL)
+		if (!la_attempt_quietly(check, &c))
 			return false;
 	}
 	else if (state != NULL)
@@ -347,9 +346,7 @@ la_mergeaction_form(LaMergeInto *merge, LaMergeAction *action, TupleTableSlot *r
 		memset(new->tts_isnull, true, natts * sizeof(bool));
 	if (!action->columns_may_fail)
 		compute_columns(&forming);
-	else if (!la_attempt_is_allowed() ||
-			 la_attempt(compute_columns, &forming,
-						merge->econtext->ecxt_per_tuple_memory) != NULL)
+	else if (!la_attempt_quietly(compute_columns, &forming))
 		return NULL;
 	return ExecStoreVirtualTuple(new);
 }
