@@ -8,20 +8,41 @@
 #
 # A job is a shell function.  It runs in a subshell and a process group of its
 # own, with its output in .cache/log/test/ID.log, and reports by
-#   count PASSED FAILED   add to the job's tests
-#   note TEXT             a remark for the summary
-#   trouble FILE          a file whose tail explains a failure (a diff)
+#   count PASSED FAILED       add to the job's tests
+#   part NAME PASSED FAILED   the same, for a part that the job can run without the others
+#   note TEXT                 a remark for the summary
+#   trouble FILE              a file whose tail explains a failure (a diff)
+#   final TEXT                it has failed in a way that no second run takes back
 # What a failed job had to say is shown when it ends, and again below the sum: of a long
 # run often nothing but the end is kept.
 # A job that ends with an exit code but no failed test counts one failed test:
 # what did not run has not passed.
+#
+# Judged once more.  A machine that is busy enough stops any process for seconds, so a job that
+# has failed runs again when all others have ended: with nothing beside it, with the same seeds,
+# and if only parts of it have failed, these (their names are in AGAIN, which is empty the first
+# time; SECOND_RUN is 1 the second time).  What passes then has passed; the summary names it and what had failed, and
+# ID.first.log keeps the first run.  So that no fault hides behind this rule,
+#   - a job calls final(), and is not asked again, if a server has crashed or an assertion has
+#     failed; if rows, pages, plans or errors differ from stock's; if something was left pinned,
+#     leaked or damaged.  Whether stock itself gives different answers has been asked by then: a
+#     test that knows such statements asks stock again itself.
+#   - what is the same each time (lint, builds, units, expected output) fails twice.
+#   - nothing is judged a third time, and no bound is another one in the second run.
+# What remains are time limits, bounds on how much was done, and things that had not happened
+# yet when somebody looked.
 
 TESTLOGS=$LOGS/test
 QUEUE=()				# ids, in order
 declare -A COMMANDS=()			# id -> command line, quoted
 declare -A RUNNING=()			# pid -> id
+ALL=()				# ids of all jobs, in order
 LEFT_OUT=()			# ids, since the time was over
-DONE=()				# ids, in order of completion
+DOUBTFUL=()			# ids of those that have failed and may be judged once more
+JUDGED=()			# ids of those that were
+# shellcheck disable=SC2034	# these are for the jobs
+SECOND_RUN=			# 1 in that of a job
+AGAIN=()			# the parts to run, if not all
 
 job()
 {
@@ -29,6 +50,7 @@ job()
 
 	shift
 	QUEUE+=("$id")
+	ALL+=("$id")
 	COMMANDS[$id]=$(printf '%q ' "$@")
 }
 
@@ -42,6 +64,16 @@ note()
 	printf 'note %s\n' "$*" >>"$REPORT"
 }
 
+part()
+{
+	printf 'part %s %d %d\n' "$1" "$2" "$3" >>"$REPORT"
+}
+
+final()
+{
+	printf 'final %s\n' "$*" >>"$REPORT"
+}
+
 trouble()
 {
 	[ ! -s "$1" ] || printf 'trouble %s\n' "$1" >>"$REPORT"
@@ -50,7 +82,9 @@ trouble()
 # job_sum ID: "PASSED FAILED"
 job_sum()
 {
-	awk '$1 == "count" {p += $2; f += $3} END {print p + 0, f + 0}' "$TESTLOGS/$1.report"
+	awk '$1 == "count" {p += $2; f += $3}
+		$1 == "part" {p += $3; f += $4}
+		END {print p + 0, f + 0}' "$TESTLOGS/$1.report"
 }
 
 start_job()
@@ -67,7 +101,7 @@ start_job()
 		REPORT=$TESTLOGS/$id.report
 		eval "${COMMANDS[$id]}"
 		rc=$?
-		if [ $rc -ne 0 ] && ! awk '$1 == "count" && $3 > 0 {f = 1} END {exit !f}' "$REPORT"; then
+		if [ $rc -ne 0 ] && ! awk '$1 ~ /^(count|part)$/ && $NF > 0 {f = 1} END {exit !f}' "$REPORT"; then
 			count 0 1
 			note "ended with code $rc"
 		fi
@@ -88,10 +122,11 @@ end_job()
 	[ "$failed" -eq 0 ] || verdict=FAILED
 	printf '%s %s %s %s\n' "$passed" "$failed" \
 		"$(elapsed "$(cat "$TESTLOGS/$id.began")")" "$notes" >"$TESTLOGS/$id.result"
-	DONE+=("$id")
 	say "$(printf 'end    %-28s %-6s %4d passed, %d failed, %s%s' "$id" "$verdict" \
 		"$passed" "$failed" "$(elapsed "$(cat "$TESTLOGS/$id.began")")" "${notes:+ ($notes)}")"
-	[ "$failed" -eq 0 ] || explain_failure "$id"
+	[ "$failed" -ne 0 ] || return 0
+	explain_failure "$id"
+	grep -q '^final ' "$TESTLOGS/$id.report" || DOUBTFUL+=("$id")
 }
 
 # explain_failure ID: the end of its log, and of what it has called trouble
@@ -116,10 +151,45 @@ leave_out()
 	QUEUE=()
 }
 
+# failed_parts REPORT: none if something has failed that is in no part
+failed_parts()
+{
+	awk '$1 == "count" && $3 > 0 {whole = 1}
+		$1 == "part" && $4 > 0 {names = names $2 "\n"}
+		END {if (!whole) printf "%s", names}' "$1"
+}
+
+# judge_again ID: by itself.  What had passed of a job that runs in parts counts as before.
+judge_again()
+{
+	local id=$1 log=$TESTLOGS/$1 file
+
+	say "once more, alone: $id"
+	for file in "$log".{log,report,result,trouble,diffs}; do
+		[ ! -e "$file" ] || mv "$file" "$log.first.${file##*.}"
+	done
+	sed -i "s|$log\.|$log.first.|" "$log.first.report"
+	mapfile -t AGAIN < <(failed_parts "$log.first.report")
+	SECOND_RUN=1
+	start_job "$id"
+	SECOND_RUN=
+	wait "${!RUNNING[@]}" || true
+	RUNNING=()
+	if [ ${#AGAIN[@]} -gt 0 ]; then
+		awk '$1 == "part" && $4 == 0 || $1 == "count"' "$log.first.report" >>"$log.report"
+	fi
+	AGAIN=()
+	JUDGED+=("$id")
+	end_job "$id"
+}
+
+# run_jobs N: those that fail are judged once more when the others have ended
 run_jobs()
 {
-	local slots=$1 pid
+	local slots=$1 pid id
+	local -a again
 
+	DOUBTFUL=()
 	while [ ${#QUEUE[@]} -gt 0 ] || [ ${#RUNNING[@]} -gt 0 ]; do
 		leave_out
 		while [ ${#QUEUE[@]} -gt 0 ] && [ ${#RUNNING[@]} -lt "$slots" ]; do
@@ -131,6 +201,10 @@ run_jobs()
 		[ -n "${pid:-}" ] || continue
 		end_job "${RUNNING[$pid]}"
 		unset "RUNNING[$pid]"
+	done
+	again=("${DOUBTFUL[@]}")
+	for id in "${again[@]}"; do
+		judge_again "$id"
 	done
 }
 
@@ -144,7 +218,21 @@ stop_jobs()
 	done
 }
 
-# summary: returns 1 when anything failed or nothing ran
+# tell_of_second_runs: what had failed in the first
+tell_of_second_runs()
+{
+	local id first log
+
+	for id in "${JUDGED[@]}"; do
+		log=$TESTLOGS/$id
+		read -r _ first _ <"$log.first.result"
+		echo "judged once more, alone: $id, $first failed at first ($log.first.log):"
+		sed -n 's/^trouble //p' "$log.first.report" | xargs -r cat | head -n 12 | sed 's/^/    /'
+	done
+	[ ${#JUDGED[@]} -eq 0 ] || echo
+}
+
+# summary: in the order of the jobs; returns 1 when anything failed or nothing ran
 summary()
 {
 	local id passed failed took notes all_passed=0 all_failed=0
@@ -152,7 +240,8 @@ summary()
 
 	echo
 	printf '%-30s %8s %8s %8s\n' job passed failed time
-	for id in "${DONE[@]}"; do
+	for id in "${ALL[@]}"; do
+		[ -e "$TESTLOGS/$id.result" ] || continue
 		read -r passed failed took notes <"$TESTLOGS/$id.result"
 		printf '%-30s %8d %8d %8s  %s\n' "$id" "$passed" "$failed" "$took" "$notes"
 		all_passed=$((all_passed + passed))
@@ -160,12 +249,14 @@ summary()
 		[ "$failed" -eq 0 ] || broken+=("$id")
 	done
 	echo
+	tell_of_second_runs
 	for id in "${broken[@]}"; do
 		echo "what failed in $id:"
 		explain_failure "$id"
 		echo
 	done
 	[ ${#LEFT_OUT[@]} -eq 0 ] || say "left out, as $LA_MINUTES minutes were over: ${LEFT_OUT[*]}"
+	[ ${#JUDGED[@]} -eq 0 ] || say "judged once more, alone: ${JUDGED[*]}"
 	say "finished; logs in $TESTLOGS"
 	echo "$all_passed passed, $all_failed failed"
 	[ "$all_failed" -eq 0 ] && [ "$all_passed" -gt 0 ]
@@ -182,6 +273,20 @@ count_regress()
 	failed=$(grep -cE '^not ok [0-9]+ | \.\.\. FAILED' "$1" || true)
 	count "$passed" "$failed"
 	[ "$passed" -gt 0 ] || return 1
+}
+
+# parts_of_regress LOG: the same, each test as a part
+parts_of_regress()
+{
+	local rc=1 name passed failed
+
+	while read -r passed failed name; do
+		part "$name" "$passed" "$failed"
+		rc=0
+	done < <(sed -nE -e 's/^ok [0-9]+ +[-+] +([^ ]+) .*/1 0 \1/p' \
+		-e 's/^(test| )? +([^ ]+) +\.\.\. ok( .*|$)/1 0 \2/p' "$1"
+		failed_regress "$1" | sed 's/^/0 1 /')
+	return $rc
 }
 
 # failed_regress LOG: the names of the tests that failed

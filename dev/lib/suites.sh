@@ -10,13 +10,16 @@
 #
 # Core suites.  PostgreSQL's own regression and isolation suites, of the same
 # release as the server, run with pg_lookahead loaded and forced, and must print
-# what they print without it.  A test that fails is judged twice more:
+# what they print without it.
 #   - When only another release's suite can be had than the server's (Debian's
 #     mirrors drop old minors, and have nothing of 16, which gets 15's suite), the suite is
 #     run once on the stock server.  A test that fails there with byte for byte the same
 #     result counts as passed.
-#   - What is left is run once more: some core tests depend on timing.  A test
-#     that passes then counts as passed, and the summary names it.
+#   - What is left is judged once more (queue.sh): some core tests depend on timing.  If it
+#     fails again, so is stock, alone as well, and what prints the same there has passed.
+#
+# What is final, so that no job is judged again for it (queue.sh), is decided here by what a
+# suite prints: has_crashed(), differs_from_stock(), and FINAL_CHECKS for scripts of test/t.
 
 declare -A HOMES=()				# name -> prefix that SERVER_USER can use
 
@@ -70,12 +73,45 @@ timed_out()
 job_dir()
 {
 	DIR=$WORK/job/$1
+	if [ -e "$DIR" ]; then
+		# of the first run
+		stop_servers "$DIR"
+		rm -rf "$DIR"
+	fi
 	mkdir -p "$DIR"
 	chmod 755 "$WORK/job" "$DIR"
 	if am_root; then
 		chown "$SERVER_USER:" "$DIR"
 	fi
 	cd "$DIR" || return 1
+}
+
+# ---- what no second run takes back ----------------------------------------
+
+# Checks of test/t that compare with stock, or look for damage: by their names, if they have
+# compared two values.
+FINAL_CHECKS='stock|same|rows|pages|agree|sound|amcheck|index(es)? |duplicates|answer|pinned|leak|log is clean|checksum|primary has|as on|bt_index'
+
+# has_crashed LOG...: of servers.  (Tests kill by signal 9, and 15.)
+has_crashed()
+{
+	grep -qsE 'TRAP:|PANIC:|was terminated by (signal ([1-8]|1[0-4])\b|exception)|refcount leak|Sanitizer' "$@"
+}
+
+# differs_from_stock DIFFS: does compare() of test/sql/helper.inc say so, or another of its kind?
+differs_from_stock()
+{
+	grep -qsE '^\+(.*WARNING:  differs with| f +\|| f$)' "$1"
+}
+
+# tap_differs OUT: has a comparison of FINAL_CHECKS failed?
+tap_differs()
+{
+	awk -v checks="$FINAL_CHECKS" '
+		/^not ok / {name = $0}
+		/^#  +got: / && name ~ checks {found = 1}
+		/^(ok|1\.\.)/ {name = ""}
+		END {exit !found}' "$1"
 }
 
 # ---- our own tests --------------------------------------------------------
@@ -116,6 +152,7 @@ own_regress()
 		tool=$(pgxs_of "$name")/src/test/isolation/pg_isolation_regress
 		mapfile -t tests < <(names_in specs spec)
 	fi
+	[ ${#AGAIN[@]} -eq 0 ] || tests=("${AGAIN[@]}")
 	in_server "$name" "$tool" --bindir="${HOMES[$name]}/bin" \
 		--inputdir="$WORK/own/test" --outputdir="$DIR" \
 		--temp-instance="$DIR/tmp" --temp-config="$WORK/own/test/pg_lookahead.conf" \
@@ -129,9 +166,12 @@ regress_end()
 	local rc=$1
 
 	cat "$DIR/out"
-	count_regress "$DIR/out" || rc=1
+	parts_of_regress "$DIR/out" || rc=1
 	# what it printed, for whoever writes the expected files
+	rm -rf "${REPORT%.report}.results"
 	cp -r "$DIR/results" "${REPORT%.report}.results" 2>/dev/null
+	! has_crashed "$DIR/log/postmaster.log" || final "a server has crashed"
+	! differs_from_stock "$DIR/regression.diffs" || final "it differs from stock"
 	keep_evidence
 	return "$rc"
 }
@@ -171,7 +211,7 @@ own_library()
 			note "without collations of ICU, which this server does not have"
 		fi
 	fi
-
+	[ ${#AGAIN[@]} -eq 0 ] || tests=("${AGAIN[@]}")
 	job_dir "$server-$name" || return 1
 	build_library "$server" "$name" "$DIR" || return 1
 	in_server "$server" "LA_TEST_${name^^}=$DIR/la_test_$name.so" \
@@ -197,12 +237,13 @@ older_server()
 # joins, builds and inserts) and the differential test.
 LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|028_apply|029_replica'
 
-# is_deep NAME: do the long scripts and the whole differential test run on it, if no server was
-# asked for?  On the oldest, and on the one with assertions, which is the newest; the code for
-# 16 and 17 is that of these two, and has PostgreSQL's own suites.
+# is_deep NAME: do the long scripts, and more of the differential test, run on it, if no server
+# was asked for?  On the one with assertions, which is the newest and would find most; the others,
+# whose code differs from that little, have SQL, isolation, the short scripts and a short
+# differential test.
 is_deep()
 {
-	[ "$1" = 15 ] || [[ $1 = *-assert ]]
+	[[ $1 = *-assert ]]
 }
 
 # tap_scripts short|long
@@ -223,9 +264,11 @@ tap_scripts()
 own_tap()
 {
 	local name=$1 pgxs missing other older rc=0
-	local -a scripts
+	local -a scripts paths
 
-	mapfile -t scripts < <(tap_scripts "$2" | sed "s|.*|$WORK/own/test/t/&.pl|")
+	mapfile -t scripts < <(tap_scripts "$2")
+	[ ${#AGAIN[@]} -eq 0 ] || scripts=("${AGAIN[@]}")
+	paths=("${scripts[@]/#/$WORK/own/test/t/}")
 	LIMIT[-1]=${LA_TIMEOUT:-$((3000 + ${LA_REPLICA_SECONDS:-60}))}
 	job_dir "$name-own-tap-$2" || return 1
 	build_library "$name" company "$DIR/company" || return 1
@@ -240,16 +283,17 @@ own_tap()
 	in_server "$name" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		TESTDIR="$DIR" TESTDATADIR="$DIR/tmp_check" TESTLOGDIR="$DIR/tmp_check/log" \
 		LA_TEST_COMPANY="$DIR/company/la_test_company.so" \
-		TMPDIR="$WORK" PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 \
+		TMPDIR="$WORK" PGBENCH_RANDOM_SEED="$LA_SEED" PG_TEST_TIMEOUT_DEFAULT=600 PGCTLTIMEOUT=600 \
 		LA_OTHER_MINOR="$other" LA_OLD_SERVER="$older" \
 		prove -v -I "$pgxs/src/test/perl" -I "$WORK/own/test/t" \
-		"${scripts[@]}" >"$DIR/out" 2>&1 || rc=$?
+		"${paths[@]/%/.pl}" >"$DIR/out" 2>&1 || rc=$?
 	cat "$DIR/out"
-	count "$(grep -E '^ok [0-9]+' "$DIR/out" | grep -vc '# skip')" \
-		"$(grep -E '^not ok [0-9]+' "$DIR/out" | grep -vc '# TODO')"
+	parts_of_tap "$DIR/out" "${scripts[@]}"
 	missing=$(missing_third_party "$name" | paste -sd ' ')
 	[ -z "$missing" ] || note "without ${missing// / and }, which cannot be had or built"
 	if [ $rc -ne 0 ]; then
+		! has_crashed "$DIR"/tmp_check/log/*.log || final "a server has crashed"
+		! tap_differs "$DIR/out" || final "it differs from stock"
 		mkdir -p "$TESTLOGS/$name/tap-$2"
 		cp "$DIR"/tmp_check/log/* "$TESTLOGS/$name/tap-$2/" 2>/dev/null
 		{
@@ -260,6 +304,27 @@ own_tap()
 		trouble "${REPORT%.report}.trouble"
 	fi
 	return $rc
+}
+
+# parts_of_tap OUT SCRIPT...: what "prove -v" says of each; one that has failed otherwise than by
+# a check (it died, or made another number of checks) has failed once more
+parts_of_tap()
+{
+	local out=$1 script
+
+	shift
+	for script in "$@"; do
+		awk -v script="$script" '
+			match($0, /^[^ ]*\/[^ \/]+\.pl \.+/) {here = index($0, "/" script ".pl ")}
+			/^Test Summary Report/ {here = 0; sums = 1}
+			here && /^ok [0-9]+/ && !/# skip/ {passed++}
+			here && /^not ok [0-9]+/ && !/# TODO/ {failed++}
+			here && /^(All [0-9]+ subtests passed|ok$|skipped: )/ {ended = 1}
+			sums && index($0, "/" script ".pl ") {bad = 1}
+			END {print script, passed + 0, failed + ((bad || !ended) && !failed)}' "$out"
+	done | while read -r script passed failed; do
+		part "$script" "$passed" "$failed"
+	done
 }
 
 # count_sum RC: count by a closing line "N passed, N failed" in ./out, or else the
@@ -298,11 +363,14 @@ own_fuzz()
 	shift 2
 	job_dir "$name-$what" || return 1
 	TMPDIR=$WORK LD_LIBRARY_PATH="${HOMES[$name]}/lib" "${LIMIT[@]}" "$ROOT/test/fuzz/run" \
-		--bindir "${HOMES[$name]}/bin" --major "$(major "$name")" "$@" >out 2>&1 || rc=$?
+		--bindir "${HOMES[$name]}/bin" --major "$(major "$name")" --seed "$LA_SEED" "$@" >out 2>&1 || rc=$?
 	cat out
+	[ -z "${LA_DEEP:-}" ] || note "seed $LA_SEED"
 	# the first difference; its head says how to repeat it
 	sed -n '/^=== /,$p' out | head -n 70 >"$TESTLOGS/$name/$what.trouble"
 	trouble "$TESTLOGS/$name/$what.trouble"
+	# all but too little work is a difference, or damage
+	! grep '^=== ' out | grep -qvE 'hardly (at work|built)' || final "it differs from stock"
 	[ $rc -ne 124 ] || timed_out
 	count_sum $rc
 }
@@ -448,12 +516,15 @@ comparable()
 }
 
 # core_excused NAME SUITE: failed tests of the current run whose results are
-# those of the stock server
+# those of the stock server, which is asked if its release is another one, or in a second run
 core_excused()
 {
 	local baseline test
 
-	suite_differs "$1" || return 0
+	[ -s failed ] || return 0
+	suite_differs "$1" || [ -n "$SECOND_RUN" ] || return 0
+	# alone, as well
+	[ -z "$SECOND_RUN" ] || rm -rf "$WORK/job/$1-$2-baseline"
 	baseline=$(core_baseline "$1" "$2")
 	while read -r test; do
 		if grep -qx -- "$test" "$baseline/failed" &&
@@ -467,24 +538,15 @@ core_excused()
 # core_suite NAME SUITE LEAF_PAGES: the job
 core_suite()
 {
-	local name=$1 suite=$2 rc=0 again=
+	local name=$1 suite=$2 rc=0
 
 	job_dir "$name-$suite-$3" || return 1
-	while :; do
-		core_run "$name" "$suite" "$3"
-		rc=$?
-		[ $rc -ne 0 ] && [ -s failed ] || break
-		: >excused
-		[ "$3" = stock ] || core_excused "$name" "$suite" >excused
-		if cmp -s failed excused; then
-			rc=0
-			break
-		fi
-		[ -z "$again" ] || break
-		again=$(comm -23 failed excused | paste -sd ' ')
-		cp regression.diffs "${REPORT%.report}.first.diffs"
-		echo "---- once more, for: $again"
-	done
+	core_run "$name" "$suite" "$3" || rc=$?
+	: >excused
+	[ "$3" = stock ] || core_excused "$name" "$suite" >excused
+	if [ $rc -ne 0 ] && [ -s failed ] && cmp -s failed excused; then
+		rc=0
+	fi
 
 	count_regress "$DIR/out" || rc=1
 	if [ -s excused ]; then
@@ -493,9 +555,10 @@ core_suite()
 		note "as stock $(server_version "$name") on $(suite_version "$name")'s suite: $(paste -sd ' ' excused)"
 	fi
 	if [ $rc -eq 0 ]; then
-		[ -z "$again" ] || note "passed at the second run: $again"
 		rm -rf tmp
 	else
+		! has_crashed log/postmaster.log || final "a server has crashed"
+		echo "failed: $(comm -23 failed excused | paste -sd ' ')"
 		keep_evidence
 	fi
 	return $rc
