@@ -31,7 +31,7 @@ ERROR_FIELDS = (
     pq.DiagnosticField.CONTEXT,
 )
 
-PIN_LOOKS = 5
+PIN_LOOKS = 60
 
 
 def server_user():
