@@ -33,6 +33,7 @@ create view active as
     where dbid = (select database from own) and (scans_activated > 0 or reasons <> '{}');
 
 -- one entry for all executions of a statement, whatever its constants are
+select clock_timestamp() as begun \gset
 select pg_stat_lookahead_reset();
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;
 select count(w) from (select w from t where a between 2000 and 3000 order by a offset 0) s;
@@ -44,14 +45,14 @@ select userid::regrole = current_user::regrole as own, toplevel, queryid <> 0 as
     entries_killed, leaf_pages_issued >= 0 as leaf_pages, blocks_read >= 0 as blocks_read,
     read_time >= 0 as read_time, wait_time >= 0 as wait_time, saved_time is not null as saved_time,
     saved_time_error >= 0 as saved_time_error, reasons,
-    stats_since between now() - interval '1 minute' and clock_timestamp() as since
+    stats_since between :'begun' and clock_timestamp() as since
     from active;
 select schemaname, relname, indexrelname, relid = 't'::regclass as table_is, indexrelid = 't_a'::regclass as index_is,
     scans_activated, blocks_foreseen > 0 as foreseen, saved_time is not null as saved_time
     from pg_stat_lookahead_indexes where schemaname = 'la_statements';
 select statements between 1 and statements_max as statements, statements_dealloc,
     indexes between 1 and indexes_max as indexes, indexes_dealloc,
-    stats_reset between now() - interval '1 minute' and clock_timestamp() as just_reset
+    stats_reset between :'begun' and clock_timestamp() as just_reset
     from pg_stat_lookahead_info;
 
 -- sent by a client, or executed by a function, a trigger or a utility statement

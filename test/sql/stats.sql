@@ -22,10 +22,11 @@ select attname, format_type(atttypid, atttypmod) from pg_attribute
 select kind from pg_stat_lookahead order by kind;
 
 -- a reset zeroes everything and says when
+select clock_timestamp() as begun \gset
 select pg_stat_lookahead_reset();
 select kind, scans_attached, scans_activated, blocks_foreseen, blocks_issued, blocks_cached,
     blocks_skipped_recent, blocks_skipped_sequential, blocks_on_time, blocks_late, blocks_wasted,
-    entries_killed, leaf_pages_issued, stats_reset between now() - interval '1 minute' and clock_timestamp() as just_reset
+    entries_killed, leaf_pages_issued, stats_reset between :'begun' and clock_timestamp() as just_reset
     from pg_stat_lookahead order by kind;
 
 -- a forced index scan, read to its end: every visit is accounted for
