@@ -360,13 +360,16 @@ la_test_search(PG_FUNCTION_ARGS)
 	Relation	keys = index_open(PG_GETARG_OID(1), AccessShareLock);
 	Leaves	   *l = read_leaves(index);
 	Leaves	   *k = read_leaves(keys);
-	LaDescent  *d = make_descent(heap, index, keys, ncolumns, options);
+	LaDescent  *d;
 	Datum		key[INDEX_MAX_KEYS];
 	int64		searched = 0,
 				wrong = 0,
 				given_up = 0;
 	char	   *first_wrong = NULL;
 
+	/* the same choices each time, unless a seed is given (dev/test --deep) */
+	srandom(getenv("LA_SEED") != NULL ? atoi(getenv("LA_SEED")) : 1);
+	d = make_descent(heap, index, keys, ncolumns, options);
 	init_functions(index, keys, ncolumns);
 	if (between[0] != '\0')
 		SPI_connect();
