@@ -9,7 +9,7 @@ use Beside;
 use Test::More;
 
 my $waits = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
-	SELECT id, pg_sleep(0.02) FROM t WHERE k = 100 ORDER BY k, j; RESET ALL;';
+	SELECT id, pg_sleep(0.1) FROM t WHERE k = 100 ORDER BY k, j; RESET ALL;';
 
 beside(
 	name => 'pg_wait_sampling',

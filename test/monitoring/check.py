@@ -285,7 +285,7 @@ LABELS = {"kind", "datname", "usename", "queryid", "schemaname", "relname", "ind
 
 
 def get(url):
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return answer.read().decode()
 
 
@@ -294,7 +294,7 @@ def running(command, log, ready, env=None):
     with open(log, "w") as out:
         process = subprocess.Popen([str(c) for c in command], stdout=out, stderr=subprocess.STDOUT, env=env)
         try:
-            for _ in range(100):
+            for _ in range(1200):
                 if process.poll() is not None:
                     raise RuntimeError(Path(log).read_text())
                 try:
@@ -351,23 +351,31 @@ def check_exporter(files, program, directory, server, prometheus):
                 check_prometheus(files, prometheus, address, server)
 
 
+def when_answered(server, url, seconds=300):
+    """What Prometheus says when it has figures, which need some scrapes, and work between them."""
+    end = time.time() + seconds
+    while True:
+        answer = json.loads(get(url))
+        if answer["data"]["result"] or time.time() > end:
+            return answer
+        server.psql(WORK)
+        time.sleep(1)
+
+
 def check_prometheus(files, program, exporter, server):
     port = free_port()
     work = Path(server.work)
-    config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
+    config = {"global": {"scrape_interval": "5s", "scrape_timeout": "5s"},
               "scrape_configs": [{"job_name": "postgres", "static_configs": [{"targets": [exporter]}]}]}
     (work / "prometheus.yml").write_text(json.dumps(config))
     command = [program, f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/prometheus-data",
                f"--web.listen-address=127.0.0.1:{port}"]
     with running(command, work / "prometheus.log", f"http://127.0.0.1:{port}/-/ready"):
-        for _ in range(5):
-            server.psql(WORK)
-            time.sleep(2)
         base = f"http://127.0.0.1:{port}/api/v1"
         for title, expression in expressions(files.dashboard):
-            expression = expression.replace("$__rate_interval", "30s").replace("$__range", "1m").replace("$instance", ".*")
+            expression = expression.replace("$__rate_interval", "2m").replace("$__range", "2m").replace("$instance", ".*")
             try:
-                answer = json.loads(get(f"{base}/query?" + urllib.parse.urlencode({"query": expression})))
+                answer = when_answered(server, f"{base}/query?" + urllib.parse.urlencode({"query": expression}))
             except urllib.error.HTTPError as e:
                 test_that(f"dashboard: '{title}' has an answer", False, f"{expression}: {e.read().decode()}")
                 continue
@@ -387,7 +395,7 @@ def check_sql_exporter(files, program, server):
     log = work / "sql_exporter.log"
     with running([program, f"-config.file={work}/sql_exporter.yml", f"-web.listen-address=127.0.0.1:{port}"], log,
                  f"http://127.0.0.1:{port}/metrics"):
-        for _ in range(50):
+        for _ in range(600):
             found, _ = scrape(f"127.0.0.1:{port}")
             if {f"sql_{query}" for query in files.job_metrics()} <= set(found):
                 break
