@@ -22,7 +22,6 @@ use LookAhead;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $library = $ENV{LA_TEST_COMPANY};
 plan skip_all => 'LA_TEST_COMPANY is not set' unless defined $library;
@@ -224,13 +223,9 @@ sub ask_session
 
 	return $out if defined $out;
 	eval { $session->{psql}->quit };
-	for (1 .. 100)
-	{
-		$session->{psql} = eval { open_session($session->{node}, $session->{load}) };
-		return 'the server has crashed' if defined $session->{psql};
-		usleep(100_000);
-	}
-	die 'the server does not come back';
+	wait_until(sub { defined($session->{psql} = eval { open_session($session->{node}, $session->{load}) }) })
+	  or die 'the server does not come back';
+	return 'the server has crashed';
 }
 
 # $query with a function called where it has $x(column)
@@ -275,14 +270,13 @@ sub run_case
 	my $workers;
 
 	return @answer if $case->[0] !~ /, a worker$/;
-	for (1 .. 200)
-	{
+	my $done = sub {
 		$workers = ask_session($session, 'SELECT la_company_workers()');
-		return @answer if $workers eq '1' || $answer[0] =~ /^(ERROR|the server)/m;
-		usleep(50_000);
-		@answer = run_case_once($session, $case, @p);
-	}
-	return ("there were $workers workers instead of 1", '');
+		return $workers eq '1' || $answer[0] =~ /^(ERROR|the server)/m;
+	};
+	wait_until(sub { $done->() || do { @answer = run_case_once($session, $case, @p); 0 } })
+	  or return ("there were $workers workers instead of 1", '');
+	return @answer;
 }
 
 # The first line in which two texts differ.

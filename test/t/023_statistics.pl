@@ -58,9 +58,12 @@ sub scan_twice
 sub kill_backend
 {
 	my $session = open_session($node, 'select 1');
+	my $offset = -s $node->logfile;
 
 	kill 'KILL', pid_of($session);
 	eval { ask($session, 'select 1') };
+	# the postmaster may learn of it later than we do
+	$node->wait_for_log(qr/was terminated by signal 9/, $offset);
 	return;
 }
 

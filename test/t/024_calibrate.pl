@@ -57,15 +57,25 @@ sub left_behind
 	return join ' ', (grep { m{lookahead[^/]*$} } @fds), ($maps =~ /\[aio\]/ ? '[aio]' : ());
 }
 
-# Start a statement, and come back when it reads.
+# Start a statement, and come back when it reads.  It goes on for some seconds; where it has ended
+# before anybody has seen it, once more.
 sub start_reading
 {
 	my ($session, $pid, $sql) = @_;
+	my $start = sub { $session->query_until(qr/started/, "\\echo started\n$sql;\n") };
 
-	$session->query_until(qr/started/, "\\echo started\n$sql;\n");
-	$node->poll_query_until('postgres',
-		"SELECT wait_event = 'DataFileRead' FROM pg_stat_activity WHERE pid = $pid")
-	  or die 'it does not read';
+	$start->();
+	wait_until(sub {
+			my ($event, $state) = split /\|/, $node->safe_psql('postgres', "SELECT wait_event, state FROM pg_stat_activity WHERE pid = $pid");
+
+			return 1 if $event eq 'DataFileRead';
+			if ($state =~ /^idle/)
+			{
+				ask($session, 'ROLLBACK');
+				$start->();
+			}
+			return 0;
+		}) or die 'it does not read';
 	return;
 }
 
@@ -166,11 +176,12 @@ SKIP:
 	skip 'the load of the device is not known', 1 unless -r "/sys/dev/block/$number/stat";
 	my $writer = IPC::Run::start(
 		[ 'sh', '-c', "while :; do dd if=/dev/zero of=$location/load bs=1M count=64 oflag=direct 2>/dev/null || exit; done" ]);
-	($ret, $out, $err) = $node->psql('postgres', $calibrate);
+	# (until the writer has had its share of the machine)
+	my $busy = qr/WARNING:  the storage of tablespace "fast" was busy while it was measured\nDETAIL:.*\nHINT:  Measure again/;
+	wait_until(sub { ($ret, $out, $err) = $node->psql('postgres', $calibrate); $err =~ $busy }, 120);
 	$writer->kill_kill;
 	unlink "$location/load";
-	like($err, qr/WARNING:  the storage of tablespace "fast" was busy while it was measured\nDETAIL:.*\nHINT:  Measure again/,
-		'a busy disk');
+	like($err, $busy, 'a busy disk');
 	is($node->safe_psql('postgres', q(SELECT bool_or(busy) FROM pg_lookahead_storage WHERE tablespace_name = 'fast')),
 		't', '... is kept in mind');
 	like($node->safe_psql('postgres', q(SELECT string_agg(reason, ' ') FROM pg_lookahead_recommendations WHERE tablespace_name = 'fast')),

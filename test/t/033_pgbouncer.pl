@@ -18,7 +18,6 @@ use LookAhead;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my ($program) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin';
 plan skip_all => 'there is no pgbouncer (Debian: apt-get install pgbouncer)' unless $program;
@@ -47,11 +46,7 @@ sub start_pooler
 		"logfile = $dir/log", "pidfile = $dir/pid", 'max_client_conn = 100', 'ignore_startup_parameters = extra_float_digits, options',
 		"server_reset_query_always = $reset", 'server_reset_query = DISCARD ALL', '');
 	$pooler = IPC::Run::start([ $program, "$dir/ini" ], '<' => \undef, '>' => "$dir/out", '2>' => "$dir/err");
-	for (1 .. 200)
-	{
-		return if -S "$dir/.s.PGSQL.$port" && pooled('SELECT 1') eq '1';
-		usleep(50_000);
-	}
+	return if wait_until(sub { -S "$dir/.s.PGSQL.$port" && pooled('SELECT 1') eq '1' });
 	die 'pgbouncer does not start: ' . slurp_file("$dir/err") . (-e "$dir/log" ? slurp_file("$dir/log") : '');
 }
 

@@ -14,7 +14,6 @@ use LookAhead;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $node = new_server('main', conf => "pg_lookahead.tablespace_max_in_flight = 10\nrestart_after_crash = on\n");
 my $place = PostgreSQL::Test::Utils::tempdir();
@@ -42,18 +41,16 @@ sub figures
 	return split /\|/, ask($session, 'SELECT capacity, max_distance, blocks_issued FROM pg_lookahead_last_statement()');
 }
 
-# Scan until the capacity is this one.
+# Scan until the capacity is this one, in a scan that had no other before (nobody came while it ran).
 sub comes_to
 {
 	my ($session, $capacity, $name) = @_;
 	my @figures;
 
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-	{
+	wait_until(sub {
 		@figures = figures($session);
-		last if $figures[0] == $capacity;
-		usleep(100_000);
-	}
+		return $figures[0] == $capacity && $figures[1] <= $capacity && ($capacity > 0 || $figures[2] == 0);
+	});
 	is($figures[0], $capacity, $name);
 	cmp_ok($figures[1], '<=', $capacity, '... and its distance');
 	return @figures;

@@ -6,6 +6,11 @@
 # so are the background writer and timed checkpoints: a buffer that they have pinned counts as
 # pinned, and VACUUM passes over its page; after a checkpoint, marking an index entry as dead
 # changes the page's LSN.
+#
+# A test waits for what it needs to have happened, and never for a time: wait_until(), and the
+# server's own poll_query_until() and wait_for_log(), which have limits of minutes.  How often
+# something has to be tried does not count: such attempts are checked together, or in a subtest,
+# so that two runs have the same number of checks.
 
 package LookAhead;
 
@@ -17,12 +22,27 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
+use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(new_server forced stock random_table check_log pinned pinned_relations
+our @EXPORT = qw(wait_until new_server forced stock random_table check_log pinned pinned_relations
   check_indexes activated backend_fds memory open_session ask is_timeout reset_timeout pid_of start_waiting nothing_pinned
   path_of overwrite damage transcripts_of same_transcripts no_later read_in_several_ways
   create_walk walk create_fail check_cancel start_pgbench check_pgbench);
+
+# Wait until a function returns true, as long as other queries may take, or so many seconds.
+# Returns whether it has.
+sub wait_until
+{
+	my ($happened, $seconds) = @_;
+	my $end = time + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+
+	while (!$happened->())
+	{
+		return 0 if time > $end;
+		usleep(50_000);
+	}
+	return 1;
+}
 
 # A running server.  Parameters: preload (default 1), conf (text), init (array of
 # initdb options), extensions (array; pg_lookahead itself is added when preloaded).
@@ -123,18 +143,16 @@ sub pinned
 	return $sum;
 }
 
-# What was leaked stays pinned; a read that is in flight, or a checkpoint, lets go.
+# What was leaked stays pinned; a read that is in flight, or a checkpoint, lets go.  (Where one has
+# stayed, others are not waited for as long.)
+my $patience = 60;
+
 sub nothing_pinned
 {
 	my ($node, $name) = @_;
-	my $pinned = pinned_relations($node);
+	my $pinned;
 
-	for (1 .. 100)
-	{
-		last if $pinned eq '';
-		usleep(50_000);
-		$pinned = pinned_relations($node);
-	}
+	wait_until(sub { ($pinned = pinned_relations($node)) eq '' }, $patience) or $patience = 5;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	return is($pinned, '', "$name: nothing is pinned");
 }

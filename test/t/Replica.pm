@@ -130,11 +130,7 @@ sub kill_process
 	my $offset = -s $node->logfile;
 
 	return 0 unless $pid =~ /^\d+$/ && kill 'KILL', $pid;
-	for (1 .. 600)
-	{
-		last if substr(slurp_file($node->logfile), $offset) =~ /all server processes terminated; reinitializing/;
-		usleep(50_000);
-	}
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
 	answers($node);
 	return 1;
 }
