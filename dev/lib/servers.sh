@@ -154,7 +154,7 @@ build_flags()
 	case $1 in
 		*-assert) printf '%s\n' --enable-cassert 'CFLAGS=-O1 -g' ;;
 		*-valgrind) printf '%s\n' 'CFLAGS=-O1 -g' 'CPPFLAGS=-DUSE_VALGRIND' ;;
-		*) echo 'CFLAGS=-O2' ;;
+		*) echo "CFLAGS=${LA_SERVER_CFLAGS:--O2}" ;;
 	esac
 }
 
