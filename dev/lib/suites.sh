@@ -108,9 +108,8 @@ differs_from_stock()
 tap_differs()
 {
 	awk -v checks="$FINAL_CHECKS" '
-		/^not ok / {name = $0}
-		/^#  +got: / && name ~ checks {found = 1}
-		/^(ok|1\.\.)/ {name = ""}
+		/^ *# +Failed test / {name = $0}
+		/^ *# +got: / && name ~ checks {found = 1}
 		END {exit !found}' "$1"
 }
 
