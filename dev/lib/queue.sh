@@ -160,6 +160,7 @@ failed_parts()
 }
 
 # judge_again ID: by itself.  What had passed of a job that runs in parts counts as before.
+# shellcheck disable=SC2034	# the job reads SECOND_RUN
 judge_again()
 {
 	local id=$1 log=$TESTLOGS/$1 file
