@@ -11,6 +11,11 @@
 
 PG_CONFIG ?= pg_config
 
+# Neither make nor PGXS can deal with a name in two words, of which this file's is only the last.
+ifneq ($(words x$(CURDIR)x$(VPATH))$(wildcard $(lastword $(MAKEFILE_LIST))),1$(lastword $(MAKEFILE_LIST)))
+$(error the path of pg_lookahead, or of the directory to build in, has a blank in it: move it elsewhere)
+endif
+
 # Where this file lies, and files there, named relative to it.  VPATH is set
 # because not the PGXS of every server finds out by itself.
 SOURCE := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
@@ -41,6 +46,13 @@ EXTRA_CLEAN = regression.diffs
 override with_llvm = no
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(PGXS),)
+$(error "$(PG_CONFIG)" cannot be run: install the server's development package, or say PG_CONFIG=/path/to/pg_config)
+endif
+# The client's package of Debian has a pg_config, and no headers.
+ifeq ($(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h),)
+$(error there are no headers of $(shell $(PG_CONFIG) --version) in $(shell $(PG_CONFIG) --includedir-server): install the server's development package, such as postgresql-server-dev-$(firstword $(subst ., ,$(lastword $(shell $(PG_CONFIG) --version)))))
+endif
 include $(PGXS)
 
 # servers are seldom configured with --enable-depend

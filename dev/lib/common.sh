@@ -25,6 +25,17 @@ export STARTED
 
 umask 022
 
+# --help of the scripts here is their head; bench/ has help of its own.  (The script may have
+# been named relative to where it was called.)
+SCRIPT=$0
+[ -f "$SCRIPT" ] || SCRIPT=${OLDPWD:-}/$0
+case $(dirname "$(realpath "$SCRIPT")"):${1:-} in
+	"$ROOT"/dev:--help | "$ROOT"/dev:-h)
+		sed -n '3,/^[^#]*$/s/^# \{0,1\}//p' "$SCRIPT"
+		exit 0
+		;;
+esac
+
 # elapsed [SINCE]: minutes and seconds since the script (or SINCE) started
 # shellcheck disable=SC2120
 elapsed()
@@ -49,6 +60,11 @@ die()
 	printf '[%s] error: %s\n' "$(elapsed)" "$*" >&2
 	exit 1
 }
+
+# make cannot deal with them
+case $ROOT$CACHE in
+	*[[:space:]]*) die "the path of the checkout, or of LA_CACHE, has a blank in it, which make cannot deal with" ;;
+esac
 
 mkdir -p "$LOGS" 2>/dev/null && [ -w "$LOGS" ] ||
 	die "$(id -un) cannot write to $CACHE: use a checkout of your own, or set LA_CACHE to a directory"
