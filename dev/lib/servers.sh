@@ -3,16 +3,16 @@
 # dev/lib/servers.sh - the PostgreSQL servers that are built against and tested.
 #
 #   name        what                                     where
-#   15          Debian 12's package                      /usr/lib/postgresql/15
-#   15          for an ordinary user: built from source  .cache/pg/15/inst
+#   15          Debian 12's packages, unpacked           .cache/pg/15/inst (debs.sh)
 #   16          binaries of two package indexes          .cache/pg/16/inst (binaries.sh)
 #   17, 18      built from Debian's source packages      .cache/pg/NAME/inst
 #   18-assert   18 with --enable-cassert, -O1 -g         .cache/pg/18-assert/inst
 #   18-valgrind 18 with USE_VALGRIND, for dev/valgrind   .cache/pg/18-valgrind/inst
 #
-# Every server is one whose own directories we may install the extension into:
-# PostgreSQL before 18 finds control files nowhere else.  That is the rule that
-# decides about 15: root takes the package, an ordinary user gets a build.
+# All are servers of our own, into whose directories the extension is installed: PostgreSQL before
+# 18 finds control files nowhere else.  A server that is installed on the machine is neither used
+# nor changed.  On a later release of Debian its own major is what is unpacked, and 15 is built; so it
+# is where packages cannot be had.
 #
 # A build lives in .cache/pg/NAME/build (out of tree, so 18 and 18-assert share
 # one source), and is done when .cache/pg/NAME/stamp holds the recipe it was made
@@ -27,6 +27,7 @@ CONTRIB=(amcheck pageinspect pg_prewarm pg_visibility pg_stat_statements
 BUILT_CONTRIB=("${CONTRIB[@]}" postgres_fdw)
 
 . "$ROOT/dev/lib/binaries.sh"
+. "$ROOT/dev/lib/debs.sh"
 
 # major NAME: 18-assert -> 18
 major()
@@ -44,20 +45,6 @@ server_known()
 	return 1
 }
 
-# packaged_server MAJOR: is the server's package installed?
-packaged_server()
-{
-	[ -x "/usr/lib/postgresql/$1/bin/postgres" ]
-}
-
-# packaged_headers MAJOR: is its development package?  The client's has a pg_config and
-# a pgxs.mk of its own, so neither tells.
-packaged_headers()
-{
-	[ -x "/usr/lib/postgresql/$1/bin/pg_config" ] &&
-		[ -e "/usr/include/postgresql/$1/server/postgres.h" ]
-}
-
 # test_source NAME: the major whose source has the suites and test modules for it
 test_source()
 {
@@ -67,12 +54,12 @@ test_source()
 	esac
 }
 
-# server_kind NAME: "package", "binaries" or "built"
+# server_kind NAME: "package" (unpacked), "binaries" or "built"
 server_kind()
 {
 	if [ "$1" = 16 ]; then
 		echo binaries
-	elif am_root && packaged_server "$1" && packaged_headers "$1"; then
+	elif [ "$1" = "$(release_major)" ] && [ ! -d "$CACHE/pg/$1/build" ]; then
 		echo package
 	else
 		echo built
@@ -92,11 +79,33 @@ server_prefix()
 {
 	if [ -n "${COPIES[$1]:-}" ]; then
 		echo "${COPIES[$1]}"
-	elif [ "$(server_kind "$1")" = package ]; then
-		echo "/usr/lib/postgresql/$1"
 	else
 		echo "$CACHE/pg/$1/inst"
 	fi
+}
+
+# copy_prefix NAME DIR: copy the whole server below DIR; prints where its bin/ is then.
+# PostgreSQL finds its files relative to its programs, and its libraries through
+# LD_LIBRARY_PATH, in lib/ beside bin/.
+copy_prefix()
+{
+	local top=$CACHE/pg/$1/inst below=
+
+	if [ "$(server_kind "$1")" = package ]; then
+		# as below /usr, or else the programs would look there for their files
+		top=$CACHE/pg/$1/unpacked/usr
+		below=/lib/postgresql/$1
+	fi
+	mkdir -p "$2"
+	cp -a "$top/." "$2/" || return 1
+	echo "$2$below"
+}
+
+# use_libraries NAME: for the programs that are started from here on
+use_libraries()
+{
+	LD_LIBRARY_PATH=$(server_prefix "$1")/lib
+	export LD_LIBRARY_PATH
 }
 
 server_pg_config()
@@ -107,9 +116,6 @@ server_pg_config()
 # server_present NAME: can it be used right now, without fetching or building?
 server_present()
 {
-	if [ "$(server_kind "$1")" = package ]; then
-		return 0
-	fi
 	[ -e "$CACHE/pg/$1/stamp" ] &&
 		[ "$(cat "$CACHE/pg/$1/stamp")" = "$(build_recipe "$1")" ]
 }
@@ -127,7 +133,8 @@ server_assertions()
 
 	dir=$(mktemp -d "${TMPDIR:-/var/tmp}/pg_lookahead.config.XXXXXX") || return 1
 	: >"$dir/postgresql.conf"
-	"$(server_prefix "$1")/bin/postgres" -C debug_assertions -D "$dir" 2>/dev/null
+	LD_LIBRARY_PATH=$(server_prefix "$1")/lib \
+		"$(server_prefix "$1")/bin/postgres" -C debug_assertions -D "$dir" 2>/dev/null
 	rm -rf "$dir"
 }
 
@@ -163,10 +170,16 @@ build_recipe()
 {
 	local version
 
-	if [ "$(server_kind "$1")" = binaries ]; then
-		binary_recipe "$1"
-		return
-	fi
+	case $(server_kind "$1") in
+		binaries)
+			binary_recipe "$1"
+			return
+			;;
+		package)
+			deb_recipe "$1"
+			return
+			;;
+	esac
 	version=$(source_version "$(major "$1")" 2>/dev/null) || version=none
 	printf '%s %s / %s\n' "$version" "$(build_flags "$1" | paste -sd ' ')" "${BUILT_CONTRIB[*]}"
 }
@@ -190,6 +203,12 @@ build_server()
 	if [ "$(server_kind "$name")" = binaries ]; then
 		assemble_server "$name"
 		return
+	fi
+	if [ "$(server_kind "$name")" = package ]; then
+		if unpack_server "$name"; then
+			return
+		fi
+		warn "going on without Debian's packages of PostgreSQL $name; they cannot be had"
 	fi
 	began=$(date +%s)
 	fetch_source "$(major "$name")" || exit 1

@@ -6,6 +6,7 @@
 #
 #   .cache/apt/            a private apt configuration: own source list, own
 #                          package lists, own cache; the system's is only read
+#   .cache/apt-release/    the same for binary packages of this release (debs.sh)
 #   .cache/src/18/         the upstream tarball, unpacked (Debian's patches are
 #                          not wanted), with the file .version beside it
 #
@@ -95,34 +96,50 @@ private_list()
 	done | sed 's/ \[ *\]//' | sort -u
 }
 
-# private_apt: (re)read the private lists, at most once a day
+# release_list: this release's lines, for binary packages
+release_list()
+{
+	local here opt uri suite
+
+	here=$(codename)
+	system_entries | sort -u | while IFS='|' read -r opt uri suite; do
+		case $suite in
+			"$here" | "$here"-security | "$here"-updates)
+				printf 'deb [%s] %s %s main\n' "$opt" "$uri" "$suite"
+				;;
+		esac
+	done | sed 's/ \[ *\]//' | sort -u
+}
+
+# private_apt [DIR LIST]: (re)read the private lists, at most once a day
 private_apt()
 {
-	export APT_CONFIG=$APT/apt.conf
+	local dir=${1:-$APT} list=${2:-private_list}
 
-	mkdir -p "$APT/lists/partial" "$APT/cache/archives/partial" "$APT/parts"
-	cat >"$APT/apt.conf" <<-EOF
-		Dir::Etc::sourcelist "$APT/sources.list";
-		Dir::Etc::sourceparts "$APT/parts";
-		Dir::State::lists "$APT/lists";
-		Dir::Cache "$APT/cache";
+	export APT_CONFIG=$dir/apt.conf
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/parts"
+	cat >"$dir/apt.conf" <<-EOF
+		Dir::Etc::sourcelist "$dir/sources.list";
+		Dir::Etc::sourceparts "$dir/parts";
+		Dir::State::lists "$dir/lists";
+		Dir::Cache "$dir/cache";
 		APT::Sandbox::User "$(id -un)";
 		Acquire::Retries "3";
 		Acquire::Languages "none";
 	EOF
-	private_list >"$APT/sources.list.new"
-	[ -s "$APT/sources.list.new" ] ||
+	"$list" >"$dir/sources.list.new"
+	[ -s "$dir/sources.list.new" ] ||
 		die "no entry for Debian $(codename) with component main in /etc/apt: cannot derive a source list"
-	if cmp -s "$APT/sources.list.new" "$APT/sources.list" &&
-		[ -n "$(find "$APT/stamp" -mtime -1 2>/dev/null)" ]; then
+	if cmp -s "$dir/sources.list.new" "$dir/sources.list" &&
+		[ -n "$(find "$dir/stamp" -mtime -1 2>/dev/null)" ]; then
 		return 0
 	fi
-	mv "$APT/sources.list.new" "$APT/sources.list"
-	say "reading Debian's source lists"
+	mv "$dir/sources.list.new" "$dir/sources.list"
+	say "reading Debian's $([ "$list" = private_list ] && echo source || echo package) lists"
 	# a suite that has gone (forky before it exists) is no reason to stop
 	quietly "$LOGS/sources.log" apt-get update ||
 		warn "some suites could not be read; going on with the others"
-	touch "$APT/stamp"
+	! compgen -G "$dir/lists/*_dists_*" >/dev/null || touch "$dir/stamp"
 }
 
 # source_versions PACKAGE: what the suites offer, newest first

@@ -31,9 +31,7 @@ prepare_server()
 	prefix=$(server_prefix "$name")
 	if ! reachable "$prefix/bin/postgres"; then
 		say "PostgreSQL $name: user $SERVER_USER cannot read $prefix; copying it to $WORK"
-		mkdir -p "$WORK/inst/$name"
-		cp -a "$prefix/." "$WORK/inst/$name/"
-		prefix=$WORK/inst/$name
+		prefix=$(copy_prefix "$name" "$WORK/inst/$name")
 	fi
 	HOMES[$name]=$prefix
 }

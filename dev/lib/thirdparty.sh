@@ -17,8 +17,8 @@
 #
 # No patches.  pgvector before 0.8.1 calls vacuum_delay_point(), and reads one
 # attribute of a TupleDesc, as it was before 18: such a source is compiled for 18 with
-# a header, made here, that is included first.  RUM includes the server's probes, which
-# need another Debian package where the server has been built with them.
+# a header, made here, that is included first.  RUM includes the server's probes, whose header
+# lies beside the others of an unpacked server.
 
 THIRD_PARTY=(vector rum)
 
@@ -115,8 +115,9 @@ third_party_make()
 	shift 3
 	(
 		unset MAKEFLAGS MAKELEVEL CFLAGS CPPFLAGS LDFLAGS
-		make -C "$dir" -s USE_PGXS=1 PG_CONFIG="$config" with_llvm=no OPTFLAGS= \
-			COPT="-w${prelude:+ -include $prelude}" "$@"
+		CPATH=$(header_path "$config") \
+			make -C "$dir" -s USE_PGXS=1 PG_CONFIG="$config" with_llvm=no OPTFLAGS= \
+				COPT="-w${prelude:+ -include $prelude}" "$@"
 	)
 }
 
@@ -131,22 +132,12 @@ build_third_party()
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cp -r "$CACHE/src/$package" "$dir/build" || return 1
-	[ "$2" != rum ] || probes_package "$1"
 	prelude=$(third_party_prelude "$1" "$2" "$dir/build")
 	logged "$log" third_party_make "$dir/build" "$config" "$prelude" "-j$JOBS" all &&
 		logged "$log" third_party_make "$dir/build" "$config" "$prelude" install ||
 		return 1
 	third_party_recipe "$1" "$2" >"$dir/stamp"
 	rm -rf "$dir/build"
-}
-
-# probes_package NAME: the header that a server with probes includes
-probes_package()
-{
-	"$(server_pg_config "$1")" --configure | grep -q enable-dtrace || return 0
-	is_debian && am_root || return 0
-	[ -n "$(missing_packages systemtap-sdt-dev)" ] || return 0
-	install_packages systemtap-sdt-dev || warn "$REASON; going on without"
 }
 
 # need_third_party NAME: what can be had is installed afterwards; never fails
