@@ -58,7 +58,7 @@ depends_on_server()
 	[[ " $depends," =~ " postgresql-$major"[\ ,] && $depends != *llvm* ]]
 }
 
-# build_old: the same package with the files of the older version
+# build_old: the same package with the files of the older version, which had no scripts
 build_old()
 {
 	local was
@@ -66,7 +66,7 @@ build_old()
 	mkdir -p old stage && tar -C old -xf old.tar || return 1
 	was=$(sed -n "s/^default_version = '\(.*\)'/\1/p" old/pg_lookahead.control)
 	make -s -C old PG_CONFIG="$config" with_llvm=no install "DESTDIR=$PWD/stage" &&
-		dpkg-deb -e new.deb stage/DEBIAN && rm -f stage/DEBIAN/md5sums &&
+		dpkg-deb -e new.deb stage/DEBIAN && rm -f stage/DEBIAN/{md5sums,triggers,postinst,prerm,postrm} &&
 		sed -i "s/^Version: .*/Version: $was-1/" stage/DEBIAN/control &&
 		dpkg-deb --root-owner-group -b stage old.deb
 }
