@@ -432,6 +432,16 @@ la_is_locked_by_me(Oid table)
 #define LA_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
 #endif
 
+/* 16 moved what is checked out of the range table (commit a61b1f74823c). */
+#if PG_VERSION_NUM >= 160000
+#define LA_CHECK_PERMS_ARGS \
+	List *rangeTable, List *rteperminfos, bool ereport_on_violation
+#define LA_CHECK_PERMS_PASS	rangeTable, rteperminfos, ereport_on_violation
+#else
+#define LA_CHECK_PERMS_ARGS	List *rangeTable, bool ereport_on_violation
+#define LA_CHECK_PERMS_PASS	rangeTable, ereport_on_violation
+#endif
+
 /* 17 tells the time of reads of shared blocks from that of local ones (commit 295c36c0c1fa). */
 #if PG_VERSION_NUM >= 170000
 #define la_block_read_seconds(usage) \

@@ -9,6 +9,20 @@
  * Statements nest: what is to be done after one is kept on the stack, so an error leaves
  * nothing behind here.  after() is called without the statement, which may have been freed.
  *
+ * COPY of a table calls no planner and no executor.  Its table must not be looked up by name before
+ * the server does so: a name may be without a table, or have another one by then, the user may have
+ * no right to look, and a look-up may call object_access_hook.  What the server calls first, when
+ * it has opened and locked the table and found that the user may do this to it, is the hook for
+ * checks of privileges:
+ *
+ *		before() --> name looked up, table locked --> privileges checked
+ *															| ExecutorCheckPerms_hook
+ *															v
+ *												copy() of each room, in a guard --> rows --> after()
+ *
+ * copy() is called once for each statement, and an error in it is forgotten.  It is never called
+ * where COPY has a query, or fails before.
+ *
  * What a session keeps of one client's statements (figures of the last one, a history of its
  * own) must not reach the next client to which a connection pooler assigns the session.
  * So the rooms forget it after
@@ -26,8 +40,14 @@
  */
 #include "postgres.h"
 
+#include "executor/executor.h"
 #include "tcop/utility.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 
+#include "base/compat.h"
+#include "base/guard.h"
 #include "base/statements.h"
 #include "base/utility.h"
 
@@ -35,11 +55,24 @@
 
 static struct
 {
-	la_utility_before before;
+	la_utility_before before;	/* NULL where there is none */
+	la_utility_copy copy;
 	la_utility_after after;
 }			registered[MAX_REGISTERED];
 static int	nregistered = 0;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+static ExecutorCheckPerms_hook_type prev_ExecutorCheckPerms = NULL;
+
+/* A utility statement that is running. */
+typedef struct Running
+{
+	const CopyStmt *copy;		/* whose table has not been opened yet, or
+								 * NULL */
+	Oid			table;			/* ... that has been, for begin_copy() */
+	bool		wanted[MAX_REGISTERED]; /* after() is to be called */
+} Running;
+
+static Running *running = NULL;
 
 /* For registration as "before": does the statement reset the session? */
 bool
@@ -59,48 +92,123 @@ has_nested_queries(const Node *statement)
 }
 
 static void
+call_next(PlannedStmt *pstmt, const char *query, bool read_only, ProcessUtilityContext context,
+		  ParamListInfo params, QueryEnvironment *environment, DestReceiver *receiver,
+		  QueryCompletion *completion)
+{
+	if (prev_ProcessUtility)
+		prev_ProcessUtility(pstmt, query, read_only, context, params, environment, receiver,
+							completion);
+	else
+		standard_ProcessUtility(pstmt, query, read_only, context, params, environment, receiver,
+								completion);
+}
+
+static void
 utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 					   ProcessUtilityContext context, ParamListInfo params,
 					   QueryEnvironment *environment, DestReceiver *receiver,
 					   QueryCompletion *completion)
 {
-	bool		wanted[MAX_REGISTERED];
+	Running		this = {.copy = NULL};
+	Running    *outer = running;
 	int			depth = la_statement_depth;
 	LaStatementRun run = la_statements_enter_utility(pstmt);
 
 	for (int i = 0; i < nregistered; i++)
-		wanted[i] = registered[i].before(pstmt->utilityStmt);
+		this.wanted[i] = registered[i].before != NULL && registered[i].before(pstmt->utilityStmt);
+	if (IsA(pstmt->utilityStmt, CopyStmt))
+		this.copy = (const CopyStmt *) pstmt->utilityStmt;
 	la_statement_depth += has_nested_queries(pstmt->utilityStmt);
+	running = &this;
 	PG_TRY();
 	{
-		if (prev_ProcessUtility)
-			prev_ProcessUtility(pstmt, query, read_only, context, params,
-								environment, receiver, completion);
-		else
-			standard_ProcessUtility(pstmt, query, read_only, context, params,
-									environment, receiver, completion);
+		call_next(pstmt, query, read_only, context, params, environment, receiver, completion);
 	}
 	PG_FINALLY();
 	{
+		running = outer;
 		la_statement_depth = depth;
 	}
 	PG_END_TRY();
 	for (int i = 0; i < nregistered; i++)
 	{
-		if (wanted[i])
+		if (this.wanted[i])
 			registered[i].after();
 	}
 	la_statements_leave_utility(&run, query);
 }
 
-void
-la_utility_register(la_utility_before before, la_utility_after after)
+/* ---- COPY of a table ----------------------------------------------------------- */
+
+/* Is it the table of this COPY whose privileges have been checked?  A function may have a query. */
+static bool
+is_of_copy(const CopyStmt *copy, List *range_table)
+{
+	const RangeTblEntry *rte = list_length(range_table) == 1 ? linitial(range_table) : NULL;
+	char	   *name;
+
+	if (copy->relation == NULL || rte == NULL || rte->rtekind != RTE_RELATION ||
+		rte->rellockmode != (copy->is_from ? RowExclusiveLock : AccessShareLock))
+		return false;
+	name = get_rel_name(rte->relid);
+	return name != NULL && strcmp(name, copy->relation->relname) == 0;
+}
+
+/* The table is open, and locked. */
+static void
+begin_copy(void *arg)
+{
+	Running    *r = arg;
+	Relation	table = RelationIdGetRelation(r->table);
+
+	if (table == NULL)
+		return;
+	for (int i = 0; i < nregistered; i++)
+	{
+		if (registered[i].copy != NULL)
+			r->wanted[i] |= registered[i].copy(r->copy, table);
+	}
+	RelationClose(table);
+}
+
+static bool
+utility_ExecutorCheckPerms(LA_CHECK_PERMS_ARGS)
+{
+	Running    *r = running;
+
+	if (prev_ExecutorCheckPerms && !prev_ExecutorCheckPerms(LA_CHECK_PERMS_PASS))
+		return false;
+	if (r != NULL && r->copy != NULL && is_of_copy(r->copy, rangeTable))
+	{
+		r->table = linitial_node(RangeTblEntry, rangeTable)->relid;
+		(void) la_guard_run_briefly(begin_copy, r);
+		r->copy = NULL;
+	}
+	return true;
+}
+
+static void
+add(la_utility_before before, la_utility_copy copy, la_utility_after after)
 {
 	if (nregistered >= MAX_REGISTERED)
 		elog(ERROR, "too many functions registered for utility statements");
 	registered[nregistered].before = before;
+	registered[nregistered].copy = copy;
 	registered[nregistered].after = after;
 	nregistered++;
+}
+
+void
+la_utility_register(la_utility_before before, la_utility_after after)
+{
+	add(before, NULL, after);
+}
+
+void
+la_utility_register_copy(la_utility_copy copy, la_utility_after after)
+{
+	add(NULL, copy, after);
 }
 
 void
@@ -108,4 +216,6 @@ la_utility_init(void)
 {
 	prev_ProcessUtility = ProcessUtility_hook;
 	ProcessUtility_hook = utility_ProcessUtility;
+	prev_ExecutorCheckPerms = ExecutorCheckPerms_hook;
+	ExecutorCheckPerms_hook = utility_ExecutorCheckPerms;
 }

@@ -5,9 +5,9 @@
  * What is evaluated early with state of its own is compiled here, as the executor has compiled it
  * when the plan was started.  Compiling checks that the user may call the functions, and tells
  * object_access_hook so.  Here that is done once more, and later: the user may be another one (a
- * cursor that a SECURITY DEFINER function returns), and the privilege may have been revoked.  So
- * what may not be compiled any more is not evaluated early, and the hook, which has been told
- * before, is not called.
+ * cursor that a SECURITY DEFINER function returns), and the privilege may have been revoked.  The
+ * expressions of an index are compiled here before the executor inserts the first entry, which it
+ * may never do.  So what may not be compiled is not evaluated early, and the hook is not called.
  *
  * src/rows/compile.c
  */
@@ -62,6 +62,29 @@ la_compile_expression(Expr *expression, ParamListInfo params)
 	Compilation c = {(Node *) expression, params, false, NULL};
 
 	return try_compile(&c);
+}
+
+/*
+ * Expressions of an index or of a partition key, as the relation's cache entry has them, in the
+ * memory of this EState.  Returns false if one of them may not be compiled.
+ */
+bool
+la_compile_list(List *expressions, EState *estate, List **states)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	bool		compiled = true;
+	ListCell   *lc;
+
+	*states = NIL;
+	foreach(lc, expressions)
+	{
+		ExprState  *state = la_compile_expression(lfirst(lc), NULL);
+
+		compiled &= state != NULL;
+		*states = lappend(*states, state);
+	}
+	MemoryContextSwitchTo(old);
+	return compiled;
 }
 
 /* The same for a filter, which has clauses. */

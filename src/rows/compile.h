@@ -11,6 +11,7 @@
 #include "nodes/params.h"
 
 extern ExprState *la_compile_expression(Expr *expression, ParamListInfo params);
+extern bool la_compile_list(List *expressions, EState *estate, List **states);
 extern ExprState *la_compile_qual(List *qual);
 
 #endif							/* LA_COMPILE_H */

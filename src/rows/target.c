@@ -44,6 +44,7 @@
 #include "base/compat.h"
 #include "rows/attempt.h"
 #include "rows/bucket.h"
+#include "rows/compile.h"
 #include "rows/target.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
@@ -147,16 +148,24 @@ create_descent(Relation index, Relation heap)
 	return descent;
 }
 
-static void
+/* Returns false if the user may not call one of their functions. */
+static bool
 prepare_expressions(LaTarget *target, LaTargetIndex *ix)
 {
+	MemoryContext old;
+
 	if (ix->info->ii_Expressions == NIL && ix->info->ii_Predicate == NIL)
-		return;
+		return true;
 	if (target->estate == NULL)
 		target->estate = CreateExecutorState();
-	ix->expressions = ExecPrepareExprList(ix->info->ii_Expressions, target->estate);
-	if (ix->info->ii_Predicate != NIL)
-		ix->predicate = ExecPrepareQual(ix->info->ii_Predicate, target->estate);
+	if (!la_compile_list(ix->info->ii_Expressions, target->estate, &ix->expressions))
+		return false;
+	if (ix->info->ii_Predicate == NIL)
+		return true;
+	old = MemoryContextSwitchTo(target->estate->es_query_cxt);
+	ix->predicate = la_compile_qual(ix->info->ii_Predicate);
+	MemoryContextSwitchTo(old);
+	return ix->predicate != NULL;
 }
 
 /* Are indexes of this kind looked at? */
@@ -176,11 +185,13 @@ add_index(LaTarget *target, Relation index, bool generated_known)
 	if (!is_known_method(index->rd_rel->relam) || !index->rd_index->indisready ||
 		!la_budget_has(la_ahead_budget(target->ahead), size) || !comparisons_are_pure(index))
 		return false;
+	memset(ix, 0, sizeof(LaTargetIndex));
 	ix->index = index;
 	ix->info = BuildIndexInfo(index);
 	ix->columns = columns_of(ix->info);
 	if (!expressions_are_pure(ix->info, &ix->may_fail) ||
-		(!generated_known && uses_generated(ix->columns, RelationGetDescr(target->heap))))
+		(!generated_known && uses_generated(ix->columns, RelationGetDescr(target->heap))) ||
+		!prepare_expressions(target, ix))
 		return false;
 	ix->descent = is_btree ? create_descent(index, target->heap) : NULL;
 	if (is_btree && ix->descent == NULL)
@@ -190,8 +201,6 @@ add_index(LaTarget *target, Relation index, bool generated_known)
 		return false;
 	la_budget_take(la_ahead_budget(target->ahead), size);
 	ix->unique = index->rd_index->indisunique && !index->rd_index->indisexclusion;
-	ix->arbiter = false;
-	prepare_expressions(target, ix);
 	target->nindexes++;
 	return true;
 }

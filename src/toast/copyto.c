@@ -2,19 +2,14 @@
  * copyto.c
  *	  COPY TO of a table.
  *
- * Before the statement it is found out which table it will scan, and with which columns
- * (unplanned.c).  The table is locked for a moment, without waiting.
+ * When the server has opened the table, which it is going to scan, that scan is expected, with the
+ * columns of the statement (unplanned.c).
  *
  * src/toast/copyto.c
  */
 #include "postgres.h"
 
-#include "access/relation.h"
-#include "catalog/namespace.h"
-#include "miscadmin.h"
 #include "nodes/parsenodes.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 
 #include "base/guc.h"
 #include "base/utility.h"
@@ -31,43 +26,26 @@ follow_copy(TableScanDesc scan)
 	la_tablescan_follow(scan, NULL, &columns, NULL, CurrentMemoryContext);
 }
 
-/* The table is locked and open. */
+/* What the statement before has expected, and not scanned. */
 static bool
-expect(Relation rel, List *names)
+cancel(const Node *statement)
 {
-	return !rel->rd_rel->relrowsecurity && la_toastcolumns_of_copy(&columns, rel, names) &&
-		la_unplanned_expect(rel, follow_copy);
+	la_unplanned_cancel();
+	return false;
 }
 
+/* la_utility_copy */
 static bool
-before_copy(const Node *statement)
+expect(const CopyStmt *copy, Relation table)
 {
-	const CopyStmt *copy = (const CopyStmt *) statement;
-	Oid			table;
-	Relation	rel;
-	bool		is_expected = false;
-
-	la_unplanned_cancel();
-	if (!IsA(statement, CopyStmt) || !la_enable || !la_enable_toast || copy->is_from ||
-		copy->relation == NULL)
-		return false;
-	table = RangeVarGetRelid(copy->relation, NoLock, true);
-	if (!OidIsValid(table) ||
-		pg_class_aclcheck(table, GetUserId(), ACL_SELECT) != ACLCHECK_OK ||
-		!ConditionalLockRelationOid(table, AccessShareLock))
-		return false;
-	rel = try_relation_open(table, NoLock);
-	if (rel != NULL)
-	{
-		is_expected = expect(rel, copy->attlist);
-		relation_close(rel, NoLock);
-	}
-	UnlockRelationOid(table, AccessShareLock);
-	return is_expected;
+	return la_enable && la_enable_toast && !copy->is_from && !table->rd_rel->relrowsecurity &&
+		la_toastcolumns_of_copy(&columns, table, copy->attlist) &&
+		la_unplanned_expect(table, follow_copy);
 }
 
 void
 la_copyto_init(void)
 {
-	la_utility_register(before_copy, la_unplanned_cancel);
+	la_utility_register(cancel, NULL);
+	la_utility_register_copy(expect, la_unplanned_cancel);
 }

@@ -7,7 +7,7 @@
  * back the pointer as soon as it is called, begins the scan by heapam, and has it followed
  * (tablescan.c).
  *
- *		copyto.c: before the statement ---------------+--> la_unplanned_expect(table)
+ *		copyto.c: when COPY has opened the table ------+--> la_unplanned_expect(table)
  *		rewrite.c: when it has created the new table -+			|
  *																v
  *		statement --> table_beginscan() --> our scan_begin: pointer put back, heapam's, followed
@@ -18,7 +18,7 @@
  * there again.
  *
  * Invariants
- *	- The entry is locked, at least for a moment, while it is looked at.
+ *	- The entry is open, and the table locked, while it is looked at.
  *	- Where the pointer is put back no entry is opened or looked for.  An entry that is freed has
  *	  been invalidated, which is noticed; those of tables that this transaction has created, which
  *	  may be freed without, are left alone.

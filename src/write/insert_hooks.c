@@ -13,9 +13,10 @@
  *		more than MAX_RELATIONS tables.
  *		The same function passes the plan's rows through look-ahead (modify.c).
  *	COPY FROM
- *		Before the statement, the table, or its partitions, if there are at most MAX_RELATIONS,
- *		are locked for a moment.  Those whose lock is not free are left out.  la_copy_insert()
- *		(copy.c) is in front of both then.
+ *		When the server has opened and locked the table, and checked privileges (base/utility.c),
+ *		the functions of its indexes are exchanged.  Partitions, if there are at most
+ *		MAX_RELATIONS, are locked for a moment; those whose lock is not free are left out.
+ *		la_copy_insert() (copy.c) is in front of both then.
  *
  * Not reached: logical replication, which inserts row by row, toast tables and catalogs.
  *
@@ -29,13 +30,9 @@
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
@@ -297,60 +294,62 @@ explain_source(PlanState *ps)
 
 /* A table that is locked. */
 static void
-begin_copy(Oid table_oid)
+begin_copy(Relation table)
 {
-	Relation	table = try_relation_open(table_oid, NoLock);
-
-	if (table == NULL)
+	if (!la_target_is_heap(table) || IsSystemRelation(table))
 		return;
-	if (la_target_is_heap(table) && !IsSystemRelation(table))
-	{
-		la_interpose_each_index(table, exchange_for_copy);
-		if (la_enable_foreign_key)
-			la_keyquery_begin_copy(table);
-	}
-	relation_close(table, NoLock);
+	la_interpose_each_index(table, exchange_for_copy);
+	if (la_enable_foreign_key)
+		la_keyquery_begin_copy(table);
 }
 
 static void
-attach_copy(const CopyStmt *copy)
+begin_copy_partitions(Oid root)
 {
-	Oid			table = RangeVarGetRelid(copy->relation, NoLock, true);
-	List	   *tables;
+	List	   *tables = find_all_inheritors(root, NoLock, NULL);
 	ListCell   *lc;
 
-	if (!OidIsValid(table) ||
-		pg_class_aclcheck(table, GetUserId(), ACL_INSERT) != ACLCHECK_OK)
-		return;
-	tables = get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE ?
-		find_all_inheritors(table, NoLock, NULL) : list_make1_oid(table);
 	if (list_length(tables) <= MAX_RELATIONS)
 	{
 		foreach(lc, tables)
 		{
+			Relation	table;
+
 			if (!ConditionalLockRelationOid(lfirst_oid(lc), RowExclusiveLock))
 				continue;
-			begin_copy(lfirst_oid(lc));
+			table = try_relation_open(lfirst_oid(lc), NoLock);
+			if (table != NULL)
+			{
+				begin_copy(table);
+				relation_close(table, NoLock);
+			}
 			UnlockRelationOid(lfirst_oid(lc), RowExclusiveLock);
 		}
 	}
 	list_free(tables);
 }
 
+/* la_utility_copy */
+static bool
+copy_starts(const CopyStmt *copy, Relation table)
+{
+	if (!la_enable || !copy->is_from || RecoveryInProgress() ||
+		!(la_enable_btree_insert || la_enable_write || la_enable_foreign_key))
+		return false;
+	la_copy_begin();
+	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		begin_copy_partitions(RelationGetRelid(table));
+	else
+		begin_copy(table);
+	return true;
+}
+
 static bool
 before_utility(const Node *statement)
 {
-	const CopyStmt *copy = (const CopyStmt *) statement;
-
 	if (IsA(statement, ConstraintsSetStmt))
 		la_keyquery_set_constraints(((const ConstraintsSetStmt *) statement)->deferred);
-	if (!IsA(statement, CopyStmt) || !la_enable ||
-		!(la_enable_btree_insert || la_enable_write || la_enable_foreign_key) ||
-		!copy->is_from || copy->relation == NULL || RecoveryInProgress())
-		return false;
-	la_copy_begin();
-	attach_copy(copy);
-	return true;
+	return false;
 }
 
 static void
@@ -364,7 +363,8 @@ void
 la_insert_init(void)
 {
 	la_attach_register(T_ModifyTableState, attach_modify_table);
-	la_utility_register(before_utility, after_copy);
+	la_utility_register(before_utility, NULL);
+	la_utility_register_copy(copy_starts, after_copy);
 	la_keyquery_init();
 	la_explain_register(explain_source);
 }

@@ -24,6 +24,7 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
+#include "rows/compile.h"
 #include "rows/partition.h"
 #include "write/route.h"
 
@@ -52,6 +53,12 @@ la_route_create(Relation root, ModifyTableState *mt)
 	route->context = CurrentMemoryContext;
 	if (!la_partition_key_is_pure(key))
 		return route;
+	if (key->partexprs != NIL)
+	{
+		route->own = CreateExecutorState();
+		if (!la_compile_list(key->partexprs, route->own, &route->expressions))
+			return route;
+	}
 	route->root = root;
 	route->key = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead partition key",
 									   ALLOCSET_SMALL_SIZES);
@@ -61,11 +68,6 @@ la_route_create(Relation root, ModifyTableState *mt)
 		if (key->partattrs[i] != 0)
 			route->columns = bms_add_member(route->columns, key->partattrs[i] -
 											FirstLowInvalidHeapAttributeNumber);
-	}
-	if (key->partexprs != NIL)
-	{
-		route->own = CreateExecutorState();
-		route->expressions = ExecPrepareExprList(key->partexprs, route->own);
 	}
 	return route;
 }
