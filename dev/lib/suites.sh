@@ -243,18 +243,19 @@ is_deep()
 	[[ $1 = *-assert ]]
 }
 
-# tap_scripts short|long|minor: the last is the long one that is of use where another minor of
-# the server is at hand
+# tap_scripts short|long-1|long-2|minor: the long ones in two jobs, so that none is left alone at
+# the end; the last is the one of these that is of use where another minor of the server is at hand
 tap_scripts()
 {
 	case $1 in
-		long) names_in t pl | grep -xE "$LONG_TAP" ;;
+		long-1) names_in t pl | grep -xE "$LONG_TAP" | sed -n 'p;n' ;;
+		long-2) names_in t pl | grep -xE "$LONG_TAP" | sed -n 'n;p' ;;
 		minor) echo 016_minor ;;
 		*) names_in t pl | grep -vxE "$LONG_TAP" ;;
 	esac
 }
 
-# own_tap NAME short|long|minor: a busy machine needs more time for a query, or for crash recovery,
+# own_tap NAME short|long-1|long-2|minor: a busy machine needs more time for a query, or for crash recovery,
 # than the tools' 180 and 60 seconds, and for all scripts together more than for another job;
 # what LA_REPLICA_SECONDS asks of t/029_replica.pl comes on top
 own_tap()
