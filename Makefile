@@ -10,14 +10,12 @@
 # Sources and scripts are found by name: a new src/ROOM/NAME.c needs no change here.
 
 PG_CONFIG ?= pg_config
-
-# Neither make nor PGXS can deal with a name in two words, of which this file's is only the last.
+# Make cannot deal with a name in two words, of which this file's is only the last.
 ifneq ($(words x$(CURDIR)x$(VPATH))$(wildcard $(lastword $(MAKEFILE_LIST))),1$(lastword $(MAKEFILE_LIST)))
 $(error the path of pg_lookahead, or of the directory to build in, has a blank in it: move it elsewhere)
 endif
 
-# Where this file lies, and files there, named relative to it.  VPATH is set
-# because not the PGXS of every server finds out by itself.
+# Files are named relative to this one.  Not the PGXS of every server finds VPATH out by itself.
 SOURCE := $(patsubst %/,%,$(or $(VPATH),$(dir $(firstword $(MAKEFILE_LIST)))))
 ifneq ($(realpath $(SOURCE)),$(realpath .))
 VPATH := $(SOURCE)
@@ -26,7 +24,6 @@ found = $(patsubst $(SOURCE)/%,%,$(sort $(wildcard $(addprefix $(SOURCE)/,$(1)))
 
 EXTENSION = pg_lookahead
 DATA := $(call found,sql/$(EXTENSION)--*.sql)
-
 MODULE_big = pg_lookahead
 PGFILEDESC = "pg_lookahead - reads ahead of the executor"
 OBJS := $(patsubst %.c,%.o,$(call found,src/*.c src/*/*.c))
@@ -36,25 +33,17 @@ PG_CPPFLAGS = -I$(srcdir)/src
 ifeq ($(and $(OBJS),$(DATA)),)
 $(error there are no sources of pg_lookahead in $(SOURCE); VPATH must be the directory of its Makefile)
 endif
-
 # Only what the server looks up by name is visible, which 16 and later see to themselves.
 PG_CFLAGS = -fvisibility=hidden -DPGDLLEXPORT='__attribute__((visibility("default")))'
-
 EXTRA_CLEAN = regression.diffs
 
 # The server would inline from bitcode what expressions call, of which there is nothing here.
 override with_llvm = no
-
-PGXS := $(shell $(PG_CONFIG) --pgxs)
-ifeq ($(PGXS),)
-$(error "$(PG_CONFIG)" cannot be run: install the server's development package, or say PG_CONFIG=/path/to/pg_config)
-endif
-# The client's package of Debian has a pg_config, and no headers.
 ifeq ($(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h),)
-$(error there are no headers of $(shell $(PG_CONFIG) --version) in $(shell $(PG_CONFIG) --includedir-server): install the server's development package, such as postgresql-server-dev-$(firstword $(subst ., ,$(lastword $(shell $(PG_CONFIG) --version)))))
+$(error "$(PG_CONFIG)" finds no headers of a server: install postgresql-server-dev-15 or the like, or say PG_CONFIG=)
 endif
+PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
-
 # servers are seldom configured with --enable-depend
 $(OBJS): $(addprefix $(SOURCE)/,$(call found,src/*.h src/*/*.h))
 
@@ -63,7 +52,6 @@ OBJDIRS := $(addprefix $(CURDIR)/,$(sort $(dir $(OBJS))))
 $(OBJS): | $(OBJDIRS)
 $(OBJDIRS):
 	mkdir -p $@
-
 .PHONY: installcheck unit
 installcheck:
 	PG_CONFIG='$(PG_CONFIG)' $(SOURCE)/test/installcheck

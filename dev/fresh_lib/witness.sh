@@ -38,13 +38,13 @@ server()
 
 cd /tmp || exit
 here=$OLDPWD
+pg_lsclusters -h | grep -q . || pg_createcluster "$VERSION" main >/dev/null || exit
 # no port: other servers of the machine outside may have it
-pg_lsclusters -h | grep -q . ||
-	pg_createcluster "$VERSION" main -o "listen_addresses=''" >/dev/null || exit
+mkdir -p "/etc/postgresql/$VERSION/main/conf.d"
+echo "listen_addresses = ''" >"/etc/postgresql/$VERSION/main/conf.d/port.conf"
 pg_ctlcluster "$VERSION" main start || exit
 packages >/tmp/packages.before
 server >/tmp/server.before
-head -n 1 "$DATA/postmaster.pid" >/dev/null || exit
 
 (cd "$here" && "$@")
 rc=$?

@@ -29,7 +29,7 @@ PLACES = (
     ("META.json", rf'"file": "sql/pg_lookahead--(?:.*--)?({NUMBER})\.sql"'),
     ("pg_lookahead.control", r"^default_version = '(.*)'"),
     ("src/pg_lookahead.c", r'\.version = "(.*?)"'),
-    ("CHANGELOG.md", r"^## (\S+)"),
+    ("CHANGELOG.md", r"^## (\d\S*)"),  # what has no version yet is under "Unreleased"
     ("debian/changelog", r"^pg-lookahead \((.*)-\d+\)"),
     ("packaging/pg_lookahead.spec", r"^Version: +(\S+)"),
     ("packaging/pg_lookahead.spec", r"^\* .* - (\S+)-\d+$"),
@@ -156,7 +156,10 @@ def begin_script(old, new):
         "-- complain if script is sourced in psql, rather than via ALTER EXTENSION\n"
         f"\\echo Use \"ALTER EXTENSION pg_lookahead UPDATE TO '{new}'\" to load this file. \\quit\n")
     replace("META.json", r'"file": "sql/pg_lookahead--.*\.sql"', f'"file": "{script}"')
-    replace("CHANGELOG.md", r"^## ", f"## {new} (unreleased)\n\n- Nothing yet.\n\n## ", 1)
+    if re.search(r"^## Unreleased$", Path("CHANGELOG.md").read_text(), re.M):
+        replace("CHANGELOG.md", r"^## Unreleased$", f"## {new} (unreleased)", 1)
+    else:
+        replace("CHANGELOG.md", r"^## ", f"## {new} (unreleased)\n\n- Nothing yet.\n\n## ", 1)
     who = " -- The pg_lookahead developers <pg-lookahead@packages.invalid>  "
     entry = Path("debian/changelog")
     entry.write_text(f"pg-lookahead ({new}-1) UNRELEASED; urgency=medium\n\n  * New version.\n\n{who}{now()}\n\n" + entry.read_text())
