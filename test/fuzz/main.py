@@ -455,11 +455,6 @@ class Fuzz:
                             if not kind.startswith("bitmap") and kind not in ("subplan", "toast") and row["scans_activated"] < 20
                             and (kind not in ("index insert", "foreign key") or c["statements"] >= 10000)])
 
-    def first_phase(self, queries, beside):
-        self.all(range(1, queries - beside + 1))
-        if not self.args.stock:
-            self.until_busy(queries - beside + 1, 4 * queries)
-
     def recorded(self, phase, function):
         """Run a phase, and record what it has compared."""
         before = self.counts.copy()
@@ -559,7 +554,7 @@ class Fuzz:
                 if (row.get(name) or 0) < 50]
 
     def until_busy(self, first, most):
-        """More cases, at most so many, where luck gave some kind of look-ahead too few."""
+        """More cases, at most so many, where all phases together gave some kind of look-ahead too few."""
         passed = self.counts["passed"]
         while first < most and self.counts["failed"] == 0 and self.idle(self.activity()):
             self.all(range(first, first + 50))
@@ -649,12 +644,14 @@ def phases(fuzz):
         fuzz.beside_writers(range(PHASE2, PHASE2 + args.beside))
     else:
         beside = args.queries // 5
-        fuzz.recorded("reading and writing", lambda: fuzz.first_phase(args.queries, beside))
+        fuzz.recorded("reading and writing", lambda: fuzz.all(range(1, args.queries - beside + 1)))
         if fuzz.counts["failed"] == 0:
             fuzz.recorded("beside writers", lambda: fuzz.beside_writers(range(PHASE2, PHASE2 + beside)))
         # in proportion to the others
         fuzz.recorded("builds", lambda: fuzz.index_builds(range(BUILDS, BUILDS + args.queries * 2 // 15)))
         fuzz.impure_statements(SIZES[args.size][1])
+        if not args.stock:
+            fuzz.until_busy(args.queries - beside + 1, 4 * args.queries)
 
 
 def compare(fuzz, server):
