@@ -183,8 +183,9 @@ static void
 attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 {
 	LaRun		outer = la_statement_enter_run(queryDesc, count);
-	LaStatementRun in_statistics = la_statements_enter_run(queryDesc);
+	LaStatementRun in_statistics;
 
+	la_statements_enter_run(&in_statistics, queryDesc);
 	la_statement_depth++;
 	PG_TRY();
 	{
@@ -223,8 +224,9 @@ attach_planner(LA_PLANNER_ARGS)
 static void
 attach_ExecutorFinish(QueryDesc *queryDesc)
 {
-	LaStatementRun in_statistics = la_statements_enter_run(queryDesc);
+	LaStatementRun in_statistics;
 
+	la_statements_enter_run(&in_statistics, queryDesc);
 	la_statement_depth++;
 	PG_TRY();
 	{

@@ -22,9 +22,21 @@
  * share a slot, and then the figures of the first one's workers are lost.  A worker that has added
  * figures says so in the slot, since its leader, which counts the execution, may have none itself.
  *
- * COPY FROM.  It has no EState that a library can see, so its record is the newest one without.  It
- * ends when the utility statement returns.  After an error it ends with the memory context in which
- * the statement was started, whose other callbacks, registered later, are called before.
+ * Statements within statements.  Those of functions, triggers, cascades and utility statements have
+ * records of their own, and what they do counts for each statement around them as well, as the
+ * blocks that they read do.  So no statement seems idle in which something looked ahead.
+ *
+ *		running:  CALL <-- INSERT (ExecutorRun) <-- trigger's query: a node of it ends
+ *					^		  ^								  |
+ *					+---------+------ "within" ---------------+---> its own sums
+ *
+ * Not around it are a FETCH and a CLOSE, which run and end the query of a cursor.
+ *
+ * Utility statements have no EState that a library can see.  What looks ahead in one without a query,
+ * such as COPY FROM, is that of the innermost one.  A record ends when the statement returns.
+ * After an error it ends with the memory context in which the statement was started, whose other
+ * callbacks, registered later, are called before.  It is kept only if something looked ahead or was
+ * refused in it, except of COPY FROM.
  *
  * Time saved.  window/saving.c estimates it for each read; sums are kept here.
  *
@@ -50,11 +62,13 @@
 
 typedef struct LaStatementStats
 {
-	const EState *estate;		/* NULL: COPY FROM */
+	const EState *estate;		/* NULL: a utility statement */
 	LaStatKey	key;
 	bool		is_worker;
 	bool		is_leader;		/* its key has been published */
+	bool		counts_reads;	/* blocks that are read are worth an entry */
 	LaStatSums	sums;
+	LaStatSums	within;			/* statements in it: counters and reasons */
 	MemoryContextCallback callback;
 	struct LaStatementStats *next;
 } LaStatementStats;
@@ -77,6 +91,9 @@ typedef struct Leaders
 static Leaders *leaders = NULL;
 
 static LaStatementStats *statements = NULL; /* newest first */
+
+/* What is being run: the innermost statement. */
+static LaStatementRun *innermost = NULL;
 
 /* Of the statement that has ended last, for la_statements_log(). */
 static LaStatSums ended;
@@ -179,10 +196,48 @@ la_statements_init(void)
 /* ---- a statement's record ------------------------------------------------------- */
 
 static bool
-is_worth_keeping(const LaStatSums *sums)
+is_worth_keeping(const LaStatementStats *s, const LaStatSums *sums)
 {
-	return sums->blocks_read > 0 || sums->reasons != 0 || sums->c[LA_SCANS_ACTIVATED] > 0 ||
-		sums->c[LA_WAIT_NS] > 0;
+	return (s->counts_reads && (sums->blocks_read > 0 || sums->c[LA_WAIT_NS] > 0)) ||
+		sums->reasons != 0 || sums->c[LA_SCANS_ACTIVATED] > 0;
+}
+
+/* With what statements in it have done. */
+static LaStatSums
+total(const LaStatementStats *s)
+{
+	LaStatSums	sums = s->sums;
+
+	sums.reasons |= s->within.reasons;
+	for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
+		sums.c[i] += s->within.c[i];
+	return sums;
+}
+
+/* Something happened in this statement, or NULL: tell those around it. */
+static void
+tell_around(const LaStatementStats *statement, const int64 *counters, uint64 reasons)
+{
+	for (LaStatementRun *run = innermost; run != NULL; run = run->outer)
+	{
+		LaStatementStats *around = run->statement;
+
+		if (around == NULL || around == statement)
+			continue;
+		around->within.reasons |= reasons;
+		for (int i = 0; counters != NULL && i < LA_NUM_SHARED_COUNTERS; i++)
+			around->within.c[i] += counters[i];
+	}
+}
+
+/* Its workers have looked ahead, and have added that to its own figures only. */
+static void
+tell_of_workers(const LaStatementStats *statement)
+{
+	int64		counters[LA_NUM_SHARED_COUNTERS] = {[LA_SCANS_ACTIVATED] = 1};
+
+	if (total(statement).c[LA_SCANS_ACTIVATED] == 0)
+		tell_around(statement, counters, 0);
 }
 
 /* Callback of the query's memory context. */
@@ -191,21 +246,33 @@ end_statement(void *arg)
 {
 	LaStatementStats *s = arg;
 	LaStatementStats **p = &statements;
+	LaStatSums	sums = total(s);
+	bool		worth_keeping = is_worth_keeping(s, &sums);
+	bool		has_workers;
 
 	while (*p != NULL && *p != s)
 		p = &(*p)->next;
 	if (*p == NULL)
-		return;					/* COPY FROM has ended before its memory */
+		return;					/* a utility statement ends before its memory */
 	*p = s->next;
+	for (LaStatementRun *run = innermost; run != NULL; run = run->outer)
+	{
+		if (run->statement == s)
+			run->statement = NULL;
+	}
 
-	has_ended = is_worth_keeping(&s->sums);
+	/* what is within has been logged */
+	has_ended = is_worth_keeping(s, &s->sums);
 	if (has_ended)
 		ended = s->sums;
 	if (s->key.queryid == 0)
 		return;
-	if (has_ended || (s->is_leader && workers_have_figures(&s->key)))
-		la_stattable_add(LA_STAT_STATEMENTS, &s->key, &s->sums);
-	if (has_ended && s->is_worker)
+	has_workers = s->is_leader && workers_have_figures(&s->key);
+	if (has_workers)
+		tell_of_workers(s);
+	if (worth_keeping || has_workers)
+		la_stattable_add(LA_STAT_STATEMENTS, &s->key, &sums);
+	if (worth_keeping && s->is_worker)
 		tell_leader(&s->key);
 }
 
@@ -230,6 +297,7 @@ create_record(MemoryContext context, const EState *estate, int64 queryid)
 	LaStatementStats *s = MemoryContextAllocZero(context, sizeof(LaStatementStats));
 
 	s->estate = estate;
+	s->counts_reads = true;
 	s->is_worker = IsParallelWorker();
 	if (!s->is_worker)
 	{
@@ -259,11 +327,26 @@ la_statements_begin(QueryDesc *queryDesc)
 		create_record(queryDesc->estate->es_query_cxt, queryDesc->estate, queryid);
 }
 
+/* The innermost utility statement, if it is one that has a record. */
+static LaStatementStats *
+find_utility(void)
+{
+	for (const LaStatementRun *run = innermost; run != NULL; run = run->outer)
+	{
+		if (run->statement != NULL && run->statement->estate == NULL)
+			return run->statement;
+	}
+	return NULL;
+}
+
+/* estate: NULL for what a utility statement does. */
 LaStatementStats *
 la_statements_find(const EState *estate)
 {
 	LaStatementStats *s = statements;
 
+	if (estate == NULL)
+		return find_utility();
 	while (s != NULL && s->estate != estate)
 		s = s->next;
 	return s;
@@ -279,7 +362,7 @@ is_open(const LaStatementStats *statement)
 	return s != NULL;
 }
 
-/* A node has ended; after an error in COPY FROM, that may be later than the statement. */
+/* A node has ended; after an error in a utility statement, that may be later than the statement. */
 void
 la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 				  const LaCounters *counters)
@@ -291,6 +374,7 @@ la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 		statement = NULL;
 	for (int i = 0; statement != NULL && i < LA_NUM_SHARED_COUNTERS; i++)
 		statement->sums.c[i] += counters->c[i];
+	tell_around(statement, counters->c, 0);
 	if (counters->c[LA_SCANS_ACTIVATED] == 0 || !OidIsValid(heaprelid))
 		return;
 	key.dbid = MyDatabaseId;
@@ -303,43 +387,48 @@ la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 void
 la_statements_add_reason(LaStatementStats *statement, const char *reason)
 {
+	uint64		bit;
+
+	if (statement == NULL && innermost == NULL)
+		return;
+	bit = la_stattable_reason(reason);
 	if (statement != NULL)
-		statement->sums.reasons |= la_stattable_reason(reason);
+		statement->sums.reasons |= bit;
+	tell_around(statement, NULL, bit);
 }
 
-static LaStatementRun
-enter(LaStatementStats *statement)
+static void
+enter(LaStatementRun *run, LaStatementStats *statement)
 {
-	LaStatementRun run = {.statement = statement};
-
-	run.blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
-	run.read_seconds = la_block_read_seconds(pgBufferUsage);
-	return run;
+	run->statement = statement;
+	run->outer = innermost;
+	innermost = run;
+	run->blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+	run->read_seconds = la_block_read_seconds(pgBufferUsage);
 }
 
-/* ExecutorRun() begins.  Returns what to pass to la_statements_leave_run() at its end. */
-LaStatementRun
-la_statements_enter_run(const QueryDesc *queryDesc)
+/* ExecutorRun() begins.  la_statements_leave_run() is called at its end, also by an error. */
+void
+la_statements_enter_run(LaStatementRun *run, const QueryDesc *queryDesc)
 {
-	LaStatementRun run = enter(la_statements_find(queryDesc->estate));
+	LaStatementStats *s = la_statements_find(queryDesc->estate);
 
-	if (run.statement == NULL)
-		return run;
-	if (queryDesc->plannedstmt->parallelModeNeeded && !run.statement->is_worker &&
+	enter(run, s);
+	if (s != NULL && queryDesc->plannedstmt->parallelModeNeeded && !s->is_worker &&
 		leaders != NULL)
 	{
-		publish_leader(&run.statement->key, run.statement->is_leader);
-		run.statement->is_leader = true;
+		publish_leader(&s->key, s->is_leader);
+		s->is_leader = true;
 	}
-	return run;
 }
 
 /* What workers read, the server adds to what their leader has read. */
 void
-la_statements_leave_run(const LaStatementRun *run)
+la_statements_leave_run(LaStatementRun *run)
 {
 	LaStatSums *sums;
 
+	innermost = run->outer;
 	if (run->statement == NULL || run->statement->is_worker)
 		return;
 	sums = &run->statement->sums;
@@ -348,24 +437,45 @@ la_statements_leave_run(const LaStatementRun *run)
 	sums->read_ns += (int64) ((la_block_read_seconds(pgBufferUsage) - run->read_seconds) * 1e9);
 }
 
-/* A utility statement begins.  Returns what to pass to la_statements_leave_utility() at its end. */
-LaStatementRun
-la_statements_enter_utility(const PlannedStmt *pstmt)
+/* Has it figures of its own?  Those of EXECUTE are its query's, those of a cursor DECLARE's. */
+static bool
+is_counted(const Node *utility)
 {
-	int64		queryid = (int64) pstmt->queryId;
-
-	if (!IsA(pstmt->utilityStmt, CopyStmt) || !((CopyStmt *) pstmt->utilityStmt)->is_from ||
-		!is_wanted(queryid))
-		return enter(NULL);
-	return enter(create_record(CurrentMemoryContext, NULL, queryid));
+	switch (nodeTag(utility))
+	{
+		case T_ExecuteStmt:
+		case T_PrepareStmt:
+		case T_FetchStmt:
+		case T_ClosePortalStmt:
+		case T_TransactionStmt:
+			return false;
+		default:
+			return true;
+	}
 }
 
+/* A utility statement begins.  la_statements_leave_run() is called at its end, also by an error. */
 void
-la_statements_leave_utility(const LaStatementRun *run, const char *query)
+la_statements_enter_utility(LaStatementRun *run, const PlannedStmt *pstmt)
+{
+	const Node *utility = pstmt->utilityStmt;
+	int64		queryid = (int64) pstmt->queryId;
+	LaStatementStats *s = NULL;
+
+	if (is_counted(utility) && is_wanted(queryid))
+	{
+		s = create_record(CurrentMemoryContext, NULL, queryid);
+		s->counts_reads = IsA(utility, CopyStmt) && ((const CopyStmt *) utility)->is_from;
+	}
+	enter(run, s);
+}
+
+/* It has succeeded, and been left. */
+void
+la_statements_end_utility(const LaStatementRun *run, const char *query)
 {
 	if (run->statement == NULL)
 		return;
-	la_statements_leave_run(run);
 	la_statements_before_end();
 	end_statement(run->statement);
 	la_statements_log(query);

@@ -11,10 +11,11 @@
 
 #include "base/counters.h"
 
-/* What to add at the end of a run of a statement. */
+/* A statement is run: what to add at the end of it.  It is on the stack of who runs it. */
 typedef struct LaStatementRun
 {
-	struct LaStatementStats *statement;
+	struct LaStatementStats *statement; /* NULL: one without a record */
+	struct LaStatementRun *outer;
 	int64		blocks_read;
 	double		read_seconds;
 } LaStatementRun;
@@ -28,10 +29,10 @@ extern struct LaStatementStats *la_statements_find(const EState *estate);
 extern void la_statements_add(struct LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 							  const LaCounters *counters);
 extern void la_statements_add_reason(struct LaStatementStats *statement, const char *reason);
-extern LaStatementRun la_statements_enter_run(const QueryDesc *queryDesc);
-extern void la_statements_leave_run(const LaStatementRun *run);
-extern LaStatementRun la_statements_enter_utility(const PlannedStmt *pstmt);
-extern void la_statements_leave_utility(const LaStatementRun *run, const char *query);
+extern void la_statements_enter_run(LaStatementRun *run, const QueryDesc *queryDesc);
+extern void la_statements_enter_utility(LaStatementRun *run, const PlannedStmt *pstmt);
+extern void la_statements_leave_run(LaStatementRun *run);
+extern void la_statements_end_utility(const LaStatementRun *run, const char *query);
 extern void la_statements_before_end(void);
 extern void la_statements_log(const char *query);
 

@@ -113,12 +113,13 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 	Running		this = {.copy = NULL};
 	Running    *outer = running;
 	int			depth = la_statement_depth;
-	LaStatementRun run = la_statements_enter_utility(pstmt);
+	LaStatementRun in_statistics;
 
 	for (int i = 0; i < nregistered; i++)
 		this.wanted[i] = registered[i].before != NULL && registered[i].before(pstmt->utilityStmt);
 	if (IsA(pstmt->utilityStmt, CopyStmt))
 		this.copy = (const CopyStmt *) pstmt->utilityStmt;
+	la_statements_enter_utility(&in_statistics, pstmt);
 	la_statement_depth += has_nested_queries(pstmt->utilityStmt);
 	running = &this;
 	PG_TRY();
@@ -129,6 +130,7 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 	{
 		running = outer;
 		la_statement_depth = depth;
+		la_statements_leave_run(&in_statistics);
 	}
 	PG_END_TRY();
 	for (int i = 0; i < nregistered; i++)
@@ -136,7 +138,7 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 		if (this.wanted[i])
 			registered[i].after();
 	}
-	la_statements_leave_utility(&run, query);
+	la_statements_end_utility(&in_statistics, query);
 }
 
 /* ---- COPY of a table ----------------------------------------------------------- */

@@ -138,11 +138,34 @@ insert into texts values (10, 5, true, 1, 'select f(x) from a   join b using (id
     (10, 5, false, 3, 'not at top level', 10, 16000, 128000),
     (10, 5, true, 3, 'select ' || repeat('x', 200), 10, 16000, 0),
     (10, 5, true, 99, 'select count(*) from a', 10, 1234, 0);
+insert into texts select 10, 5, true, 200 + n, q, 10, 100000 - n, 0 from unnest(array[
+    'copy (select * from a) to stdout', 'create table copied (a int, b int generated always as (a) stored)', 'create table c as select * from a',
+    '/* c */ -- d' || E'\n' || ' with x as (select 1) table x', 'refresh materialized view m', 'declare c cursor for select 1', 'fetch 10 from c',
+    'move c', 'create index on a (b)', 'vacuum full a', 'call p()', 'do $$ begin end $$', 'explain analyze select 1', 'prepare x as select 1',
+    'create materialized view m as select 1', 'alter table a alter b type int', 'set constraints all immediate', '(values (1))',
+    'create function f() returns int return (select 1)', 'copy a from stdin', 'cluster a', 'merge into a using b on true when matched then delete',
+    'create rule r as on insert to a do select 1', 'create view v as select 1', 'create temp table c2 as select 1', 'analyze']) with ordinality q (q, n);
 create view pg_stat_statements as select * from texts;
 set local allow_system_table_mods = on;
 insert into pg_extension select 4294967290, 'pg_stat_statements', extowner, 'la_report'::regnamespace, false, '0', null, null
     from pg_extension where extname = 'pg_lookahead';
-select code, finding, advice from found where code like 'statement.%' and code not in ('statement.ahead', 'statement.short') order by code, finding;
+select code, finding, advice from found where code like 'statement.%' and code not in ('statement.ahead', 'statement.short', 'statement.unseen') order by code, finding;
+-- of what nothing is known, one by one: EXPLAIN is advised where it shows a plan
+do $$
+declare r record; f record;
+begin
+    for r in select * from la_report.texts where queryid > 200 or queryid = 99 order by queryid loop
+        update la_report.texts set calls = 11, blk_read_time = blk_read_time + 1e9 where queryid = r.queryid;
+        select finding, advice into f from pg_lookahead_findings() where code = 'statement.unseen' and finding ~ 'executions: 11';
+        raise notice '% | %', substring(f.finding from 'executions: 11\); (.*)'), f.advice;
+        update la_report.texts set calls = 10, blk_read_time = r.blk_read_time where queryid = r.queryid;
+    end loop;
+end $$;
+-- the same of what has read, and has not looked ahead, or has spilled
+insert into statements (userid, dbid, toplevel, queryid, executions, scans_activated, blocks_issued, blocks_on_time, blocks_late, blocks_wasted, blocks_read, read_time, wait_time, saved_time, saved_time_error, reasons)
+    select 10, 5, true, queryid, 10, 0, 0, 0, 0, 0, 5000, 90000 - queryid, 90000, 0, 0, '{}' from texts where queryid in (201, 204, 220);
+update texts set temp_blks_written = 128000 where queryid = 201;
+select code, finding, advice from found where code ~ '^statement.(not_begun|spilled)' and finding ~ 'copy|table x' order by code, finding;
 select f->>'code', f->'gain_ms', f#>'{figures,queryid}', f#>'{figures,executions}'
     from pg_lookahead_report_json() j, jsonb_array_elements(j->'findings') f where f->>'code' = 'statement.refused';
 

@@ -55,7 +55,8 @@ select statements between 1 and statements_max as statements, statements_dealloc
     stats_reset between :'begun' and clock_timestamp() as just_reset
     from pg_stat_lookahead_info;
 
--- sent by a client, or executed by a function, a trigger or a utility statement
+-- sent by a client, or executed by a function, a trigger or a utility statement: what is done in a
+-- statement counts for the ones around it, too
 create function f() returns bigint language plpgsql as $$
 begin
     return (select count(w) from (select w from t where a between 100 and 300 order by a offset 0) s);
@@ -63,21 +64,132 @@ end $$;
 prepare p as select count(w) from (select w from t where a between 400 and 500 order by a offset 0) s;
 select pg_stat_lookahead_reset();
 select f();
-select toplevel, executions, scans_activated from active;
+select toplevel, executions, scans_activated from active order by toplevel;
 select pg_stat_lookahead_reset();
 execute p;
 select toplevel, executions, scans_activated from active;
+
+-- each kind of statement in which others are executed, or which looks ahead by itself
+create table target (a int primary key, w text);
+create table referring (a int references target on delete cascade on update cascade);
+create index on referring (a);
+create materialized view seen as select w from t where a between 600 and 700 order by a;
+create procedure p() language plpgsql as $$
+begin
+    perform f();
+    commit;
+    perform f();
+end $$;
+create function looped() returns int language plpgsql as $$
+declare r record; n int = 0;
+begin
+    for r in select w from t where a between 100 and 300 order by a loop
+        n = n + 1;
+    end loop;
+    return n;
+end $$;
+create function in_sql() returns bigint language sql volatile as 'select f() + f()';
+create function fired() returns trigger language plpgsql as 'begin perform f(); return null; end';
+create table triggered (a int);
+create trigger fired after insert on triggered for each statement execute function fired();
+create table long_values (a int, w text);
+alter table long_values alter w set storage external;
+insert into long_values select i, repeat('l', 5000) from generate_series(1, 200) i;
+set pg_lookahead.enable_toast = on;
+\set ahead 'select toplevel, executions, scans_activated > 0 as looked_ahead from active where toplevel'
+\o /dev/null
 select pg_stat_lookahead_reset();
--- (before 18 the server gives the queries of these statements no identifier)
+copy (select w from t where a between 600 and 700 order by a) to '/dev/null';
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+copy long_values to '/dev/null';
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
 create table copied as select w from t where a between 600 and 700 order by a;
-select count(*) from active where toplevel;
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+create table copied_by_execute as execute p;
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+refresh materialized view seen;
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+explain (analyze, costs off) select w from t where a between 600 and 700 order by a;
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+do 'begin perform f(); end';
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+call p();
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+select looped();
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+select in_sql();
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+insert into triggered values (1);
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+alter table long_values alter a type bigint;
+\o
+:ahead;
+\o /dev/null
+select pg_stat_lookahead_reset();
+vacuum full long_values;
+\o
+:ahead;
+insert into target select i, 'w' from generate_series(1, 3000) i;
+insert into referring select i from generate_series(1, 3000) i;
+\o /dev/null
+select pg_stat_lookahead_reset();
+delete from target where a < 1000;
+\o
+:ahead;
+-- what is not seen in the statement is not told of it
+\o /dev/null
 select pg_stat_lookahead_reset();
 begin;
 declare c cursor for select w from t where a > 3000 order by a;
 move 20 from c;
+create index on copied (w);
 close c;
 commit;
-select count(*) from active where toplevel;
+\o
+:ahead;
+-- an error within: those around that have ended by it have their figures, the next has its own
+\o /dev/null
+select pg_stat_lookahead_reset();
+do $$ begin
+    begin perform f(), 1 / (select 0 from f()); exception when division_by_zero then null; end;
+end $$;
+select count(*) from copied;
+\o
+select toplevel, executions, scans_activated > 0 as looked_ahead from active order by toplevel, executions;
+set pg_lookahead.enable_toast = off;
 
 -- the depth is right again after errors, caught or not
 create function caught() returns text language plpgsql as $$
@@ -88,7 +200,7 @@ exception when division_by_zero then
 end $$;
 select pg_stat_lookahead_reset();
 select caught();
-select toplevel, executions, scans_activated from active;
+select toplevel, executions, scans_activated from active order by toplevel;
 select pg_stat_lookahead_reset();
 select w, 1 / (a - 4000) from t where a > 3990 order by a offset 2000;
 select count(w) from (select w from t where a between 1000 and 3000 order by a offset 0) s;

@@ -110,10 +110,10 @@ check_setting('track_io_timing', 'settings.track_io_timing', 'SELECT 1', 'change
 
 SKIP:
 {
-	skip 'there is no pg_stat_statements', 7 unless $with_statements;
+	skip 'there is no pg_stat_statements', 14 unless $with_statements;
 
 	my $found = findings('settings.pg_stat_statements');
-	like($found, qr/shared_preload_libraries = pg_prewarm, auto_explain, pg_lookahead, pg_stat_statements; restart the server; CREATE EXTENSION/, 'pg_stat_statements is missed');
+	like($found, qr/shared_preload_libraries = pg_prewarm, auto_explain, pg_stat_statements, pg_lookahead; restart the server; CREATE EXTENSION/, 'pg_stat_statements is missed');
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
 	like(findings('settings.pg_stat_statements'), qr/cannot be read: pg_stat_statements must be loaded/, '... it is not loaded');
 	like(findings('settings.pg_stat_statements', user => 'reader'),
@@ -136,6 +136,64 @@ SKIP:
 	like(findings('statement.spilled'),
 		qr/^change\|[\d,]+ ms waited for reads \(executions: 1\); \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
 		'a hash join that has spilled');
+
+	# Statements in which others are executed.  What looks ahead in them is theirs as well.
+	$node->safe_psql('postgres', q(
+		CREATE TABLE far AS SELECT i AS id, (i::bigint * 7919 % 60013)::int AS k, repeat('x', 300) AS w FROM generate_series(1, 60000) i;
+		CREATE INDEX ON far (k);
+		VACUUM ANALYZE far;
+		CREATE PROCEDURE called() LANGUAGE plpgsql AS 'BEGIN PERFORM w FROM far WHERE k BETWEEN 100 AND 30000 ORDER BY k; END';
+		CREATE MATERIALIZED VIEW seen AS SELECT k, w FROM far WHERE k BETWEEN 100 AND 30000 ORDER BY k;));
+	my $query = 'SELECT k, w FROM far WHERE k BETWEEN 100 AND 30000 ORDER BY k';
+	my $settings = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET pg_lookahead.force = on; '
+	  . 'SELECT pg_stat_lookahead_reset(); SELECT pg_stat_statements_reset();';
+	# what has run is made to have waited long
+	my $unseen = q[
+		BEGIN;
+		CREATE SCHEMA slow;
+		ALTER EXTENSION pg_stat_statements SET SCHEMA slow;
+		ALTER VIEW slow.pg_stat_statements RENAME TO counted;
+		DO $$
+		DECLARE time text;
+		BEGIN
+			SELECT attname INTO time FROM pg_attribute WHERE attrelid = 'slow.counted'::regclass AND attname ~ '^(shared_)?blk_read_time$';
+			EXECUTE format('CREATE VIEW slow.pg_stat_statements AS SELECT userid, dbid, toplevel, queryid, query, calls, rows, 1000.0 AS %I, 0 AS temp_blks_written
+				FROM slow.counted WHERE query ~* %L', time, '^(COPY|CREATE TABLE|REFRESH|CALL|DO|EXPLAIN|FETCH) ');
+		END $$;
+		SELECT finding, advice FROM pg_lookahead_findings() WHERE code = 'statement.unseen' ORDER BY finding COLLATE "C";
+		ROLLBACK;];
+	$found = $node->safe_psql('postgres', qq(
+		$settings
+		COPY ($query) TO '/dev/null';
+		CREATE TABLE made AS $query;
+		REFRESH MATERIALIZED VIEW seen;
+		CALL called();
+		DO 'BEGIN CALL called(); END';
+		EXPLAIN (ANALYZE, COSTS off) $query;
+		BEGIN;
+		DECLARE c CURSOR FOR $query;
+		FETCH 5000 FROM c;
+		CLOSE c;
+		COMMIT;
+		DROP TABLE made;
+		$unseen));
+	is($node->safe_psql('postgres', q(SELECT string_agg(DISTINCT split_part(query, ' ', 1), ' ') FROM pg_stat_statements
+		JOIN pg_stat_lookahead_statements USING (userid, dbid, queryid, toplevel) WHERE toplevel AND scans_activated > 0 AND query !~ '^SELECT')),
+		'CALL COPY CREATE DO EXPLAIN REFRESH', 'what looked ahead in utility statements is theirs');
+	unlike($found, qr/look-ahead: (COPY|CREATE|REFRESH|CALL|DO|EXPLAIN) |no scan or join/, '... and the report denies nothing');
+	like($found, qr/look-ahead: FETCH \S+ FROM c\|These are reads of the cursor's query/, '... of FETCH it says whose reads these are');
+
+	# behind pg_lookahead, it hides which statements these are
+	$node->safe_psql('postgres', 'ALTER SYSTEM SET shared_preload_libraries = pg_lookahead, pg_stat_statements');
+	$node->restart;
+	$found = $node->safe_psql('postgres', "$settings COPY ($query) TO '/dev/null'; $unseen");
+	like($found, qr/nothing of it is in the statistics of look-ahead: COPY .*\|What look-ahead did for queries in it is counted for them \(toplevel is false\)/,
+		'behind pg_lookahead: nothing is denied, and no EXPLAIN of COPY advised');
+	$found = findings('settings.pg_stat_statements');
+	like($found, qr/^note\|pg_stat_statements stands behind pg_lookahead/, '... and the order is noted');
+	follow((split /\|/, $found)[2]);
+	is(findings('settings.pg_stat_statements'), '', '... what is advised helps');
+	is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'), 'pg_stat_statements, pg_lookahead', '... and changes the order only');
 }
 
 # ---- foreign tables ------------------------------------------------------------------------
