@@ -80,6 +80,24 @@ clear_place(LaAhead *a)
 	return *place;
 }
 
+/*
+ * The visits that the source has named are of the first stage.  Their pages will be searched, so
+ * each needs a descent; what has none is left out.
+ */
+static void
+begin_first_stage(const LaAhead *a, LaAheadRow *row)
+{
+	int			n = 0;
+
+	for (int i = 0; i < row->nvisits; i++)
+	{
+		Assert(a->descents[row->visits[i].rel] != NULL);
+		if (a->descents[row->visits[i].rel] != NULL)
+			row->visits[n++] = row->visits[i];
+	}
+	row->nfirst = row->nvisits = n;
+}
+
 /* Row n; NULL if it cannot be known now. */
 LaAheadRow *
 la_ahead_fetch_row(LaAhead *a, uint64 n)
@@ -105,7 +123,7 @@ la_ahead_fetch_row(LaAhead *a, uint64 n)
 		if (a->source.locate == NULL)
 			row->located = true;
 		else if (!row->located)
-			row->nfirst = row->nvisits;
+			begin_first_stage(a, row);
 	}
 	return row;
 }

@@ -57,7 +57,8 @@ typedef struct LaRowSource
 	/*
 	 * Names the row's visits: of the first stage, or of the second if there
 	 * is no first.  A row that needs no first stage, where others do, sets
-	 * `located`, and its visits are of the second.
+	 * `located`, and its visits are of the second.  Only what has a descent
+	 * may be visited in the first stage.
 	 */
 	void		(*plan) (void *arg, uint64 n, LaAheadRow *row);
 

@@ -22,8 +22,13 @@
  *
  * ON CONFLICT: the arbiter indexes are looked up first.  If one of them has an equal entry, its
  * rows are what the server reads next; otherwise it needs the leaf pages of the other indexes.
+ * Only a unique btree is known as an arbiter.  Where none is, as without unique indexes or with an
+ * exclusion constraint alone, there is no first stage: the leaf pages of all indexes are what the
+ * row needs.
  *
- * Invariant: only functions are called that have no effects and read no state.
+ * Invariants
+ *	- Only functions are called that have no effects and read no state.
+ *	- Visits of a first stage are those of arbiters, and an arbiter has a descent.
  *
  * src/rows/target.c
  */
@@ -253,7 +258,7 @@ la_target_set_arbiters(LaTarget *target, List *arbiters)
 	{
 		LaTargetIndex *ix = &target->indexes[i];
 
-		ix->arbiter = ix->unique &&
+		ix->arbiter = ix->unique && ix->descent != NULL &&
 			(arbiters == NIL ||
 			 list_member_oid(arbiters, RelationGetRelid(ix->index)));
 		target->has_arbiters |= ix->arbiter;
@@ -283,10 +288,15 @@ add_visits(const LaTarget *target, LaAheadRow *row, bool arbiters, const Bitmaps
 	}
 }
 
-/* For LaRowSource.plan.  unknown: columns of which the row has no value yet. */
+/*
+ * For LaRowSource.plan.  unknown: columns of which the row has no value yet.  Without arbiters the
+ * visits are those of the second stage.
+ */
 void
 la_target_plan(const LaTarget *target, LaAheadRow *row, const Bitmapset *unknown)
 {
+	if (!target->has_arbiters)
+		row->located = true;
 	add_visits(target, row, target->has_arbiters, unknown, NULL);
 }
 
