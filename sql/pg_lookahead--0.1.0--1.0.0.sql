@@ -733,6 +733,7 @@ VALUES
     ('an index is not open', 'the index of a node cannot be looked at', 'Nothing: such statements run as in stock.'),
     ('a sampling method is not the server''s', 'TABLESAMPLE by a method of an extension', 'Use SYSTEM or BERNOULLI.'),
     ('a sample is not repeatable', 'TABLESAMPLE would draw other rows', 'Add REPEATABLE (seed).'),
+    ('a cursor may be asked which row of a scan it is on', 'UPDATE or DELETE with WHERE CURRENT OF takes the row from a scan of the cursor''s plan, which must not be ahead of it', 'Nothing: such rows are read as in stock.  Without a cursor they are read ahead.'),
     ('a table access method is not heap', 'how other tables are read is not known', 'Nothing: such tables are read as in stock.'),
     ('an Append is asynchronous', 'foreign tables on the outer side are read beside each other', 'Put the rows of the foreign tables into a temporary table before.'),
     ('rows are written or locked',

@@ -125,8 +125,8 @@ walk_rest(PlanState *ps, void *arg)
 }
 
 /* "State": is the statement one in which nothing has effects? */
-static bool
-is_without_effects(const EState *estate)
+bool
+la_runahead_is_without_effects(const EState *estate)
 {
 	LaStatement *s = la_statement_of(estate);
 
@@ -395,7 +395,7 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	{
 		if (!is_uninterrupted(ahead))
 			return "a stable function is called, and rows leave the statement between its calls";
-		if (!ahead->writer_is_quiet && !is_without_effects(ahead->outer->state))
+		if (!ahead->writer_is_quiet && !la_runahead_is_without_effects(ahead->outer->state))
 			return "a stable function is called in a statement that has effects";
 	}
 	if ((early->flags & LA_HAS_NOTICES) != 0 && (ahead->keeps_errors || is_key))
@@ -445,7 +445,7 @@ la_runahead_refuses_reading(bool takes_all, const EState *estate)
 		return NULL;
 	if (!takes_all)
 		return "not all rows may be read, and reading takes predicate locks";
-	if (!is_without_effects(estate))
+	if (!la_runahead_is_without_effects(estate))
 		return "reading takes predicate locks, which a write may remove";
 	return NULL;
 }

@@ -38,6 +38,7 @@ extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
 											   Oid function, Oid type);
 extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
 											   List *operators);
+extern bool la_runahead_is_without_effects(const EState *estate);
 extern bool la_runahead_takes_all(const LaDemandContext *context,
 								  const EState *estate);
 extern bool la_runahead_may_fetch(const LaDemandContext *context, const EState *estate,

@@ -42,6 +42,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "attach/gate.h"
 #include "attach/interpose_node.h"
 #include "base/accessmethod.h"
 #include "base/compat.h"
@@ -413,7 +414,8 @@ rows_to_come(PlanState *ps, LaIndexRow *rows, int max)
 	int			by = ScanDirectionIsForward(order_of(ps)) ? 1 : -1;
 	BTScanOpaque so;
 
-	if (scan == NULL || scan->opaque == NULL || index_of(ps)->rd_rel->relam != BTREE_AM_OID)
+	if (scan == NULL || scan->opaque == NULL || la_gate_refuses_rows(ps) != NULL ||
+		index_of(ps)->rd_rel->relam != BTREE_AM_OID)
 		return 0;
 	if (ls != NULL && ls->owner != NULL)
 		return ls->owner->rows_to_come == NULL ? 0 : ls->owner->rows_to_come(ls, rows, max);

@@ -11,6 +11,9 @@
  * The plan of a CTE is the child of all scans of it, which store its rows (stored_rows.c).  It is
  * executed by the one that comes to the last of them, and never backward.
  *
+ * WHERE CURRENT OF takes a row's address from a scan below a cursor's topmost nodes.  A child by
+ * which the server may come to such a scan is not executed ahead of a cursor's rows (attach/gate.c).
+ *
  * Left alone are children into whose output another room, or extension, has put a function; nodes
  * that may be executed backward, or return to a mark; and plans of CTEs that may be executed anew,
  * since no node tells of it in time.
@@ -31,6 +34,7 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
+#include "attach/gate.h"
 #include "attach/interpose_node.h"
 #include "attach/statement.h"
 #include "base/guc.h"
@@ -235,8 +239,10 @@ create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 	if (!la_interpose_output_is_possible(child) || !goes_forward(node) ||
 		(is_cte ? !bms_is_empty(child->plan->extParam) : rescanned == NULL))
 		return NULL;
-	*refused = la_runahead_refuses_reading(la_runahead_takes_all(context, node->state),
-										   node->state);
+	*refused = la_gate_refuses_child(node, child);
+	if (*refused == NULL)
+		*refused = la_runahead_refuses_reading(la_runahead_takes_all(context, node->state),
+											   node->state);
 	if (*refused == NULL)
 		*refused = la_runahead_refuses_outer(&ahead);
 	if (*refused != NULL)

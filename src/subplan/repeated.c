@@ -40,6 +40,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "subplan/child_rows.h"
@@ -230,10 +231,12 @@ create_rows_to_come(LaRepeated *r, const char **refused)
 		case T_SeqScanState:
 		case T_BitmapHeapScanState:
 		case T_TidRangeScanState:
-			return la_pagerows_create((ScanState *) node, &r->hints);
+			*refused = la_gate_refuses_rows(node);
+			return *refused != NULL ? NULL : la_pagerows_create((ScanState *) node, &r->hints);
 		case T_IndexScanState:
 		case T_IndexOnlyScanState:
-			return la_indexrows_create((ScanState *) node, &r->hints);
+			*refused = la_gate_refuses_rows(node);
+			return *refused != NULL ? NULL : la_indexrows_create((ScanState *) node, &r->hints);
 		case T_FunctionScanState:
 		case T_TableFuncScanState:
 		case T_CteScanState:

@@ -58,6 +58,65 @@ begin
     error := stock.error;
 end $$;
 
+-- every seventh row of a cursor is deleted, changed, or nothing of both
+create function visited(q text, options text, ahead text[]) returns text language plpgsql as $$
+declare c refcursor := 'la_cursor'; s text; r record; i int := 0; result text;
+begin
+    foreach s in array ahead loop
+        execute 'set local ' || s;
+    end loop;
+    begin
+        if options = 'scroll' then open c scroll for execute q;
+        elsif options = 'no scroll' then open c no scroll for execute q;
+        else open c for execute q;
+        end if;
+        loop
+            fetch c into r;
+            exit when not found;
+            i := i + 1;
+            result := md5(concat(result, r::text));
+            if options = 'scroll' and i % 50 = 0 and i < 400 then
+                move backward 3 from c;
+                fetch c into r;
+                result := md5(concat(result, r::text));
+            end if;
+            if i % 14 = 0 then
+                delete from a where current of c;
+            elsif i % 14 = 7 then
+                update a set v = v + 1000 where current of c;
+            end if;
+        end loop;
+        close c;
+    exception when others then
+        result := concat(i, ' ', sqlerrm);
+    end;
+    set local pg_lookahead.enable = off;
+    select concat(result, ' ', count(*), ' ', sum(hashtextextended(a::text, 0))) into result from a;
+    raise exception using errcode = 'LA001', message = result;
+exception when sqlstate 'LA001' then
+    return sqlerrm;
+end $$;
+
+create function current_of(q text, out same bool, out ahead bool, out stock text) language plpgsql as $$
+declare ours text; way text[]; options text; before bigint := pg_temp.activated();
+begin
+    same := true;
+    foreach options in array array['no scroll', '', 'scroll'] loop
+        stock := visited(q, options, array['pg_lookahead.enable = off']);
+        foreach way slice 1 in array array[
+            array['pg_lookahead.force = on', 'pg_lookahead.enable = on', 'pg_lookahead.enable_subplan = on'],
+            array['pg_lookahead.miss_threshold = 0', 'pg_lookahead.min_read_time = 0', 'pg_lookahead.cache_prefetch_threshold = 0']] loop
+            ours := visited(q, options, way);
+            if ours <> stock then
+                same := false;
+                raise warning '% % %: %, stock %', q, options, way, ours, stock;
+            end if;
+        end loop;
+    end loop;
+    ahead := pg_temp.activated() > before;
+    stock := case when stock ~ '^[0-9a-f]{32} ' then 'moved' else regexp_replace(stock, ' \d+ -?\d+$', '') end;
+end $$;
+
 \pset format unaligned
 \pset tuples_only
 \set ECHO all
@@ -100,4 +159,47 @@ create unique index on w (k);
 insert into wp select i * 3, i, 'y' || i, null from generate_series(1, 3000) i;
 select * from write('insert into wp select k, i, s, r from src on conflict do nothing');
 drop table wp;
+-- 2. WHERE CURRENT OF: nobody moves the scan that says which row is the current one
+create table a (id int primary key, v int, s text) with (fillfactor = 60);
+insert into a select i, i * 7919 % 1009, repeat('a', 100) from generate_series(1, 600) i;
+create table b (aid int, w int);
+insert into b select i % 600, i from generate_series(1, 3000) i;
+create index on b (aid);
+vacuum analyze a, b;
+create view va with (security_barrier) as select * from a where v > 10;
+create view vl as select * from a offset 0;
+create table ap (id int, v int, s text) partition by range (id);
+create table ap2 partition of ap for values from (10000) to (20000);
+insert into ap select i + 10000, i, 's' from generate_series(1, 100) i;
+set enable_bitmapscan = off;
+select * from current_of('select id, (select max(w) from b where b.aid = va.id) from va');
+select * from current_of('select id, (select max(w) from b where b.aid = vl.id) from vl');
+select * from current_of('select id, (select max(w) from b where b.aid = va.id) from va limit 300');
+select * from current_of('select id, (select max(w) from b where b.aid = q.id) from (select * from va offset 3) q where (select count(*) from b where b.aid = q.id) > 1');
+select * from current_of('select id, (select max(w) from b where b.aid = q.id) from (select id from a union all select id from ap offset 0) q');
+select * from current_of('select id, (select max(w) from b where b.aid = q.id) from (select id, v from a where random() >= 0 limit 500) q');
+select * from current_of('select id, (select max(w) from b where b.aid = va.id) from va for update of va');
+select * from current_of('select id, (select max(w) from b where b.aid = a.id) from a for update');
+select * from current_of('select id, (select max(w) from b where b.aid = q.id) from (select id from a where id > 5 order by id offset 2) q');
+select * from current_of('select id, (select max(w) from b where b.aid = q.id) from (select id, v from a order by v, id offset 0) q');
+select * from current_of('select a.id, b.w from a join b on b.aid = a.id');
+select * from current_of('select a.id, (select max(w) from b where b.aid = a.id) from a tablesample bernoulli (50) repeatable (1)');
+select * from current_of('select q.id, (select max(w) from b where b.aid = q.id) from (select id from a where ctid = any (array(select ctid from a)) offset 0) q');
+select * from current_of('with c as materialized (select id from a) select c.id, (select max(w) from b where b.aid = c.id) from c');
+-- the same in SQL; rows leave the statement one by one, and by all
+begin;
+set local pg_lookahead.force = on;
+declare c no scroll cursor for select id, (select max(w) from b where b.aid = va.id) from va;
+fetch 3 from c;
+delete from a where current of c returning id;
+move 40 from c;
+delete from a where current of c returning id;
+close c;
+select kind, reason from pg_lookahead_last_statement();
+rollback;
+begin;
+set local pg_lookahead.force = on;
+select count(m) from (select id, (select max(w) from b where b.aid = va.id) m from va offset 0) s;
+select scans_activated > 0 as ahead, reason from pg_lookahead_last_statement() where kind = 'subplan';
+rollback;
 drop schema la_gate cascade;

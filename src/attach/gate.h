@@ -1,0 +1,27 @@
+/*
+ * gate.h
+ *	  May this be done early?  The one place where rooms ask.
+ *
+ * The functions la_gate_refuses_...() return NULL if what they are asked about may be early, or
+ * else a constant that says why not.
+ *
+ * src/attach/gate.h
+ */
+#ifndef LA_GATE_H
+#define LA_GATE_H
+
+#include "access/tableam.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+/* Is this a table of heap, whose pages and descriptors are known?  Views and others are not. */
+static inline bool
+la_gate_is_heap(const RelationData *table)
+{
+	return table != NULL && table->rd_tableam == GetHeapamTableAmRoutine();
+}
+
+extern const char *la_gate_refuses_rows(const PlanState *scan);
+extern const char *la_gate_refuses_child(PlanState *node, PlanState *child);
+
+#endif							/* LA_GATE_H */
