@@ -12,7 +12,7 @@
  * executed by the one that comes to the last of them, and never backward.
  *
  * WHERE CURRENT OF takes a row's address from a scan below a cursor's topmost nodes.  A child by
- * which the server may come to such a scan is not executed ahead of a cursor's rows (attach/gate.c).
+ * which the server may come to such a scan is not executed ahead of the cursor (attach/gate.c).
  *
  * Left alone are children into whose output another room, or extension, has put a function; nodes
  * that may be executed backward, or return to a mark; and plans of CTEs that may be executed anew,
