@@ -4,9 +4,10 @@
 #
 #   minors.sh MAJOR NEW.deb      as root, on a bare machine that has the server and can fetch packages
 #
-# The machine gets the oldest minor of the server that its lists offer, then the newest with its
-# headers and a compiler; the package has to notice, build its library again, and look ahead.  It
-# warns when it is removed while it is preloaded, and leaves nothing.  dev/package runs it.
+# The machine gets the oldest minor of the server that its lists offer, and the package as it would be
+# had it been built for such a one; then the newest server with its headers and a compiler.  The
+# package has to notice, build its library again, and look ahead.  It warns when it is removed
+# while it is preloaded, and leaves nothing.  dev/package runs it.
 
 set -uo pipefail
 . "$(dirname "$0")/checks.sh"
@@ -42,6 +43,16 @@ apt()
 	}
 }
 
+# older_package: which any minor of the server satisfies, as one that was built for the first
+older_package()
+{
+	dpkg-deb -R "$new" /tmp/older &&
+		sed -i -E "s/(postgresql-$major) \\(>> [^)]*\\)/\\1/" /tmp/older/DEBIAN/control &&
+		rm /tmp/older/DEBIAN/md5sums &&
+		echo "$major.0" >"/tmp/older/usr/lib/postgresql/$major/lib/pg_lookahead/built-for" &&
+		dpkg-deb --root-owner-group -b /tmp/older /tmp/older.deb && apt install /tmp/older.deb
+}
+
 server_of()
 {
 	apt install "postgresql-$major=$1" "postgresql-client-$major=$1"
@@ -53,7 +64,7 @@ says()
 	grep -qE -- "$package: .*$1" $said
 }
 
-# built_for VERSION: does the library that the server has loaded say so, and look ahead?
+# looks_ahead VERSION: does the library that the server has loaded say so, and look ahead?
 looks_ahead()
 {
 	local answer
@@ -94,7 +105,7 @@ nothing_left()
 	[ -z "$left" ]
 }
 
-# not_preloaded: nothing is said of it
+# removed_in_silence: since nothing preloads it
 removed_in_silence()
 {
 	rm "$config"
@@ -110,20 +121,14 @@ printf '%s\n' "listen_addresses = ''" "shared_preload_libraries = 'pg_lookahead'
 chmod 644 "$config"
 
 test_that "the server is $older" server_of "$older"
-test_that "the package is installed" apt install "$new"
-if [ "$older" != "$newest" ]; then
-	test_that "it says that the library is of another minor, and what is missing" \
-		says "apt-get install postgresql-server-dev-$major .*gcc"
-fi
-# in place of a package that was built for an older minor
-echo "$major.0" >$lib/pg_lookahead/built-for
+test_that "the package is installed, which was built for another minor" older_package
+test_that "it says so, and what is missing" says "apt-get install postgresql-server-dev-$major .*gcc"
 test_that "the server is upgraded to $newest, with its headers" apt install "postgresql-$major" \
 	"postgresql-server-dev-$major" gcc make libc6-dev libicu-dev
 test_that "which builds the library again" says "in use is the library for PostgreSQL ${newest%%-*}"
 test_that "the server starts" restarts
 test_that "look-ahead is on" looks_ahead "${newest%%-*}"
-test_that "no file of the package has changed, but that one" \
-	[ "$(dpkg -V "$package" | grep -vc 'lib/pg_lookahead/built-for$')" -eq 0 ]
+test_that "no file of the package has changed" [ -z "$(dpkg -V "$package")" ]
 test_that "it is the one that was built" [ "$(readlink $lib/pg_lookahead.so)" = "/var/lib/$package/pg_lookahead.so" ]
 
 echo '#error' >>"/usr/src/$package/src/attach/attach.c"
