@@ -25,7 +25,10 @@
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
  *		pattern without escapes.  The server's functions raise errors of certain classes
  *		(rows/attempt.c), those of other extensions any (LA_FAILS_FREELY).  The same is said of
- *		functions of rows, which hold references to descriptors when they fail.
+ *		functions of rows, which hold references to descriptors when they fail.  Comparison and
+ *		hash functions are known not to fail one by one; polymorphic ones do if a part of the
+ *		values has no such function (types.c).  A function of values that have a collation
+ *		fails if their collations conflict, which is found when it is called.
  *	Notices
  *		Few functions that only compute raise notices about what they are given: those that
  *		parse text for text search, and XML (LA_HAS_NOTICES).
@@ -37,10 +40,6 @@
  *		What is called on behalf of an expression counts as well: support functions of
  *		aggregates, constraints of domains, operators' functions, the comparison and hash
  *		functions of their operator classes, and support functions of indexes.
- *	Passed filters
- *		For a row that has passed a filter, all clauses of the filter have been evaluated,
- *		and with them those of their arguments that do not depend on the row.  So these
- *		cannot fail later in the same scan, and a Param among them has its value.
  *
  * Security barriers and row-level security need no rules of their own: filters are
  * evaluated by the plan's own nodes, in their order, also when these run ahead; and what is
@@ -50,13 +49,16 @@
  */
 #include "postgres.h"
 
+#include "access/gist.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "access/spgist.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -69,8 +71,10 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "attach/collations.h"
 #include "attach/effects.h"
 #include "attach/known_functions.h"
+#include "attach/types.h"
 #include "base/compat.h"
 
 void
@@ -81,93 +85,7 @@ la_effects_add(LaEffects *e, int flags, const char *reason)
 	e->flags |= flags;
 }
 
-/* ---- types ---------------------------------------------------------------- */
-
-/* Does this hold for the types of all columns? */
-static bool
-columns_are(Oid type, bool (*what) (Oid type))
-{
-	TupleDesc	desc = lookup_rowtype_tupdesc_noerror(type, -1, true);
-	bool		result = desc != NULL;
-
-	for (int i = 0; result && i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		result = att->attisdropped || what(att->atttypid);
-	}
-	if (desc != NULL)
-		ReleaseTupleDesc(desc);
-	return result;
-}
-
-/* Is the type's input function known to raise no notices? */
-static bool
-is_quiet(Oid type)
-{
-	Oid			base = getBaseType(type);
-	Oid			element = get_element_type(base);
-
-	if (OidIsValid(element))
-		return is_quiet(element);
-	if (get_typtype(base) == TYPTYPE_COMPOSITE)
-		return columns_are(base, is_quiet);
-	return base != TSQUERYOID && base != XMLOID && base != ACLITEMOID &&
-		base != REGTYPEOID && base != REGPROCEDUREOID && base != REGOPERATOROID;
-}
-
-/* The json functions call such a cast, which may be in any language. */
-static bool
-has_cast_to_json(Oid type)
-{
-	Oid			function;
-
-	return find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &function) ==
-		COERCION_PATH_FUNC;
-}
-
-/* "Plain types": does a polymorphic function call only functions of the server for it? */
-bool
-la_effects_type_is_plain(Oid type)
-{
-	Oid			element = get_element_type(type);
-
-	if (OidIsValid(element))
-		return la_effects_type_is_plain(element);
-	switch (get_typtype(type))
-	{
-		case TYPTYPE_ENUM:
-			return !has_cast_to_json(type);
-		case TYPTYPE_COMPOSITE:
-			return columns_are(type, la_effects_type_is_plain);
-		case TYPTYPE_BASE:
-		case TYPTYPE_RANGE:
-		case TYPTYPE_MULTIRANGE:
-			return type < FirstNormalObjectId;
-		default:
-			return false;
-	}
-}
-
-/* Is it a row, or made of rows? */
-static bool
-has_rows(Oid type)
-{
-	Oid			base = getBaseType(type);
-	Oid			element = get_element_type(base);
-
-	switch (get_typtype(base))
-	{
-		case TYPTYPE_COMPOSITE:
-			return true;
-		case TYPTYPE_RANGE:
-			return has_rows(get_range_subtype(base));
-		case TYPTYPE_MULTIRANGE:
-			return has_rows(get_multirange_range(base));
-		default:
-			return OidIsValid(element) && has_rows(element);
-	}
-}
+/* ---- functions ------------------------------------------------------------ */
 
 static bool
 calls_for_its_types(Oid type)
@@ -186,8 +104,6 @@ is_polymorphic(Form_pg_proc proc)
 	}
 	return calls_for_its_types(proc->prorettype);
 }
-
-/* ---- functions ------------------------------------------------------------ */
 
 /* A call of a function with values of these types; the last may be its result's. */
 static void
@@ -232,10 +148,10 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 
 		for (int i = 0; i < ntypes; i++)
 		{
-			plain &= la_effects_type_is_plain(types[i]);
-			if (!is_quiet(types[i]))
+			plain &= la_type_is_plain(types[i]);
+			if (!la_type_is_quiet(types[i]))
 				la_effects_add(e, LA_HAS_NOTICES, NULL);
-			if (has_rows(types[i]))
+			if (la_type_has_rows(types[i]))
 				la_effects_add(e, LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
 		}
 		if (!plain)
@@ -245,17 +161,45 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	ReleaseSysCache(tuple);
 }
 
-/*
- * A comparison, hash or other support function of an operator class.  The server's own
- * raise no errors, though few are declared leakproof.
- */
+/* Is it a function of the server that calls functions of its arguments' types? */
+static bool
+is_for_any_type(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = is_polymorphic((Form_pg_proc) GETSTRUCT(tuple));
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* May a support function raise an error?  Few of the server's are declared leakproof. */
+static bool
+support_may_fail(Oid function, int ntypes, const Oid *types)
+{
+	if (!la_function_may_raise(function))
+		return false;
+	if (function >= FirstGenbkiObjectId || ntypes == 0 || !is_for_any_type(function))
+		return true;
+	for (int i = 0; i < ntypes; i++)
+	{
+		if (la_type_comparison_may_fail(types[i], function))
+			return true;
+	}
+	return false;
+}
+
+/* A comparison, hash or other support function of an operator class. */
 void
 la_effects_of_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 {
 	LaEffects	own = {0};
 
 	note_call(&own, function, ntypes, types);
-	if (function < FirstGenbkiObjectId)
+	if (!support_may_fail(function, ntypes, types))
 		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
 	la_effects_add(e, own.flags, own.reason);
 }
@@ -308,6 +252,30 @@ is_simple_division(Oid function, const Const *divisor)
 	return value != 0 && value != -1;
 }
 
+/* The server may have something to say when it opens a collation. */
+static void
+note_first_use(LaEffects *e, Oid collation)
+{
+	if (!la_collation_is_silent(collation))
+		la_effects_add(e, LA_HAS_NOTICES | LA_MAY_FAIL, NULL);
+}
+
+/* Nothing is known of values whose collations conflict but that most functions refuse them. */
+static void
+note_collation(LaEffects *e, Oid collation, int ntypes, const Oid *types)
+{
+	if (OidIsValid(collation))
+	{
+		note_first_use(e, collation);
+		return;
+	}
+	for (int i = 0; i < ntypes; i++)
+	{
+		if (type_is_collatable(types[i]))
+			la_effects_add(e, LA_MAY_FAIL, NULL);
+	}
+}
+
 /* A call with these arguments, of which a constant may rule out errors. */
 static void
 note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
@@ -329,6 +297,7 @@ note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 		(is_simple_like(function, collation, second) ||
 		 is_simple_division(function, second)))
 		own.flags &= ~LA_MAY_FAIL;
+	note_collation(&own, collation, n, types);
 	la_effects_add(e, own.flags, own.reason);
 }
 
@@ -352,9 +321,9 @@ note_ordering(LaEffects *e, Oid operator, int ntypes, const Oid *types)
 	ReleaseCatCacheList(list);
 }
 
-/* An operator by which a node compares rows. */
+/* An operator by which a node compares rows, with this collation. */
 void
-la_effects_of_operator(LaEffects *e, Oid operator)
+la_effects_of_operator(LaEffects *e, Oid operator, Oid collation)
 {
 	Oid			types[2];
 
@@ -370,13 +339,14 @@ la_effects_of_operator(LaEffects *e, Oid operator)
 	op_input_types(operator, &types[0], &types[1]);
 	note_call(e, get_opcode(operator), 2, types);
 	note_ordering(e, operator, 2, types);
+	note_collation(e, collation, 2, types);
 }
 
 void
-la_effects_of_operators(LaEffects *e, int n, const Oid *operators)
+la_effects_of_operators(LaEffects *e, int n, const Oid *operators, const Oid *collations)
 {
 	for (int i = 0; i < n; i++)
-		la_effects_of_operator(e, operators[i]);
+		la_effects_of_operator(e, operators[i], collations[i]);
 }
 
 /* The hash functions of an equality operator. */
@@ -397,7 +367,26 @@ la_effects_of_hashing(LaEffects *e, Oid operator)
 		la_effects_of_support(e, functions[i], 1, &types[i]);
 }
 
-/* The support functions that a search of an index may call. */
+/* Does a search call this support function?  Others are for making entries, or for sorting. */
+static bool
+is_called_by_search(Oid method, int number)
+{
+	switch (method)
+	{
+		case BTREE_AM_OID:
+			return number == BTORDER_PROC;
+		case GIST_AM_OID:
+			return number == GIST_CONSISTENT_PROC || number == GIST_DECOMPRESS_PROC ||
+				number == GIST_DISTANCE_PROC || number == GIST_FETCH_PROC;
+		case SPGIST_AM_OID:
+			return number == SPGIST_CONFIG_PROC || number == SPGIST_INNER_CONSISTENT_PROC ||
+				number == SPGIST_LEAF_CONSISTENT_PROC;
+		default:
+			return true;
+	}
+}
+
+/* The support functions of an index; those that a search does not call cannot fail in it. */
 void
 la_effects_of_index(LaEffects *e, Relation index)
 {
@@ -415,7 +404,15 @@ la_effects_of_index(LaEffects *e, Relation index)
 		if (get_typtype(type) == TYPTYPE_PSEUDO)
 			type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
 		for (int j = 0; j < nsupport; j++)
-			la_effects_of_support(e, index->rd_support[i * nsupport + j], 1, &type);
+		{
+			LaEffects	own = {0};
+
+			la_effects_of_support(&own, index->rd_support[i * nsupport + j], 1, &type);
+			if (!is_called_by_search(index->rd_rel->relam, j + 1))
+				own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
+			la_effects_add(e, own.flags, own.reason);
+		}
+		note_first_use(e, index->rd_indcollation[i]);
 	}
 }
 
@@ -461,6 +458,23 @@ note_array_operator(LaEffects *e, const ScalarArrayOpExpr *op)
 		la_effects_of_hashing(e, op->opno);
 }
 
+/* ORDER BY and DISTINCT compare each argument by the argument's own collation. */
+static void
+note_sorted_arguments(LaEffects *e, const Aggref *aggref)
+{
+	ListCell   *lc;
+
+	if (aggref->aggorder == NIL && aggref->aggdistinct == NIL)
+		return;
+	foreach(lc, aggref->args)
+	{
+		Node	   *arg = (Node *) ((TargetEntry *) lfirst(lc))->expr;
+		Oid			type = exprType(arg);
+
+		note_collation(e, exprCollation(arg), 1, &type);
+	}
+}
+
 static void
 note_aggregate(LaEffects *e, const Aggref *aggref)
 {
@@ -481,6 +495,8 @@ note_aggregate(LaEffects *e, const Aggref *aggref)
 			types[n++] = lfirst_oid(lc);
 	}
 	types[n++] = aggref->aggtype;
+	note_collation(e, aggref->inputcollid, n, types);
+	note_sorted_arguments(e, aggref);
 	agg = (Form_pg_aggregate) GETSTRUCT(tuple);
 	note_call(e, agg->aggtransfn, n, types);
 	note_call(e, agg->aggfinalfn, n, types);
@@ -545,11 +561,55 @@ note_conversion(LaEffects *e, Oid from, Oid to)
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
 		la_effects_add(e, LA_MAY_FAIL, NULL);
-	if (!is_quiet(to))
+	if (!la_type_is_quiet(to))
 		la_effects_add(e, LA_HAS_NOTICES, NULL);
-	if (!la_effects_type_is_plain(from) || !la_effects_type_is_plain(to))
+	if (!la_type_is_plain(from) || !la_type_is_plain(to))
 		la_effects_add(e, LA_HAS_EFFECTS,
 					   "a value is converted from or to a type that is not the server's");
+}
+
+static void
+note_hashed_clause(LaEffects *e, Node *clause)
+{
+	if (clause != NULL && IsA(clause, OpExpr))
+		la_effects_of_hashing(e, ((OpExpr *) clause)->opno);
+}
+
+/* The functions by which an expression itself compares or hashes what a subplan returns. */
+static void
+note_subplan(LaEffects *e, const SubPlan *subplan)
+{
+	ListCell   *lc;
+
+	la_effects_add(e, LA_HAS_SUBPLAN, NULL);
+	if (!subplan->useHashTable)
+		return;
+	if (!is_andclause(subplan->testexpr))
+		note_hashed_clause(e, subplan->testexpr);
+	else
+	{
+		foreach(lc, ((BoolExpr *) subplan->testexpr)->args)
+			note_hashed_clause(e, lfirst(lc));
+	}
+}
+
+/* GREATEST or LEAST */
+static void
+note_extreme(LaEffects *e, const MinMaxExpr *extreme)
+{
+	Oid			type = extreme->minmaxtype;
+
+	note_call(e, lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, 1, &type);
+	note_collation(e, extreme->inputcollid, 1, &type);
+}
+
+static void
+note_subscript(LaEffects *e, Oid container)
+{
+	if (!la_type_is_plain(container))
+		la_effects_add(e, LA_HAS_EFFECTS,
+					   "a value of a type that is not the server's is subscripted");
+	la_effects_add(e, LA_MAY_FAIL, NULL);
 }
 
 /* The less common kinds of expressions. */
@@ -557,7 +617,7 @@ static void
 note_rare(LaEffects *e, Node *node)
 {
 	ListCell   *lc;
-	Oid			type;
+	ListCell   *collation;
 
 	switch (nodeTag(node))
 	{
@@ -568,11 +628,12 @@ note_rare(LaEffects *e, Node *node)
 			note_window_function(e, (WindowFunc *) node);
 			break;
 		case T_SortGroupClause:
-			la_effects_of_operator(e, ((SortGroupClause *) node)->eqop);
-			la_effects_of_operator(e, ((SortGroupClause *) node)->sortop);
+			/* for the collation, see note_sorted_arguments() */
+			la_effects_of_operator(e, ((SortGroupClause *) node)->eqop, DEFAULT_COLLATION_OID);
+			la_effects_of_operator(e, ((SortGroupClause *) node)->sortop, DEFAULT_COLLATION_OID);
 			break;
 		case T_SubPlan:
-			la_effects_add(e, LA_HAS_SUBPLAN, NULL);
+			note_subplan(e, (SubPlan *) node);
 			break;
 		case T_CoerceToDomain:
 			note_domain(e, ((CoerceToDomain *) node)->resulttype);
@@ -582,12 +643,12 @@ note_rare(LaEffects *e, Node *node)
 							((CoerceViaIO *) node)->resulttype);
 			break;
 		case T_MinMaxExpr:
-			type = ((MinMaxExpr *) node)->minmaxtype;
-			note_call(e, lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, 1, &type);
+			note_extreme(e, (MinMaxExpr *) node);
 			break;
 		case T_RowCompareExpr:
-			foreach(lc, ((RowCompareExpr *) node)->opnos)
-				la_effects_of_operator(e, lfirst_oid(lc));
+			forboth(lc, ((RowCompareExpr *) node)->opnos,
+					collation, ((RowCompareExpr *) node)->inputcollids)
+				la_effects_of_operator(e, lfirst_oid(lc), lfirst_oid(collation));
 			break;
 		case T_SQLValueFunction:
 			if (((SQLValueFunction *) node)->op != SVFOP_CURRENT_TIMESTAMP &&
@@ -598,10 +659,7 @@ note_rare(LaEffects *e, Node *node)
 			la_effects_add(e, LA_DRAWS | LA_MAY_FAIL, NULL);
 			break;
 		case T_SubscriptingRef:
-			if (!la_effects_type_is_plain(((SubscriptingRef *) node)->refcontainertype))
-				la_effects_add(e, LA_HAS_EFFECTS,
-							   "a value of a type that is not the server's is subscripted");
-			la_effects_add(e, LA_MAY_FAIL, NULL);
+			note_subscript(e, ((SubscriptingRef *) node)->refcontainertype);
 			break;
 		case T_ArrayCoerceExpr:
 		case T_ConvertRowtypeExpr:
@@ -619,8 +677,8 @@ note_rare(LaEffects *e, Node *node)
 }
 
 /* An expression without its arguments. */
-static void
-note_one(LaEffects *e, Node *node)
+void
+la_effects_of_node(LaEffects *e, Node *node)
 {
 	switch (nodeTag(node))
 	{
@@ -679,7 +737,7 @@ note_node(Node *node, void *context)
 
 	if (node == NULL || (e->evaluated != NIL && list_member(e->evaluated, node)))
 		return false;
-	note_one(e, node);
+	la_effects_of_node(e, node);
 	return expression_tree_walker(node, note_node, context);
 }
 
@@ -688,84 +746,4 @@ void
 la_effects_of_expression(LaEffects *e, Node *expression)
 {
 	(void) note_node(expression, e);
-}
-
-/* ---- "passed filters" ----------------------------------------------------- */
-
-static bool
-depends_on_row(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Const:
-		case T_Param:
-		case T_RelabelType:
-		case T_FuncExpr:
-		case T_OpExpr:
-		case T_ScalarArrayOpExpr:
-		case T_SQLValueFunction:
-		case T_CoerceViaIO:
-		case T_ArrayExpr:
-		case T_List:
-			return expression_tree_walker(node, depends_on_row, context);
-		default:
-			return true;
-	}
-}
-
-/* The arguments of an expression whose evaluation always evaluates all of them. */
-static List *
-certain_arguments(Node *node)
-{
-	switch (nodeTag(node))
-	{
-		case T_FuncExpr:
-			return ((FuncExpr *) node)->args;
-		case T_OpExpr:
-		case T_DistinctExpr:
-			return ((OpExpr *) node)->args;
-		case T_ScalarArrayOpExpr:
-			return ((ScalarArrayOpExpr *) node)->args;
-		default:
-			return NIL;
-	}
-}
-
-static void
-note_certain(LaEffects *e, Node *node)
-{
-	List	   *args = certain_arguments(node);
-	ListCell   *lc;
-
-	if (args == NIL)
-	{
-		la_effects_of_expression(e, node);
-		return;
-	}
-	note_one(e, node);
-	foreach(lc, args)
-	{
-		Node	   *arg = lfirst(lc);
-		LaEffects	once = {0};
-
-		if (depends_on_row(arg, NULL))
-		{
-			note_certain(e, arg);
-			continue;
-		}
-		la_effects_of_expression(&once, arg);
-		la_effects_add(e, once.flags & ~LA_MAY_FAIL, once.reason);
-	}
-}
-
-/* The filter of a node that has returned a row and was not rescanned since. */
-void
-la_effects_of_filter(LaEffects *e, List *clauses)
-{
-	ListCell   *lc;
-
-	foreach(lc, clauses)
-		note_certain(e, lfirst(lc));
 }

@@ -36,15 +36,14 @@ typedef struct LaEffects
 
 extern void la_effects_add(LaEffects *effects, int flags, const char *reason);
 extern void la_effects_of_expression(LaEffects *effects, Node *expression);
-extern void la_effects_of_filter(LaEffects *effects, List *clauses);
+extern void la_effects_of_node(LaEffects *effects, Node *node);
 extern void la_effects_of_function(LaEffects *effects, Oid function);
 extern void la_effects_of_support(LaEffects *effects, Oid function, int ntypes,
 								  const Oid *types);
-extern void la_effects_of_operator(LaEffects *effects, Oid operator);
+extern void la_effects_of_operator(LaEffects *effects, Oid operator, Oid collation);
 extern void la_effects_of_hashing(LaEffects *effects, Oid operator);
 extern void la_effects_of_operators(LaEffects *effects, int n,
-									const Oid *operators);
+									const Oid *operators, const Oid *collations);
 extern void la_effects_of_index(LaEffects *effects, Relation index);
-extern bool la_effects_type_is_plain(Oid type);
 
 #endif							/* LA_EFFECTS_H */

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "utils/fmgroids.h"
 
 #include "attach/known_functions.h"
@@ -125,4 +126,31 @@ la_function_is(Oid function, LaKnownFunction kind)
 			return true;
 	}
 	return false;
+}
+
+/* Placeholder until function lists are generated: may this function raise an error? */
+bool
+la_function_may_raise(Oid function)
+{
+	switch (function)
+	{
+		case F_BTOIDVECTORCMP:
+		case F_HASHOIDVECTOR:
+		case F_HASHOIDVECTOREXTENDED:
+		case F_BTRECORDCMP:
+		case F_BTARRAYCMP:
+		case F_HASH_ARRAY:
+		case F_HASH_ARRAY_EXTENDED:
+		case F_HASH_RECORD:
+		case F_HASH_RECORD_EXTENDED:
+		case F_RANGE_CMP:
+		case F_HASH_RANGE:
+		case F_HASH_RANGE_EXTENDED:
+		case F_MULTIRANGE_CMP:
+		case F_HASH_MULTIRANGE:
+		case F_HASH_MULTIRANGE_EXTENDED:
+			return true;
+		default:
+			return function >= FirstGenbkiObjectId;
+	}
 }

@@ -23,5 +23,6 @@ typedef enum LaKnownFunction
 } LaKnownFunction;
 
 extern bool la_function_is(Oid function, LaKnownFunction kind);
+extern bool la_function_may_raise(Oid function);
 
 #endif							/* LA_KNOWN_FUNCTIONS_H */

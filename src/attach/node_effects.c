@@ -23,8 +23,10 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_type.h"
 #include "executor/execPartition.h"
 
+#include "attach/filter_effects.h"
 #include "attach/node_effects.h"
 #include "base/compat.h"
 
@@ -34,20 +36,38 @@ note(LaEffects *e, const void *expression)
 	la_effects_of_expression(e, (Node *) expression);
 }
 
+/* A number of rows, or how far a window reaches: the node refuses a negative one. */
 static void
-note_hashed(LaEffects *e, int n, const Oid *operators)
+note_count(LaEffects *e, const Node *count)
 {
-	la_effects_of_operators(e, n, operators);
+	const Const *value = (const Const *) count;
+
+	note(e, count);
+	if (count != NULL &&
+		!(IsA(count, Const) && value->consttype == INT8OID &&
+		  !value->constisnull && DatumGetInt64(value->constvalue) >= 0))
+		la_effects_add(e, LA_MAY_FAIL, NULL);
+}
+
+static void
+note_hashed(LaEffects *e, int n, const Oid *operators, const Oid *collations)
+{
+	la_effects_of_operators(e, n, operators, collations);
 	for (int i = 0; i < n; i++)
 		la_effects_of_hashing(e, operators[i]);
 }
 
-/* The keys of a scan, by which access methods other than btree may recheck rows. */
+/*
+ * The keys of a scan.  They are evaluated when it starts, and compared with the entries of each
+ * page that it comes to.  Access methods other than btree may have the executor evaluate them for
+ * rows.
+ */
 static void
 note_index(LaEffects *start, LaEffects *later, Relation index, const List *quals,
 		   const List *rechecks, const List *orderbys)
 {
 	LaEffects  *each;
+	ListCell   *lc;
 
 	if (index == NULL)
 	{
@@ -56,6 +76,8 @@ note_index(LaEffects *start, LaEffects *later, Relation index, const List *quals
 	}
 	each = index->rd_rel->relam == BTREE_AM_OID ? start : later;
 	note(each, quals);
+	foreach(lc, quals)
+		la_effects_of_node(later, lfirst(lc));
 	note(each, rechecks);
 	note(later, orderbys);
 	la_effects_of_index(later, index);
@@ -141,7 +163,8 @@ note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 					   ((IndexOnlyScan *) plan)->indexorderby);
 			break;
 		case T_BitmapIndexScanState:
-			note_index(start, later, ((BitmapIndexScanState *) ps)->biss_RelationDesc,
+			/* all of it is one call */
+			note_index(start, start, ((BitmapIndexScanState *) ps)->biss_RelationDesc,
 					   NIL, NIL, NIL);
 			note(start, ((BitmapIndexScan *) plan)->indexqualorig);
 			return true;
@@ -208,7 +231,8 @@ note_clause_operators(LaEffects *later, const List *clauses)
 	foreach(lc, clauses)
 	{
 		if (IsA(lfirst(lc), OpExpr))
-			la_effects_of_operator(later, ((OpExpr *) lfirst(lc))->opno);
+			la_effects_of_operator(later, ((OpExpr *) lfirst(lc))->opno,
+								   ((OpExpr *) lfirst(lc))->inputcollid);
 	}
 }
 
@@ -253,7 +277,7 @@ note_join(PlanState *ps, LaNodeEffects *e)
 		case T_MemoizeState:
 			memoize = (Memoize *) ps->plan;
 			note(later, memoize->param_exprs);
-			note_hashed(later, memoize->numKeys, memoize->hashOperators);
+			note_hashed(later, memoize->numKeys, memoize->hashOperators, memoize->collations);
 			return true;
 		default:
 			return false;
@@ -266,9 +290,9 @@ note_agg(LaEffects *later, const Agg *agg)
 	ListCell   *lc;
 
 	if (agg->aggstrategy == AGG_HASHED || agg->aggstrategy == AGG_MIXED)
-		note_hashed(later, agg->numCols, agg->grpOperators);
+		note_hashed(later, agg->numCols, agg->grpOperators, agg->grpCollations);
 	else
-		la_effects_of_operators(later, agg->numCols, agg->grpOperators);
+		la_effects_of_operators(later, agg->numCols, agg->grpOperators, agg->grpCollations);
 	foreach(lc, agg->chain)
 		note_agg(later, lfirst(lc));
 }
@@ -276,13 +300,26 @@ note_agg(LaEffects *later, const Agg *agg)
 static void
 note_window(LaEffects *later, const WindowAgg *window)
 {
-	la_effects_of_operators(later, window->partNumCols, window->partOperators);
-	la_effects_of_operators(later, window->ordNumCols, window->ordOperators);
+	la_effects_of_operators(later, window->partNumCols, window->partOperators,
+							window->partCollations);
+	la_effects_of_operators(later, window->ordNumCols, window->ordOperators,
+							window->ordCollations);
 	la_effects_of_function(later, window->startInRangeFunc);
 	la_effects_of_function(later, window->endInRangeFunc);
-	note(later, window->startOffset);
-	note(later, window->endOffset);
+	note_count(later, window->startOffset);
+	note_count(later, window->endOffset);
 	note(later, window->runCondition);
+}
+
+static void
+note_setop(LaEffects *later, const SetOp *setop)
+{
+	if (setop->strategy == SETOP_HASHED)
+		note_hashed(later, setop->numCols, la_setop_operators(setop),
+					la_setop_collations(setop));
+	else
+		la_effects_of_operators(later, setop->numCols, la_setop_operators(setop),
+								la_setop_collations(setop));
 }
 
 /* Nodes that compare rows of one child, or of similar children. */
@@ -297,36 +334,37 @@ note_comparing(PlanState *ps, LaEffects *start, LaEffects *later)
 		case T_SortState:
 		case T_IncrementalSortState:
 			la_effects_of_operators(later, ((Sort *) plan)->numCols,
-									((Sort *) plan)->sortOperators);
+									((Sort *) plan)->sortOperators,
+									((Sort *) plan)->collations);
 			return true;
 		case T_MergeAppendState:
 			la_effects_of_operators(later, ((MergeAppend *) plan)->numCols,
-									((MergeAppend *) plan)->sortOperators);
+									((MergeAppend *) plan)->sortOperators,
+									((MergeAppend *) plan)->collations);
 			note_pruning(start, ((MergeAppendState *) ps)->ms_prune_state);
 			return true;
 		case T_GatherMergeState:
 			la_effects_of_operators(later, ((GatherMerge *) plan)->numCols,
-									((GatherMerge *) plan)->sortOperators);
+									((GatherMerge *) plan)->sortOperators,
+									((GatherMerge *) plan)->collations);
 			return true;
 		case T_GroupState:
 			la_effects_of_operators(later, ((Group *) plan)->numCols,
-									((Group *) plan)->grpOperators);
+									((Group *) plan)->grpOperators,
+									((Group *) plan)->grpCollations);
 			return true;
 		case T_UniqueState:
 			la_effects_of_operators(later, ((Unique *) plan)->numCols,
-									((Unique *) plan)->uniqOperators);
+									((Unique *) plan)->uniqOperators,
+									((Unique *) plan)->uniqCollations);
 			return true;
 		case T_SetOpState:
-			if (((SetOp *) plan)->strategy == SETOP_HASHED)
-				note_hashed(later, ((SetOp *) plan)->numCols,
-							la_setop_operators((SetOp *) plan));
-			else
-				la_effects_of_operators(later, ((SetOp *) plan)->numCols,
-										la_setop_operators((SetOp *) plan));
+			note_setop(later, (SetOp *) plan);
 			return true;
 		case T_RecursiveUnionState:
 			note_hashed(later, ((RecursiveUnion *) plan)->numCols,
-						((RecursiveUnion *) plan)->dupOperators);
+						((RecursiveUnion *) plan)->dupOperators,
+						((RecursiveUnion *) plan)->dupCollations);
 			return true;
 		case T_AggState:
 			note_agg(later, (Agg *) plan);
@@ -336,9 +374,10 @@ note_comparing(PlanState *ps, LaEffects *start, LaEffects *later)
 			return true;
 		case T_LimitState:
 			limit = (Limit *) plan;
-			note(start, limit->limitOffset);
-			note(start, limit->limitCount);
-			la_effects_of_operators(later, limit->uniqNumCols, limit->uniqOperators);
+			note_count(start, limit->limitOffset);
+			note_count(start, limit->limitCount);
+			la_effects_of_operators(later, limit->uniqNumCols, limit->uniqOperators,
+									limit->uniqCollations);
 			return true;
 		default:
 			return false;

@@ -36,7 +36,10 @@
  *	Failure
  *		What can fail must not be early, unless stock is certain to raise the same error
  *		with nothing else to be seen: all rows of the join are taken, none of them leaves
- *		the statement before that, and neither I nor U has effects or can fail.
+ *		the statement before that, and neither I nor U has effects or can fail.  What can
+ *		fail in U: expressions and comparisons, nodes by themselves (a negative LIMIT), the
+ *		use of a subplan's rows (more than one), variables of a procedural language that
+ *		have no value yet, and whatever receives the rows (a row that is too big).
  *		A caller that keeps an error until its turn (keeps_errors) needs no such proof: what is
  *		raised, and after which row, is as in stock.  But it cannot keep errors of any class.
  *	Notices
@@ -79,6 +82,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
 
 #include "attach/interpose_node.h"
 #include "attach/node_effects.h"
@@ -108,6 +112,56 @@ nothing_of_node(const LaEffects *like)
 	};
 }
 
+/* Is it certain that a plan has at most one row? */
+static bool
+has_one_row(const Plan *plan)
+{
+	const Limit *limit = (const Limit *) plan;
+	const Const *count;
+
+	if (IsA(plan, Agg))
+		return ((const Agg *) plan)->aggstrategy == AGG_PLAIN && ((const Agg *) plan)->chain == NIL;
+	if (IsA(plan, Result))
+		return outerPlan(plan) == NULL || has_one_row(outerPlan(plan));
+	if (!IsA(plan, Limit) || limit->limitCount == NULL || !IsA(limit->limitCount, Const) ||
+		limit->limitOption != LIMIT_OPTION_COUNT)
+		return false;
+	count = (const Const *) limit->limitCount;
+	return !count->constisnull && DatumGetInt64(count->constvalue) <= 1;
+}
+
+/*
+ * Errors of expressions about the rows of their subplans: more than one, or arrays of different
+ * sizes that are to be one array.
+ */
+static void
+note_sublinks(LaEffects *effects, const List *subplans)
+{
+	ListCell   *lc;
+
+	foreach(lc, subplans)
+	{
+		const SubPlanState *sps = lfirst(lc);
+
+		switch (sps->subplan->subLinkType)
+		{
+			case EXISTS_SUBLINK:
+			case ANY_SUBLINK:
+			case ALL_SUBLINK:
+			case CTE_SUBLINK:
+				break;
+			case ARRAY_SUBLINK:
+				if (OidIsValid(get_element_type(sps->subplan->firstColType)))
+					la_effects_add(effects, LA_MAY_FAIL, NULL);
+				break;
+			default:
+				if (sps->planstate == NULL || !has_one_row(sps->planstate->plan))
+					la_effects_add(effects, LA_MAY_FAIL, NULL);
+				break;
+		}
+	}
+}
+
 static bool
 walk_rest(PlanState *ps, void *arg)
 {
@@ -117,11 +171,22 @@ walk_rest(PlanState *ps, void *arg)
 	if (ps == state.without || ps == state.before)
 		return false;
 	la_node_effects(ps, false, &e);
+	note_sublinks(state.effects, ps->initPlan);
+	note_sublinks(state.effects, ps->subPlan);
 	la_effects_add(state.effects, e.later.flags, e.later.reason);
 	la_effects_add(state.effects, e.start.flags, e.start.reason);
 	if (ps != state.without_keys)
 		la_effects_add(state.effects, e.keys.flags, e.keys.reason);
 	return planstate_tree_walker(ps, walk_rest, &state);
+}
+
+/* Are external Params variables of a procedural language? */
+static bool
+fetches_params(const EState *estate)
+{
+	ParamListInfo params = estate->es_param_list_info;
+
+	return params != NULL && params->paramFetch != NULL;
 }
 
 /* "State": is the statement one in which nothing has effects? */
@@ -164,11 +229,11 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 	const EState *estate = ahead->outer->state;
 	const LaRun *run = la_statement_run(estate);
 	const LaStatement *s = la_statement_of(estate);
-	LaEffects	rest = {0};
+	LaEffects	rest = {.fetches_params = fetches_params(estate)};
 	RestWalk	state = {.effects = &rest};
 
 	if (IsParallelWorker() || !la_runahead_takes_all(&ahead->context, estate) ||
-		(ahead->context.demand != LA_DEMAND_ALL && !run->rows_stay) || s == NULL)
+		(ahead->context.demand != LA_DEMAND_ALL && (!run->rows_stay || run->may_fail)) || s == NULL)
 		return false;
 	if (is_key)
 	{
@@ -233,13 +298,10 @@ note_param(LaEffects *effects, int param, void *arg)
 static LaEffects
 no_effects(const LaRunAhead *ahead)
 {
-	const EState *estate = ahead->outer->state;
-	ParamListInfo params = estate->es_param_list_info;
-
 	return (LaEffects)
 	{
 		.note_param = note_param,.arg = ahead->outer->state,
-			.fetches_params = params != NULL && params->paramFetch != NULL
+			.fetches_params = fetches_params(ahead->outer->state)
 	};
 }
 

@@ -17,8 +17,10 @@
  */
 #include "postgres.h"
 
-#include "attach/effects.h"
+#include "tcop/dest.h"
+
 #include "attach/statement.h"
+#include "attach/types.h"
 
 /* Newest first. */
 static LaStatement *statements = NULL;
@@ -72,26 +74,47 @@ types_are_plain(const TupleDesc desc)
 {
 	for (int i = 0; desc != NULL && i < desc->natts; i++)
 	{
-		if (!la_effects_type_is_plain(TupleDescAttr(desc, i)->atttypid))
+		if (!la_type_is_plain(TupleDescAttr(desc, i)->atttypid))
 			return false;
 	}
 	return true;
 }
 
-/* Can the receiver see when rows arrive, and does it call functions of their types? */
+/*
+ * Can the receiver see when rows arrive, does it call functions of their types, and may it raise
+ * errors of its own?
+ *
+ *		none				nobody takes rows
+ *		SPI, tuplestore		rows are copied.  What a procedural language makes of them comes
+ *							after the last one, and it asks for a number of rows where it
+ *							wants to see them come
+ *		SQL function		likewise
+ *		new table, or a materialized view's	a row may be too big for its page, and the
+ *							table's access method may refuse it for reasons of its own
+ *		tuple queue			another process goes on with the rows
+ *		client, COPY, EXPLAIN	rows are written, by output functions
+ *
+ * A receiver that is another extension's says that it is none of these, or says nothing.
+ */
 static void
 examine_destination(LaRun *run, const QueryDesc *queryDesc)
 {
 	switch (queryDesc->dest->mydest)
 	{
 		case DestNone:
+			run->rows_stay = run->no_code = queryDesc->dest == None_Receiver;
+			break;
 		case DestSPI:
 		case DestTuplestore:
-		case DestIntoRel:
-		case DestTransientRel:
 		case DestSQLFunction:
 			run->rows_stay = true;
 			run->no_code = true;
+			break;
+		case DestIntoRel:
+		case DestTransientRel:
+			run->rows_stay = true;
+			run->no_code = true;
+			run->may_fail = true;
 			break;
 		case DestTupleQueue:
 			run->no_code = true;

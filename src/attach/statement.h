@@ -18,6 +18,7 @@ typedef struct LaRun
 	bool		rows_stay;		/* no row leaves the server before it returns */
 	bool		no_code;		/* the receiver calls no function that a user
 								 * can define */
+	bool		may_fail;		/* the receiver may refuse a row */
 } LaRun;
 
 typedef struct LaStatement

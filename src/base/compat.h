@@ -385,8 +385,10 @@ la_is_locked_by_me(Oid table)
 /* 18 sorts SetOp's inputs by its operators, too, and renamed them (commit 27627929528e). */
 #if PG_VERSION_NUM >= 180000
 #define la_setop_operators(plan)	((plan)->cmpOperators)
+#define la_setop_collations(plan)	((plan)->cmpCollations)
 #else
 #define la_setop_operators(plan)	((plan)->dupOperators)
+#define la_setop_collations(plan)	((plan)->dupCollations)
 #endif
 
 /* 19 calls extensions once the planner's relation is complete (commit 91f33a2ae92a). */

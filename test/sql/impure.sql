@@ -337,5 +337,68 @@ grant execute on function gcd(int, int) to public;
 drop owned by regress_la_reader;
 drop role regress_la_reader;
 
+-- Errors besides those of an expression's functions: each comes at row 70, and the outer side
+-- fails at row 75.  Rows of subplans and InitPlans, LIMIT and OFFSET, a table's row, a variable,
+-- conflicting collations, frames of windows.
+create table twice (k int, v int);
+insert into twice select i, i from generate_series(1, 200) i;
+insert into twice values (70, 70);
+create table o (x int, z int, e int[], q bigint, k int);
+insert into o select i, 75 - i, case i when 70 then array[1, 2] when 90 then '{}' else array[1] end, 69 - i, (i * 7919) % 20000 + 1 from generate_series(1, 300) i;
+vacuum analyze twice, o;
+select * from pg_temp.alone('select count(c.pad), sum((select v from twice where k = o.x)) from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k');
+select * from pg_temp.alone('select count(c.pad), sum((select 1 from twice where k = o.x and (v, v) = (select v, v from twice where k = o.x))) from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k');
+select * from pg_temp.alone('select count(c.pad), count(array(select e from (values (o.e), (array[1])) v (e))) from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k');
+select * from pg_temp.alone('select count(c.pad), sum(l.y) from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k cross join lateral (select y from b limit o.q) l');
+select * from pg_temp.alone('select count(c.pad), sum(l.y) from (select x, z, q, k from o where 100 / z < 1000) o left join c on c.id = o.k cross join lateral (select y from b limit o.q) l');
+select * from pg_temp.alone('select count(c.pad), sum(l.y) from (select x, z, q, k from o where 100 / z < 1000) o left join c on c.id = o.k cross join lateral (select y from b offset o.q) l');
+select * from pg_temp.alone('select count(c.pad) from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k where case when o.x = 70 then (select v from twice where k = 70) > 1 else true end');
+select * from pg_temp.alone('select count(c.pad), sum(case when o.x = 70 then (select v from twice where k = 70) end) from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k');
+create function ctas(q text) returns int language plpgsql as $$ begin execute 'create temp table made as ' || q; return 1; end $$;
+select * from pg_temp.alone($$select ctas('select o.x, c.pad, case when o.x = 70 then repeat(''x'', 10)::name else ''y'' end' || (select string_agg(format(', case when o.x = 70 then ''%s''::name else null end c%s', i, i), '') from generate_series(1, 200) i) || ' from (select x, z, e, q, k from o where 100 / z < 1000) o left join c on c.id = o.k')$$);
+create function not_assigned(assign bool) returns int language plpgsql as $$
+declare r record;
+begin
+    if assign then
+        select 1 as f into r;
+    end if;
+    perform count(c.pad), count(case when o.x = 70 then r.f when o.x < 0 then 1 end) from (select x, z, e, q, k from o where 100 / (z + assign::int * 400) < 1000 offset 0) o left join c on c.id = o.k;
+    return 1;
+end $$;
+set plan_cache_mode = force_generic_plan;
+select not_assigned(true);
+select * from pg_temp.alone('select not_assigned(false)');
+reset plan_cache_mode;
+create table coll (k int, x int, p text collate "C", q text collate "POSIX", z int);
+insert into coll select (i * 7919) % 20000 + 1, i, i, i, 75 - i from generate_series(1, 300) i;
+vacuum analyze coll;
+select * from pg_temp.alone('select count(c.pad), count(case when o.x = 70 then p < q when o.x < 0 then true end) from (select * from coll where 100 / z < 1000 offset 0) o left join c on c.id = o.k');
+select * from pg_temp.alone('select count(c.pad), sum(l.s) from (select x, z, q, k from o where 100 / z < 1000 offset 0) o left join c on c.id = o.k cross join lateral (select count(*) over (rows between o.q preceding and current row) s from b) l');
+-- Comparison functions of the server that fail for a part of a type, when the parts before it are
+-- equal, as from row 60 on; and that call a user's function for it
+create type keyed as (i int, j json);
+create table keyeds (r keyed, v int);
+insert into keyeds select row(i * 2, null)::keyed, i from generate_series(1, 20000) i;
+create index on keyeds (r) with (fillfactor = 10);
+create table unequal as select i x, row((i * 7919) % 20000 * 2 + 1, null)::keyed r from generate_series(1, 59) i;
+insert into unequal select 60 + i, row(2 * i, null)::keyed from generate_series(1, 3000) i;
+vacuum analyze keyeds, unequal;
+select * from pg_temp.effects('select x, k.v from unequal o left join keyeds k on k.r = o.r', 'm10 n');
+select * from pg_temp.effects('select x, k.v from unequal o left join keyeds k on k.r = o.r');
+select * from pg_temp.effects('select x, k.v from unequal o left join keyeds k on k.r = o.r limit 58');
+select * from pg_temp.effects('select x, note(x), k.v from unequal o left join keyeds k on k.r = o.r');
+select * from pg_temp.effects('select x, (select k.v from keyeds k where k.r = o.r) from unequal o', 'm10 n');
+create function json_cmp_noted(p json, q json) returns int language plpgsql immutable as $$ begin return note(0); end $$;
+create function json_is_less(p json, q json) returns bool language plpgsql immutable as $$ begin return note(1) is null; end $$;
+create function json_is_equal(p json, q json) returns bool language plpgsql immutable as $$ begin return note(2) is not null; end $$;
+create operator <<<< (leftarg = json, rightarg = json, function = json_is_less);
+create operator ==== (leftarg = json, rightarg = json, function = json_is_equal);
+create operator class json_noted_ops default for type json using btree as operator 1 <<<<, operator 3 ====, function 1 json_cmp_noted(json, json);
+update unequal set r = row((r).i, '1')::keyed;
+update keyeds set r = row((r).i, '1')::keyed;
+select * from pg_temp.effects('select x, note(x), k.v from unequal o left join keyeds k on k.r = o.r where x < 500');
+select * from pg_temp.effects('select x, k.v from unequal o left join keyeds k on k.r = o.r where x < 500', 'm50 n n n');
+drop operator class json_noted_ops using btree;
+
 set client_min_messages = warning;
 drop schema la_impure cascade;

@@ -1,0 +1,253 @@
+/*
+ * types.c
+ *	  What the server's polymorphic functions call for the types that they are given.
+ *
+ * "Plain" types are those for which they call functions of the server only.  Whether these raise
+ * errors depends on the types, too: rows, arrays, ranges and multiranges are compared and hashed by
+ * the default functions of their parts, which are looked up when the first value is compared.  A
+ * part of a type without such a function, as json, makes that an error, and only if the parts
+ * before it are equal.
+ *
+ * src/attach/types.c
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "attach/collations.h"
+#include "attach/known_functions.h"
+#include "attach/types.h"
+#include "base/compat.h"
+
+/* Does this hold for the types of all columns? */
+static bool
+columns_are(Oid type, bool (*what) (Oid type))
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc_noerror(type, -1, true);
+	bool		result = desc != NULL;
+
+	for (int i = 0; result && i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		result = att->attisdropped || what(att->atttypid);
+	}
+	if (desc != NULL)
+		ReleaseTupleDesc(desc);
+	return result;
+}
+
+/* Is the type's input function known to raise no notices? */
+bool
+la_type_is_quiet(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+
+	if (OidIsValid(element))
+		return la_type_is_quiet(element);
+	if (get_typtype(base) == TYPTYPE_COMPOSITE)
+		return columns_are(base, la_type_is_quiet);
+	return base != TSQUERYOID && base != XMLOID && base != ACLITEMOID &&
+		base != REGTYPEOID && base != REGPROCEDUREOID && base != REGOPERATOROID;
+}
+
+/* The json functions call such a cast, which may be in any language. */
+static bool
+has_cast_to_json(Oid type)
+{
+	Oid			function;
+
+	return find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &function) ==
+		COERCION_PATH_FUNC;
+}
+
+/* A user can give any type a default operator class, whose functions are called for parts of it. */
+static bool
+is_compared_by_server(Oid type)
+{
+	const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR |
+													TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC |
+													TYPECACHE_HASH_EXTENDED_PROC);
+
+	return entry->eq_opr < FirstNormalObjectId && entry->cmp_proc < FirstNormalObjectId &&
+		entry->hash_proc < FirstNormalObjectId && entry->hash_extended_proc < FirstNormalObjectId;
+}
+
+/* Does a polymorphic function call only functions of the server for it? */
+bool
+la_type_is_plain(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	if (get_typtype(type) != TYPTYPE_PSEUDO && !is_compared_by_server(type))
+		return false;
+	if (OidIsValid(element))
+		return la_type_is_plain(element);
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_ENUM:
+			return !has_cast_to_json(type);
+		case TYPTYPE_COMPOSITE:
+			return columns_are(type, la_type_is_plain);
+		case TYPTYPE_BASE:
+		case TYPTYPE_RANGE:
+		case TYPTYPE_MULTIRANGE:
+			return type < FirstNormalObjectId;
+		default:
+			return false;
+	}
+}
+
+/* Is it a row, or made of rows? */
+bool
+la_type_has_rows(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+
+	switch (get_typtype(base))
+	{
+		case TYPTYPE_COMPOSITE:
+			return true;
+		case TYPTYPE_RANGE:
+			return la_type_has_rows(get_range_subtype(base));
+		case TYPTYPE_MULTIRANGE:
+			return la_type_has_rows(get_multirange_range(base));
+		default:
+			return OidIsValid(element) && la_type_has_rows(element);
+	}
+}
+
+/* Is it compared by what its values are made of? */
+bool
+la_type_has_parts(Oid type)
+{
+	Oid			base = getBaseType(type);
+
+	if (OidIsValid(get_element_type(base)))
+		return true;
+	switch (get_typtype(base))
+	{
+		case TYPTYPE_COMPOSITE:
+		case TYPTYPE_RANGE:
+		case TYPTYPE_MULTIRANGE:
+		case TYPTYPE_PSEUDO:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* ---- comparisons ------------------------------------------------------------ */
+
+/* What a polymorphic support function wants of the types that values are made of. */
+typedef enum Want
+{
+	WANT_EQUALITY,
+	WANT_ORDER,
+	WANT_HASH
+} Want;
+
+static Want
+want_of(Oid function)
+{
+	switch (function)
+	{
+		case F_ARRAY_EQ:
+		case F_ARRAY_NE:
+		case F_RECORD_EQ:
+		case F_RECORD_NE:
+			return WANT_EQUALITY;
+		case F_HASH_ARRAY:
+		case F_HASH_ARRAY_EXTENDED:
+		case F_HASH_RECORD:
+		case F_HASH_RECORD_EXTENDED:
+		case F_HASH_RANGE:
+		case F_HASH_RANGE_EXTENDED:
+		case F_HASH_MULTIRANGE:
+		case F_HASH_MULTIRANGE_EXTENDED:
+			return WANT_HASH;
+		default:
+			return WANT_ORDER;
+	}
+}
+
+/* The function by which values of a type are compared or hashed as parts of others. */
+static Oid
+function_of_parts(Oid type, Want want)
+{
+	switch (want)
+	{
+		case WANT_EQUALITY:
+			return get_opcode(lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr);
+		case WANT_HASH:
+			return lookup_type_cache(type, TYPECACHE_HASH_PROC)->hash_proc;
+		default:
+			return lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc;
+	}
+}
+
+static bool parts_may_fail(Oid type, Want want);
+
+static bool
+row_may_fail(Oid type, Want want)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc_noerror(type, -1, true);
+	bool		result = desc == NULL;
+
+	for (int i = 0; !result && i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		result = !att->attisdropped &&
+			(parts_may_fail(att->atttypid, want) || !la_collation_is_silent(att->attcollation));
+	}
+	if (desc != NULL)
+		ReleaseTupleDesc(desc);
+	return result;
+}
+
+/* May it raise an error to compare or hash values of this type, by its default function? */
+static bool
+parts_may_fail(Oid type, Want want)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+	Oid			function;
+
+	if (OidIsValid(element))
+		return parts_may_fail(element, want);
+	switch (get_typtype(base))
+	{
+		case TYPTYPE_COMPOSITE:
+			return row_may_fail(base, want);
+		case TYPTYPE_MULTIRANGE:
+			base = get_multirange_range(base);
+			/* FALLTHROUGH */
+		case TYPTYPE_RANGE:
+			/* bounds are compared for each purpose, and hashed besides */
+			return parts_may_fail(get_range_subtype(base), WANT_ORDER) ||
+				(want == WANT_HASH && parts_may_fail(get_range_subtype(base), want));
+		case TYPTYPE_ENUM:
+			return false;
+		case TYPTYPE_BASE:
+			function = function_of_parts(base, want);
+			return !OidIsValid(function) || la_function_may_raise(function);
+		default:
+			return true;
+	}
+}
+
+/* May a polymorphic support function raise an error for values of this type? */
+bool
+la_type_comparison_may_fail(Oid type, Oid function)
+{
+	return parts_may_fail(type, want_of(function));
+}
