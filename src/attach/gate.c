@@ -18,6 +18,23 @@
  *
  *		Nobody can ask while the statement runs to its end, if nothing in it has effects and no
  *		code of others gets the rows: then the cursor is behind its last row.
+ *	INDEX PAGES	Have an access method read index pages before their turn.  It calls the operators of
+ *		the scan's keys and the support functions of the index for the entries of every page: btree
+ *		too, for which reading a page is comparing its entries.  So what they do is early.  They are
+ *		judged as all that is early is (runahead.c): for effects, state, failures and notices.  What
+ *		remains in its turn includes the scan's own filter and target list.
+ *
+ *		The families of the server's common types are known to do nothing of it.  Their members may
+ *		be of others, as a family can be extended, and may be of two types, such as timestamp and
+ *		timestamptz, whose comparison reads a setting.  Hash indexes call nothing after the first
+ *		page.  Of functions that are not the server's it is assumed that they read settings, as
+ *		those of pg_trgm do, which are declared immutable; but for access methods of extensions
+ *		that have been reviewed, or vouched for, with their operators (base/accessmethod.c).
+ *	COMPARISON	Call a comparison function of an index for entries that the server might not
+ *		compare, for a hint.  It may find another state, but do nothing else that could be noticed.
+ *	PINS	Keep a buffer pinned while the executor goes on, where stock would not.  On a standby
+ *		VACUUM's records wait for it, and then the session is ended.  A session may outlive the
+ *		recovery that it has begun in.
  *
  * Invariant: a room that wants one of these does not decide about it by itself.
  *
@@ -25,9 +42,20 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/nbtree.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "attach/effects.h"
 #include "attach/gate.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
+#include "base/budget.h"
 
 /* ---- ROWS ---------------------------------------------------------------------- */
 
@@ -119,4 +147,253 @@ la_gate_refuses_child(PlanState *node, PlanState *child)
 		(s != NULL && !search_reaches(s->top, node)))
 		return NULL;
 	return "a cursor may be asked which row of a scan it is on";
+}
+
+/* ---- PINS ------------------------------------------------------------------------------- */
+
+/* May a buffer stay pinned that stock would not have pinned? */
+bool
+la_gate_allows_pin(bool local)
+{
+	return (local || !RecoveryInProgress()) && la_budget_has_pin(local);
+}
+
+/* ---- INDEX PAGES, COMPARISON -------------------------------------------------------- */
+
+/*
+ * Operator families of btree whose own functions compute, and no more.  What they have for two
+ * types reads no setting, either, in those of the second list.
+ */
+static bool
+is_harmless_family(Oid family, bool two_types)
+{
+	switch (family)
+	{
+		case 1970:				/* float_ops */
+		case 1976:				/* integer_ops */
+		case 1994:				/* text_ops */
+			return true;
+		case 423:				/* bit_ops */
+		case 424:				/* bool_ops */
+		case 426:				/* bpchar_ops */
+		case 428:				/* bytea_ops */
+		case 429:				/* char_ops */
+		case 434:				/* datetime_ops */
+		case 1974:				/* network_ops */
+		case 1982:				/* interval_ops */
+		case 1984:				/* macaddr_ops */
+		case 1988:				/* numeric_ops */
+		case 1989:				/* oid_ops */
+		case 1996:				/* time_ops */
+		case 2000:				/* timetz_ops */
+		case 2002:				/* varbit_ops */
+		case 2095:				/* text_pattern_ops */
+		case 2097:				/* bpchar_pattern_ops */
+		case 2099:				/* money_ops */
+		case 2789:				/* tid_ops */
+		case 2968:				/* uuid_ops */
+		case 3253:				/* pg_lsn_ops */
+		case 3371:				/* macaddr8_ops */
+		case 3522:				/* enum_ops */
+		case 5067:				/* xid8_ops */
+			return !two_types;
+		default:
+			return false;
+	}
+}
+
+/* The functions of a column's operator class, and the operator of a key. */
+static bool
+is_harmless_column(const RelationData *index, int column)
+{
+	return is_harmless_family(index->rd_opfamily[column], false) &&
+		index->rd_support[column * index->rd_indam->amsupport + BTORDER_PROC - 1] <
+		FirstGenbkiObjectId;
+}
+
+static bool
+is_harmless_key(const RelationData *index, const ScanKeyData *key)
+{
+	int			column = key->sk_attno - 1;
+	Oid			input = index->rd_opcintype[column];
+	bool		two_types = OidIsValid(key->sk_subtype) && key->sk_subtype != input;
+
+	return key->sk_func.fn_oid < FirstGenbkiObjectId &&
+		is_harmless_family(index->rd_opfamily[column], two_types);
+}
+
+/* The members of a row comparison. */
+static const ScanKeyData *
+members_of(const ScanKeyData *key)
+{
+	return (const ScanKeyData *) DatumGetPointer(key->sk_argument);
+}
+
+static bool
+is_last_member(const ScanKeyData *member)
+{
+	return (member->sk_flags & SK_ROW_END) != 0;
+}
+
+/*
+ * btree: does it call nothing but functions of harmless families?  Sets *ncolumns to the number of
+ * the last key's column, up to which it compares.
+ */
+static bool
+is_harmless_scan(IndexScanDesc scan, const RelationData *index, int *ncolumns)
+{
+	bool		result = true;
+
+	*ncolumns = 0;
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		const ScanKeyData *key = &scan->keyData[i];
+
+		if ((key->sk_flags & SK_ROW_HEADER) != 0)
+		{
+			for (key = members_of(key);; key++)
+			{
+				*ncolumns = Max(*ncolumns, key->sk_attno);
+				result = result && is_harmless_key(index, key);
+				if (is_last_member(key))
+					break;
+			}
+		}
+		else
+		{
+			*ncolumns = Max(*ncolumns, key->sk_attno);
+			result = result && is_harmless_key(index, key);
+		}
+	}
+	for (int i = 0; i < *ncolumns && result; i++)
+		result = is_harmless_column(index, i);
+	return result;
+}
+
+/* Do values of this type, in an array or a range, compare without any doubt? */
+static bool
+is_harmless_type(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+	const TypeCacheEntry *entry;
+
+	if (OidIsValid(element))
+		return is_harmless_type(element);
+	switch (get_typtype(base))
+	{
+		case TYPTYPE_BASE:
+		case TYPTYPE_ENUM:
+			entry = lookup_type_cache(base, TYPECACHE_BTREE_OPFAMILY);
+			return is_harmless_family(entry->btree_opf, false);
+		case TYPTYPE_RANGE:
+			entry = lookup_type_cache(base, TYPECACHE_RANGE_INFO);
+			return entry->rngelemtype != NULL &&
+				entry->rng_cmp_proc_finfo.fn_oid < FirstGenbkiObjectId &&
+				is_harmless_type(entry->rngelemtype->type_id);
+		case TYPTYPE_MULTIRANGE:
+			return is_harmless_type(get_multirange_range(base));
+		default:
+			return false;		/* a row may be compared with one of others */
+	}
+}
+
+/* A function that an index calls for a column, with its own type, and with a key's or none. */
+static void
+note_function(LaEffects *e, Oid function, Oid input, Oid type, Oid subtype)
+{
+	bool		polymorphic = get_typtype(input) == TYPTYPE_PSEUDO && input != ANYENUMOID;
+	Oid			types[2];
+	int			n = 0;
+
+	if (!OidIsValid(function))
+		return;
+	if (polymorphic && function < FirstGenbkiObjectId && is_harmless_type(type))
+		return;
+	types[n++] = polymorphic ? type : input;
+	if (OidIsValid(subtype) && subtype != input)
+		types[n++] = subtype;
+	la_effects_of_support(e, function, n, types);
+	if (polymorphic)
+		la_effects_add(e, LA_MAY_FAIL, NULL);
+	if (function >= FirstNormalObjectId)
+		la_effects_add(e, LA_READS_STATE, NULL);
+}
+
+static void
+note_key(LaEffects *e, const RelationData *index, const ScanKeyData *key)
+{
+	int			column = key->sk_attno - 1;
+
+	note_function(e, key->sk_func.fn_oid, index->rd_opcintype[column],
+				  TupleDescAttr(index->rd_att, column)->atttypid, key->sk_subtype);
+}
+
+static void
+note_keys(LaEffects *e, const RelationData *index, const ScanKeyData *keys, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if ((keys[i].sk_flags & SK_ROW_HEADER) == 0)
+		{
+			note_key(e, index, &keys[i]);
+			continue;
+		}
+		for (const ScanKeyData *member = members_of(&keys[i]);; member++)
+		{
+			note_key(e, index, member);
+			if (is_last_member(member))
+				break;
+		}
+	}
+}
+
+static void
+note_columns(LaEffects *e, const RelationData *index, int ncolumns)
+{
+	int			nsupport = index->rd_indam->amsupport;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		for (int j = 0; j < nsupport; j++)
+			note_function(e, index->rd_support[i * nsupport + j], index->rd_opcintype[i],
+						  TupleDescAttr(index->rd_att, i)->atttypid, InvalidOid);
+	}
+}
+
+/*
+ * May the access method of the node's scan, whose keys are set, read pages before their turn?
+ * *always: whatever else the statement does, and however it is run.
+ */
+const char *
+la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
+{
+	const RelationData *index = scan->indexRelation;
+	Oid			am = index->rd_rel->relam;
+	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(scan->indexRelation);
+	LaEffects	effects = {0};
+
+	*always = true;
+	if (am == HASH_AM_OID || am >= FirstNormalObjectId)
+		return NULL;
+	if (am == BTREE_AM_OID && is_harmless_scan(scan, index, &ncolumns))
+		return NULL;
+	note_keys(&effects, index, scan->keyData, scan->numberOfKeys);
+	note_keys(&effects, index, scan->orderByData, scan->numberOfOrderBys);
+	note_columns(&effects, index, ncolumns);
+	*always = effects.flags == 0;
+	return *always ? NULL : la_runahead_refuses_pages(ps, &effects);
+}
+
+/* May this comparison function be called for entries of an index with values of this type? */
+const char *
+la_gate_refuses_comparison(Oid function, Oid type)
+{
+	LaEffects	effects = {0};
+
+	note_function(&effects, function, type, type, InvalidOid);
+	if ((effects.flags & LA_HAS_EFFECTS) != 0)
+		return effects.reason;
+	return (effects.flags & ~LA_READS_STATE) == 0 ? NULL :
+		"an expression may fail that the server might not evaluate";
 }

@@ -10,6 +10,7 @@
 #ifndef LA_GATE_H
 #define LA_GATE_H
 
+#include "access/relscan.h"
 #include "access/tableam.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
@@ -22,6 +23,9 @@ la_gate_is_heap(const RelationData *table)
 }
 
 extern const char *la_gate_refuses_rows(const PlanState *scan);
+extern const char *la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always);
+extern bool la_gate_allows_pin(bool local);
+extern const char *la_gate_refuses_comparison(Oid function, Oid type);
 extern const char *la_gate_refuses_child(PlanState *node, PlanState *child);
 
 #endif							/* LA_GATE_H */

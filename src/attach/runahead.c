@@ -98,6 +98,7 @@ typedef struct RestWalk
 	PlanState  *without;		/* this node and all below it */
 	PlanState  *before;			/* likewise; it ends before the second call */
 	PlanState  *without_keys;	/* keys of this join */
+	PlanState  *without_pages;	/* what this index scan calls for its pages */
 } RestWalk;
 
 static LaNodeEffects
@@ -170,7 +171,13 @@ walk_rest(PlanState *ps, void *arg)
 
 	if (ps == state.without || ps == state.before)
 		return false;
-	la_node_effects(ps, false, &e);
+	if (ps == state.without_pages)
+	{
+		la_effects_of_expression(&e.later, (Node *) ps->plan->qual);
+		la_effects_of_expression(&e.later, (Node *) ps->plan->targetlist);
+	}
+	else
+		la_node_effects(ps, false, &e);
 	note_sublinks(state.effects, ps->initPlan);
 	note_sublinks(state.effects, ps->subPlan);
 	la_effects_add(state.effects, e.later.flags, e.later.reason);
@@ -242,6 +249,8 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 		if (ahead->inner != NULL)
 			rest.evaluated = key == NULL || IsA(key, List) ? (List *) key : list_make1(key);
 	}
+	else if (ahead->pages_only)
+		state.without_pages = ahead->outer;
 	else
 		state.without = ahead->outer;
 	if (IsA(ahead->join, HashJoinState))
@@ -521,6 +530,16 @@ la_runahead_refuses_outer(const LaRunAhead *ahead)
 
 	walk_outer(ahead->outer, walk);
 	return judge(ahead, &early, false, NULL);
+}
+
+/* May an index scan call what does this before its turn?  See gate.c. */
+const char *
+la_runahead_refuses_pages(PlanState *scan, const LaEffects *early)
+{
+	LaRunAhead	ahead = {.join = scan,.outer = scan,.pages_only = true};
+
+	la_demand_context(scan, &ahead.context);
+	return judge(&ahead, early, false, NULL);
 }
 
 static bool

@@ -8,6 +8,7 @@
 #define LA_RUNAHEAD_H
 
 #include "attach/demand.h"
+#include "attach/effects.h"
 
 /*
  * A join, or a write, whose outer side is to be run ahead.  The functions
@@ -23,12 +24,15 @@ typedef struct LaRunAhead
 	bool		keeps_errors;	/* of the outer side, until their turn */
 	bool		hints_only;		/* keys are for hints; stock may never
 								 * evaluate them */
+	bool		pages_only;		/* of `outer`, an index scan, the pages of the
+								 * index are early, and not the rows */
 	bool		writer_is_quiet;	/* a write of which only the server's own
 									 * effects come between rows */
 } LaRunAhead;
 
 extern const char *la_runahead_refuses_reading(bool takes_all, const EState *estate);
 extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
+extern const char *la_runahead_refuses_pages(PlanState *scan, const LaEffects *early);
 extern const char *la_runahead_refuses_plan(PlanState *plan);
 extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
 												  Node *expression);

@@ -370,7 +370,7 @@ is_comparable(const GinState *state)
 
 		la_effects_of_support(&effects, state->compareFn[i].fn_oid, 1, &type);
 	}
-	return (effects.flags & (LA_ANY_EFFECTS | LA_READS_STATE)) == 0;
+	return effects.flags == 0;
 }
 
 static PGFunction

@@ -167,13 +167,13 @@ la_descent_columns(const LaDescent *d)
 	return d->key.ncolumns;
 }
 
-/* Are all columns compared by functions in C? */
+/* May all columns be compared with entries that nbtree would not have compared? */
 bool
-la_descent_is_compiled(const LaDescent *d)
+la_descent_may_be_early(const LaDescent *d)
 {
 	for (int i = 0; i < d->key.ncolumns; i++)
 	{
-		if (!la_searchkey_is_compiled(&d->key, i))
+		if (!la_searchkey_may_be_early(&d->key, i))
 			return false;
 	}
 	return true;

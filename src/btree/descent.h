@@ -44,7 +44,7 @@ extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
 extern Relation la_descent_index(const LaDescent *d);
 extern int	la_descent_columns(const LaDescent *d);
-extern bool la_descent_is_compiled(const LaDescent *d);
+extern bool la_descent_may_be_early(const LaDescent *d);
 extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern bool la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena);

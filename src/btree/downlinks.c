@@ -110,7 +110,7 @@ la_downlinks_create(Relation index, IndexScanDesc scan, MemoryContext context)
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
 		if (!la_searchkey_add_column(&d->place, InvalidOid, index->rd_indcollation[i]) ||
-			!la_searchkey_is_compiled(&d->place, i))
+			!la_searchkey_may_be_early(&d->place, i))
 			d->unusable = true;
 	}
 	la_downlinks_restart(d);
@@ -181,7 +181,7 @@ add_to_range(LaDownlinks *d, ScanKey key)
 	if (key == NULL || (key->sk_flags & SK_ROW_HEADER) != 0 ||
 		!la_searchkey_add_column(range, key->sk_subtype, d->index->rd_indcollation[column]))
 		return false;
-	if (!la_searchkey_is_compiled(range, column))
+	if (!la_searchkey_may_be_early(range, column))
 	{
 		range->ncolumns--;
 		return false;

@@ -30,14 +30,12 @@
 
 #include "access/htup_details.h"
 #include "access/nbtree.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 #include "utils/uuid.h"
 
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/bounds.h"
 #include "base/locale.h"
@@ -179,24 +177,13 @@ compares_by_others(const LaSearchKey *k, int column)
 	return get_typtype(input) == TYPTYPE_PSEUDO && input != ANYENUMOID;
 }
 
-/*
- * Is a column compared by functions in C only?  Others may have effects, or raise errors of their
- * own, when they are called for entries that nbtree would not have compared.
- */
+/* May a column be compared with entries that nbtree would not have compared? */
 bool
-la_searchkey_is_compiled(const LaSearchKey *k, int column)
+la_searchkey_may_be_early(const LaSearchKey *k, int column)
 {
-	Oid			function = k->columns[column].function.fn_oid;
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid			language = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-		ReleaseSysCache(tuple);
-	}
-	return (language == INTERNALlanguageId || language == ClanguageId) &&
-		!compares_by_others(k, column);
+	return !compares_by_others(k, column) &&
+		la_gate_refuses_comparison(k->columns[column].function.fn_oid,
+								   k->index->rd_opcintype[column]) == NULL;
 }
 
 /* The function that compares a column, and the type of the index's values. */

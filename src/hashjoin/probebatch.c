@@ -40,6 +40,7 @@
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 
+#include "attach/gate.h"
 #include "base/guc.h"
 #include "hashjoin/hashjoin_int.h"
 #include "hashjoin/nulls.h"
@@ -217,7 +218,7 @@ share_pin(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *slot)
 		return false;
 	if (n > 0 && batch->pins[n - 1] == buffer)
 		return true;
-	if (n == PROBE_BATCH_PINS || !la_budget_has_pin(BufferIsLocal(buffer)))
+	if (n == PROBE_BATCH_PINS || !la_gate_allows_pin(BufferIsLocal(buffer)))
 		return false;
 	IncrBufferRefCount(buffer);
 	la_budget_take_pin(&b->budget, BufferIsLocal(buffer));

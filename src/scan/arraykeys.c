@@ -120,7 +120,7 @@ la_arraykeys_create(LaScan *ls)
 	}
 	MemoryContextSwitchTo(old);
 
-	if (ak->narrays == 0 || !la_descent_is_compiled(ak->descent))
+	if (ak->narrays == 0 || !la_descent_may_be_early(ak->descent))
 	{
 		la_arraykeys_free(ls, ak);
 		return NULL;

@@ -45,7 +45,8 @@
  *				looked up in the visibility map once more for that.  After BARREN_PAGES of them,
  *				look-ahead is held off; leafahead.c goes on without batches.
  *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
- *				that stock would not have read by then: look-ahead ends at the current page.
+ *				that stock would not have read by then: look-ahead ends at the current page.  So it
+ *				does where comparing entries early could be noticed (early.c).
  *	LIMIT		No more items are foreseen than rows can still be wanted.
  *	NEXT		As soon as a page is read, the read of the next one is started.  Where that is not
  *				early enough, leafahead.c starts those of the pages after it.
@@ -59,9 +60,11 @@
 #include "access/xact.h"
 #include "storage/bufmgr.h"
 
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
 #include "scan/arraykeys.h"
+#include "scan/early.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"
 #include "scan/leafahead.h"
@@ -195,11 +198,11 @@ may_read_ahead(LeafRing *ring)
 	uint64		nbatches = ring->tail - ring->head;
 	uint64		most = ls->max_leaf_pages;
 
-	if (ring->read_to_end || IsolationIsSerializable())
+	if (ring->read_to_end || IsolationIsSerializable() || la_early_refuses_pages(ls))
 		return false;
 	if (BufferIsValid(batch_of(ring, ring->head)->pos->buf))
 	{
-		if (!la_budget_has_pin(RelationUsesLocalBuffers(ls->real)))
+		if (!la_gate_allows_pin(RelationUsesLocalBuffers(ls->real)))
 			return false;
 		most = Min(most, MAX_PINNED);
 	}

@@ -27,6 +27,8 @@
  *				method but btree has marks, and none but btree and hash goes backward.
  *	LOCKS		Under SERIALIZABLE, methods that lock index pages are not run ahead, since others
  *				would see the locks as conflicts.
+ *	PAGES		Where what the access method calls for its pages could be noticed to be early
+ *				(early.c), the scan is not run ahead.
  *	LIMIT		No more rows are foreseen than can still be wanted.  With ORDER BY distance LIMIT k
  *				look-ahead ends at the k-th row.
  *	INDEX_ONLY	Rows are foreseen only on the current index page: see method.c.
@@ -41,6 +43,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
+#include "scan/early.h"
 #include "scan/heapvisit.h"
 #include "scan/method.h"
 #include "scan/rowqueue.h"
@@ -264,6 +267,12 @@ rowqueue_may_begin(LaScan *ls, ScanDirection dir)
 	/* LOCKS */
 	if (IsolationIsSerializable() && ls->real->rd_indam->ampredlocks)
 		return false;
+	/* PAGES */
+	if (la_early_refuses_pages(ls))
+	{
+		la_scan_disable_lookahead(ls);
+		return false;
+	}
 	/* INDEX_ONLY */
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
 		(ls->scan->numberOfOrderBys == 0 &&

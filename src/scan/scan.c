@@ -219,6 +219,7 @@ attach(PlanState *ps)
 	ls = la_shim_install(descriptor_of(ps),
 						 index_only ? LA_KIND_INDEX_ONLY_SCAN : LA_KIND_INDEX_SCAN,
 						 &demand, ps->state->es_query_cxt);
+	ls->node = ps;
 	ls->order = order_of(ps);
 	la_coming_follow(ls, (ScanState *) ps);
 	la_stats_open(&ls->counters, ps->state);
@@ -388,7 +389,7 @@ take_tids(PlanState *ps, const LaTidSource *source)
 		if (ls == NULL)
 			return false;
 		if (!la_enable_index_scan)
-			la_shim_disable_lookahead(ls);
+			la_scan_disable_lookahead(ls);
 	}
 	return la_tidsource_set(ls, source);
 }

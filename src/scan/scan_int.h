@@ -64,6 +64,15 @@ typedef struct LaScanDemand
 	uint32		identity;		/* see la_history_scan_of() */
 } LaScanDemand;
 
+/* What the gate has said of pages of the index before their turn: early.c */
+typedef enum LaPages
+{
+	LA_PAGES_UNKNOWN,
+	LA_PAGES_REFUSED,
+	LA_PAGES_NOW,				/* until the next rescan */
+	LA_PAGES_ALWAYS
+} LaPages;
+
 struct LaScan
 {
 	RelationData shadow;		/* must be first: scan->indexRelation points
@@ -71,8 +80,10 @@ struct LaScan
 
 	Relation	real;			/* the index */
 	IndexScanDesc scan;
+	PlanState  *node;
 	MemoryContext context;		/* lives as long as the query */
 	LaKind		kind;
+	LaPages		pages;
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LaScanDemand demand;
@@ -123,6 +134,15 @@ la_scan_heap_block(LaScan *ls)
 	Buffer		buffer = la_scan_heap(ls)->xs_cbuf;
 
 	return BufferIsValid(buffer) ? BufferGetBlockNumber(buffer) : InvalidBlockNumber;
+}
+
+/* Have the scan never look ahead by itself. */
+static inline void
+la_scan_disable_lookahead(LaScan *ls)
+{
+	la_io_policy_disable(&ls->policy);
+	la_cache_policy_disable(&ls->cache_policy);
+	la_leaf_policy_disable(&ls->leaf_policy);
 }
 
 /* The next row of the access method. */

@@ -46,6 +46,7 @@
 #include "attach/follow.h"
 #include "base/accessmethod.h"
 #include "base/guc.h"
+#include "scan/early.h"
 #include "scan/graph.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"
@@ -277,6 +278,7 @@ shim_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int n
 	if (ls->source.state != NULL && ls->source.ops->rescan(ls, keys, nkeys))
 		return;
 	la_shadow_call(ls, ls->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
+	la_early_rescan(ls);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();
 }
@@ -336,15 +338,6 @@ end_scan(void *arg)
 
 	la_budget_end(&ls->budget);
 	la_stats_publish(ls->kind, ls->heaprelid, ls->indexrelid, &ls->counters);
-}
-
-/* Have the scan never look ahead by itself: the shim is there for a source of TIDs. */
-void
-la_shim_disable_lookahead(LaScan *ls)
-{
-	la_io_policy_disable(&ls->policy);
-	la_cache_policy_disable(&ls->cache_policy);
-	la_leaf_policy_disable(&ls->leaf_policy);
 }
 
 /* The shim's routine for an access method. */

@@ -12,6 +12,5 @@
 extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
 							   MemoryContext context);
 extern LaScan *la_shim_of(IndexScanDesc scan);
-extern void la_shim_disable_lookahead(LaScan *ls);
 
 #endif							/* LA_SHIM_H */

@@ -33,6 +33,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/guard.h"
 #include "window/aio.h"
@@ -86,7 +87,7 @@ la_aio_create(int slots, LaBudget *budget)
 bool
 la_aio_has_room(const LaAio *aio)
 {
-	return aio->nfree > 0 && la_budget_has_pin(false);
+	return aio->nfree > 0 && la_gate_allows_pin(false);
 }
 
 /* The slot's read is done, and its pin is the scan's or released. */

@@ -41,6 +41,7 @@
 #include "storage/bufpage.h"
 #include "storage/smgr.h"
 
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/guard.h"
 #include "window/bufferhint.h"
@@ -267,7 +268,7 @@ la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
 
 	if (!was_pinned && BufferIsValid(*map))
 	{
-		if (la_budget_has_pin(local))
+		if (la_gate_allows_pin(local))
 			la_budget_take_pin(budget, local);
 		else
 		{

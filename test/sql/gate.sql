@@ -202,4 +202,161 @@ set local pg_lookahead.force = on;
 select count(m) from (select id, (select max(w) from b where b.aid = va.id) m from va offset 0) s;
 select scans_activated > 0 as ahead, reason from pg_lookahead_last_statement() where kind = 'subplan';
 rollback;
+-- 4. index pages are compared in their turn, where the comparison reads settings, fails, warns or has effects
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+create table tt (ts timestamp, d date, w text);
+insert into tt select timestamp '2024-01-01' + i * interval '1 min', date '2024-01-01' + i / 1440, repeat('w', 60) from generate_series(0, 19999) i;
+create index on tt (ts);
+create index on tt (d);
+vacuum analyze tt;
+create function timed(q text) returns text language plpgsql as $$
+declare r text;
+begin
+    set local timezone = 'UTC';
+    execute q into r;
+    return r;
+exception when others then
+    return sqlerrm;
+end $$;
+-- an aggregate or error of stock, and whether the ways give the same
+create function way_of(q text, ahead text[]) returns text language plpgsql as $$
+declare s text; r text;
+begin
+    foreach s in array ahead loop
+        execute 'set local ' || s;
+    end loop;
+    r := timed(q);
+    raise exception using errcode = 'LA001', message = coalesce(r, 'null');
+exception when sqlstate 'LA001' then
+    return sqlerrm;
+end $$;
+create function same(q text, out same bool, out ahead bool, out stock text) language plpgsql as $$
+declare ours text; way text[]; before bigint := pg_temp.activated();
+begin
+    stock := way_of(q, array['pg_lookahead.enable = off']);
+    same := true;
+    foreach way slice 1 in array array[
+        array['pg_lookahead.force = on', 'pg_lookahead.max_leaf_pages = 64'],
+        array['pg_lookahead.miss_threshold = 0', 'pg_lookahead.min_read_time = 0'],
+        array['pg_lookahead.cache_prefetch_threshold = 0', 'pg_lookahead.attach_threshold = 0']] loop
+        ours := way_of(q, way);
+        if ours <> stock then
+            same := false;
+            raise warning '% %: %, stock %', q, way, ours, stock;
+        end if;
+    end loop;
+    ahead := pg_temp.activated() > before;
+end $$;
+select * from same($$select count(*) from (select set_config('timezone', case when extract(epoch from ts) > 1704067200 + 6000 then 'Asia/Tokyo' else 'UTC' end, false) z from tt where ts < timestamptz '2024-01-01 20:00+00' order by ts offset 0) q where length(z) > 0$$);
+select * from same($$select count(*) from (select set_config('timezone', case when w > '' and extract(epoch from ts) > 1704067200 + 6000 then 'Asia/Tokyo' else 'UTC' end, false) z from tt where ts < timestamptz '2024-01-01 20:00+00' order by ts offset 0) q where length(z) > 0$$);
+select * from same($$select count(*) from (select set_config('timezone', 'Asia/Tokyo', false) z from tt where d < timestamptz '2024-01-09 20:00+00' and w > '' order by d offset 0) q where length(z) > 0$$);
+select * from same($$select count(*) from (select set_config('timezone', 'Asia/Tokyo', false) z from tt where ts = any (array[timestamptz '2024-01-01 20:00+00', '2024-01-02 00:00+00', '2024-01-05 00:00+00']) and w > '' order by ts offset 0) q where length(z) > 0$$);
+select * from same($$select count(w) from tt where ts < timestamptz '2024-01-01 20:00+00'$$);
+begin;
+set local pg_lookahead.force = on;
+select count(z) from (select w, set_config('la.x', 'y', false) z from tt where ts < timestamptz '2024-01-01 20:00+00' offset 0) q;
+select kind, scans_activated, reason from pg_lookahead_last_statement();
+rollback;
+-- SET between FETCHes
+create function fetched(q text, sets text, ahead text[]) returns text language plpgsql as $$
+declare c refcursor := 'la_cursor'; s text; r record; n int := 0;
+begin
+    foreach s in array ahead loop
+        execute 'set local ' || s;
+    end loop;
+    set local timezone = 'UTC';
+    begin
+        open c no scroll for execute q;
+        loop
+            fetch c into r;
+            exit when not found;
+            n := n + 1;
+            if n = 30 then
+                execute sets;
+            end if;
+        end loop;
+        s := n;
+    exception when others then
+        s := n || ' ' || sqlerrm;
+    end;
+    raise exception using errcode = 'LA001', message = s;
+exception when sqlstate 'LA001' then
+    return sqlerrm;
+end $$;
+create function set_between(q text, sets text, out same bool, out stock text) language plpgsql as $$
+declare ours text; way text[];
+begin
+    stock := fetched(q, sets, array['pg_lookahead.enable = off']);
+    same := true;
+    foreach way slice 1 in array array[
+        array['pg_lookahead.force = on', 'pg_lookahead.max_leaf_pages = 64'],
+        array['pg_lookahead.miss_threshold = 0', 'pg_lookahead.min_read_time = 0'],
+        array['pg_lookahead.cache_prefetch_threshold = 0', 'pg_lookahead.attach_threshold = 0']] loop
+        ours := fetched(q, sets, way);
+        if ours <> stock then
+            same := false;
+            raise warning '% %: %, stock %', q, way, ours, stock;
+        end if;
+    end loop;
+end $$;
+select * from set_between($$select w from tt where ts < timestamptz '2024-01-01 20:00+00' order by ts$$, $$set local timezone = 'Asia/Tokyo'$$);
+select * from set_between($$select ts from tt where ts < timestamptz '2024-01-01 20:00+00' order by ts$$, $$set local timezone = 'Asia/Tokyo'$$);
+select * from set_between($$select ts from tt where (ts, d) < (timestamptz '2024-01-01 20:00+00', date '2025-01-01') order by ts$$, $$set local timezone = 'Asia/Tokyo'$$);
+select * from set_between($$select w from tt where ts between date '2024-01-01' and timestamptz '2024-01-01 20:00+00' order by ts desc$$, $$set local timezone = 'America/Lima'$$);
+-- an operator class in PL/pgSQL, which notes its calls; a composite key that fails on a later page
+create function cmp(a int, b int) returns int language plpgsql immutable as $$
+begin
+    perform set_config('la.calls', (coalesce(nullif(current_setting('la.calls', true), ''), '0')::int + 1)::text, false);
+    return btint4cmp(a, b);
+end $$;
+create function lt(int, int) returns bool language plpgsql immutable as 'begin return cmp($1, $2) < 0; end';
+create function le(int, int) returns bool language plpgsql immutable as 'begin return cmp($1, $2) <= 0; end';
+create function eq(int, int) returns bool language plpgsql immutable as 'begin return cmp($1, $2) = 0; end';
+create function ge(int, int) returns bool language plpgsql immutable as 'begin return cmp($1, $2) >= 0; end';
+create function gt(int, int) returns bool language plpgsql immutable as 'begin return cmp($1, $2) > 0; end';
+create operator <! (leftarg = int, rightarg = int, function = lt);
+create operator <=! (leftarg = int, rightarg = int, function = le);
+create operator =! (leftarg = int, rightarg = int, function = eq);
+create operator >=! (leftarg = int, rightarg = int, function = ge);
+create operator >! (leftarg = int, rightarg = int, function = gt);
+create operator class noted for type int using btree as
+    operator 1 <!, operator 2 <=!, operator 3 =!, operator 4 >=!, operator 5 >!, function 1 cmp(int, int);
+create table n (i int, w text);
+insert into n select i, repeat('w', 60) from generate_series(1, 3000) i;
+create index on n (i noted);
+vacuum analyze n;
+create function calls() returns text language sql volatile as $$select current_setting('la.calls')$$;
+select same, ahead from same($$select md5(string_agg(c, ' ')) from (select w, set_config('la.calls', '0', false), calls() c from n where i <! 2500 and w > '' offset 0) q$$);
+select same, ahead from same($$select md5(string_agg(c, ' ')) from (select i, calls() c from n where i =! any (array[3, 600, 1200, 1800]) and w > '' offset 0) q$$);
+create type ij as (i int, j json);
+create table ct (k ij, w text);
+insert into ct select row(i, null)::ij, repeat('w', 60) from generate_series(1, 4000) i;
+create index on ct (k);
+vacuum analyze ct;
+set la.calls = '0';
+-- rows are returned before the comparison of json fails
+select * from set_between($$select w from ct where k >= row(3, null)::ij and k <= row(2500, '1')::ij$$, $$select 1$$);
+select * from set_between($$select k from ct where k < any (array[row(2500, '1'), row(20, '2')]::ij[])$$, $$select 1$$);
+-- the common types look ahead
+create table common (a smallint, b int, c bigint, d text, e varchar(30), f uuid, g timestamptz, h timestamp, i numeric, j date, k boolean, l bytea, m oid, n inet, o char(9), p float8, q interval, r int[], s int4range, t name, w text);
+insert into common select i, i, i, i, i, md5(i::text)::uuid, timestamptz '2024-01-01+00' + i * interval '1 min', timestamp '2024-01-01' + i * interval '1 min',
+    i / 8.0, date '2024-01-01' + i, i % 2 = 0, i::text::bytea, i, inet '10.0.0.0' + i, i, i, i * interval '1 s', array[i, 1], int4range(i, i + 1), i, repeat('w', 60) from generate_series(1, 3000) i;
+do $$ declare c text; begin for c in select attname from pg_attribute where attrelid = 'common'::regclass and attnum > 0 and attname <> 'w' loop execute format('create index on common (%I)', c); end loop; end $$;
+vacuum analyze common;
+create function pages_ahead(cond text) returns text language plpgsql as $$
+declare n bigint; reasons text;
+begin
+    set local pg_lookahead.force = on;
+    execute 'create temp table x on commit drop as select w from common where ' || cond || ' order by ' || split_part(cond, ' ', 1);
+    get diagnostics n = row_count;
+    select string_agg(distinct reason, ', ') into reasons from pg_lookahead_last_statement();
+    drop table x;
+    return concat_ws(' ', n, reasons);
+end $$;
+set client_min_messages = warning;
+select cond, pages_ahead(cond) from (values ('a > 5'), ('a > 5::bigint'), ('b between 3 and 4000'), ('c > 7'), ('d > ''2'''), ('e > ''3'''), ('f > ''1a000000-0000-0000-0000-000000000000'''),
+    ('g > ''2024-01-01 05:00+00'''), ('h > ''2024-01-01 05:00'''), ('i > 4.5'), ('j > ''2024-02-01'''), ('k = true'), ('l > ''\x31'''), ('m > 70'), ('n > ''10.0.0.80'''), ('o > ''2'''), ('p > 3.5'), ('q > ''7 s'''),
+    ('r > array[5]'), ('s > int4range(7, 8)'), ('t > ''2'''), ('h > timestamptz ''2024-01-01 05:00+00''')) v (cond);
+reset enable_seqscan;
 drop schema la_gate cascade;

@@ -1,0 +1,22 @@
+/*
+ * early.h
+ *	  May an index scan read pages of its index before their turn?
+ *
+ * src/scan/early.h
+ */
+#ifndef LA_EARLY_H
+#define LA_EARLY_H
+
+#include "scan/scan_int.h"
+
+extern bool la_early_ask(LaScan *ls);
+extern void la_early_rescan(LaScan *ls);
+
+/* Asked for each page: the gate has answered, as a rule. */
+static inline bool
+la_early_refuses_pages(LaScan *ls)
+{
+	return ls->pages == LA_PAGES_UNKNOWN ? !la_early_ask(ls) : ls->pages == LA_PAGES_REFUSED;
+}
+
+#endif							/* LA_EARLY_H */
