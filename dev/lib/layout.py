@@ -17,6 +17,10 @@ base/compat.h alone (and base/compat_bitmap.h, base/compat_btree.h); what that s
 by a macro LA_... does not divide functions elsewhere.  Files have a header comment and at most 800 lines, of at most 100 columns;
 functions have at most 60, or the file's header says why not, naming them.
 
+Descriptors of scans are cast in attach/descriptors.h alone, which checks whose they are; what may be
+early is asked in attach/gate.h, by functions that know access methods, settings and standbys; and
+pages are read by the files of PAGES, each for the reason given there.
+
 Run by dev/lint from the top of the checkout.
 """
 
@@ -48,6 +52,60 @@ EXTERN = re.compile(r"^extern\s[^;{]*?\b(\w+)\s*\(", re.M)
 DEFINED = re.compile(r"^(?!extern|static|typedef|#)\w[^;{}()]*?\b(\w+)\s*\(|^(\w+)\(", re.M)
 OURS = re.compile(r"\b(?:la_[a-z]\w*|La[A-Z]\w+)\b")
 FEATURE = re.compile(r"^\s*#\s*(?:if|elif|ifdef|ifndef)\b.*\bLA_[A-Z]")
+
+# "One gate": what is asked of the gate, and by which file else, because it is what the gate asks
+DESCRIPTOR = re.compile(
+    r"\(\s*(?:const\s+)?(?:HeapScanDesc|BitmapHeapScanDesc|BTScanOpaque|HashScanOpaque|GISTScanOpaque"
+    r"|SpGistScanOpaque|GinScanOpaque|BrinOpaque\s*\*|IndexFetchHeapData\s*\*)\s*\)"
+)
+QUESTION = re.compile(r"(?:==|!=)\s*GetHeapamTableAmRoutine\b|\bla_budget_has_pin\s*\(")
+PAGE = re.compile(
+    r"\b(?:ReadBuffer\w*|_bt_getbuf|_bt_relandgetbuf|_bt_getroot|_bt_search|_hash_getbuf\w*|read_stream_\w+)\s*\(|\bla_issue_read\s*\("
+)
+CASTS = {"attach/descriptors.h"}
+QUESTIONS = {
+    "attach/knowntable.h": "the gate",
+    "attach/gate.c": "the gate",
+    "base/budget.c": "defines the limit of pins",
+    "base/budget.h": "declares it",
+    "bitmap/evidence.c": "pins that are released before the executor goes on",
+    "scan/leafahead.c": "the same",
+    "plancost/plancost.c": "asked while plans are made, of a table that is not scanned",
+}
+PAGES = {
+    "base/compat_btree.h": "names of functions in two versions",
+    "bitmap/evidence.c": "a page that the same call of the access method reads next",
+    "btree/descent.c": "searches, for keys whose comparison the gate has judged",
+    "btree/downlinks.c": "the same, parents of a scan's pages",
+    "nestloop/cache_prefetch.c": "cached pages that such a search has found",
+    "nestloop/inner_prefetch.c": "pages that such a search has found",
+    "plancost/leafsample.c": "leaf pages sampled while plans are made; nothing is compared",
+    "replay/applytable.c": "the row that a change finds, in its turn",
+    "rows/aheadrows.c": "visits of rows to come, each with a descent or a block",
+    "scan/graph.c": "pages of an access method that has been reviewed",
+    "subplan/index_rows.c": "rows to come: la_gate_refuses_rows()",
+    "subplan/page_rows.c": "rows to come: la_gate_refuses_rows()",
+    "toast/tablescan.c": "pages of a scan of a heap table",
+    "toast/values.c": "rows of a heap table on cached pages",
+    "window/aio.c": "the engine",
+    "window/issue.c": "the engine",
+    "window/issue.h": "the engine",
+    "window/reads.c": "the engine",
+    "window/window.c": "the engine",
+    "write/heaprow.c": "rows that the transaction has written",
+    "write/insert_location.c": "the page of an entry, as btinsert() reads it",
+}
+
+
+def check_gate(rel, line):
+    """Say what of a line belongs to the gate, or None."""
+    if DESCRIPTOR.search(line) and rel not in CASTS:
+        return "descriptors are cast in attach/descriptors.h"
+    if QUESTION.search(line) and rel not in QUESTIONS:
+        return "this is asked of attach/gate.h"
+    if PAGE.search(line) and rel not in PAGES and not rel.startswith("indexbuild/"):
+        return "pages are read by the files of PAGES in dev/lib/layout.py"
+    return None
 
 
 def without_comments(text):
@@ -102,6 +160,9 @@ def check(path):
             wrong = check_include(path, room, match[1])
             if wrong:
                 yield number, wrong
+        wrong = check_gate(rel.as_posix(), line)
+        if wrong:
+            yield number, wrong
         if line == "{":
             start = number
         elif line == "}" and inside and number - start - 1 > MAX_FUNCTION:

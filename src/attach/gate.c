@@ -4,6 +4,8 @@
  *
  * A room names the node, or the relation, and what it wants to do early.
  *
+ *	SEARCHES	Search btree indexes for rows to come, by descents of our own.  Not where an early
+ *		read could find its snapshot too old, nor where the user excludes the access method.
  *	ROWS	Take the rows to come of a scan from its own descriptor, and read their pages.  A
  *		descriptor is its access method's own: the table's has to be heap.
  *	CHILD	Execute the child of a node before the node asks for the row.  The rows of joins and
@@ -42,8 +44,8 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/nbtree.h"
+#include "access/relscan.h"
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "catalog/pg_am.h"
@@ -55,7 +57,18 @@
 #include "attach/gate.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
+#include "base/accessmethod.h"
 #include "base/budget.h"
+#include "base/compat.h"
+
+/* ---- SEARCHES ------------------------------------------------------------------------- */
+
+/* May btree indexes be searched for rows to come? */
+bool
+la_gate_allows_searches(void)
+{
+	return !la_early_reads_may_fail() && !la_am_is_excluded(BTREE_AM_OID);
+}
 
 /* ---- ROWS ---------------------------------------------------------------------- */
 

@@ -10,18 +10,12 @@
 #ifndef LA_GATE_H
 #define LA_GATE_H
 
-#include "access/relscan.h"
-#include "access/tableam.h"
+#include "access/genam.h"
 #include "nodes/execnodes.h"
-#include "utils/rel.h"
 
-/* Is this a table of heap, whose pages and descriptors are known?  Views and others are not. */
-static inline bool
-la_gate_is_heap(const RelationData *table)
-{
-	return table != NULL && table->rd_tableam == GetHeapamTableAmRoutine();
-}
+#include "attach/knowntable.h"
 
+extern bool la_gate_allows_searches(void);
 extern const char *la_gate_refuses_rows(const PlanState *scan);
 extern const char *la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always);
 extern bool la_gate_allows_pin(bool local);

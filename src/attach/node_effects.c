@@ -27,6 +27,7 @@
 #include "executor/execPartition.h"
 
 #include "attach/filter_effects.h"
+#include "attach/knowntable.h"
 #include "attach/node_effects.h"
 #include "base/compat.h"
 
@@ -181,7 +182,7 @@ note_scan(PlanState *ps, LaEffects *start, LaEffects *later)
 			return false;
 	}
 	table = ((ScanState *) ps)->ss_currentRelation;
-	if (table != NULL && table->rd_tableam != GetHeapamTableAmRoutine())
+	if (table != NULL && !la_gate_is_heap(table))
 		la_effects_add(later, LA_HAS_EFFECTS, "a table access method is not heap");
 	if (table != NULL && is_overwritten(table))
 		la_effects_add(later, LA_READS_STATE, NULL);

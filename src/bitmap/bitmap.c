@@ -45,6 +45,7 @@
 
 #include "attach/attach.h"
 #include "attach/follow.h"
+#include "attach/gate.h"
 #include "attach/interpose_node.h"
 #include "base/compat.h"
 #include "base/explain.h"
@@ -158,7 +159,7 @@ first_execution(PlanState *ps)
 
 	la_interpose_replace(ps, first_execution, heap_scans.stock);
 	if (!node->initialized && la_enable &&
-		node->ss.ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
+		la_gate_is_heap(node->ss.ss_currentRelation) &&
 		IsMVCCSnapshot(ps->state->es_snapshot))
 	{
 		if (la_enable_bitmap_scan)

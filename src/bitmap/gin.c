@@ -46,6 +46,7 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#include "attach/descriptors.h"
 #include "attach/effects.h"
 #include "bitmap/evidence.h"
 #include "bitmap/gin.h"
@@ -99,7 +100,7 @@ la_gin_is_stock(const IndexAmRoutine *am)
 static BlockNumber
 next_in_entries(LaGin *gin, Search *s, Buffer buffer)
 {
-	GinScanOpaque so = (GinScanOpaque) gin->bs->scan->opaque;
+	GinScanOpaque so = la_gin_scan(gin->bs->scan);
 	Page		page = BufferGetPage(buffer);
 	GinBtreeStack stack = {.blkno = s->block,.buffer = buffer,.predictNumber = 1};
 	GinBtreeData btree;
@@ -219,7 +220,7 @@ search_entries(LaGin *gin)
 static void
 take_entries(LaGin *gin, OffsetNumber attnum, FunctionCallInfo fcinfo, Datum *keys)
 {
-	GinScanOpaque so = (GinScanOpaque) gin->bs->scan->opaque;
+	GinScanOpaque so = la_gin_scan(gin->bs->scan);
 	int32		nkeys = *(int32 *) PG_GETARG_POINTER(1);
 	bool	   *partial = *(bool **) PG_GETARG_POINTER(3);
 	bool	   *nulls = *(bool **) PG_GETARG_POINTER(5);
@@ -258,7 +259,7 @@ scan_of(FmgrInfo *flinfo, Size array, int *column)
 
 	for (gin = running; gin != NULL; gin = gin->outer)
 	{
-		GinScanOpaque so = (GinScanOpaque) gin->bs->scan->opaque;
+		GinScanOpaque so = la_gin_scan(gin->bs->scan);
 		FmgrInfo   *first = (FmgrInfo *) ((char *) &so->ginstate + array);
 
 		if (flinfo >= first && flinfo < first + INDEX_MAX_KEYS)
@@ -389,7 +390,7 @@ static LaGin *
 create(LaBitmapScan *bs)
 {
 	Size		size = sizeof(LaGin) + la_postings_size();
-	GinState   *state = &((GinScanOpaque) bs->scan->opaque)->ginstate;
+	GinState   *state = &la_gin_scan(bs->scan)->ginstate;
 	LaGin	   *gin;
 
 	if (!la_budget_has(&bs->budget, size))
@@ -415,7 +416,7 @@ may_search(LaGin *gin)
 
 	if (gin->searches == NULL && !gin->refused && la_budget_has(&bs->budget, size))
 	{
-		gin->refused = !is_comparable(&((GinScanOpaque) bs->scan->opaque)->ginstate);
+		gin->refused = !is_comparable(&la_gin_scan(bs->scan)->ginstate);
 		if (!gin->refused)
 			gin->searches = la_memory_alloc(bs, size);
 	}
@@ -427,7 +428,7 @@ static int64
 getbitmap_around(LaGin *gin, TIDBitmap *tbm)
 {
 	LaBitmapScan *bs = gin->bs;
-	GinState   *state = &((GinScanOpaque) bs->scan->opaque)->ginstate;
+	GinState   *state = &la_gin_scan(bs->scan)->ginstate;
 	volatile int64 ntids = 0;
 
 	begin(gin, state);

@@ -43,6 +43,7 @@
 #include "access/gin_private.h"
 #include "storage/bufmgr.h"
 
+#include "attach/descriptors.h"
 #include "base/bounds.h"
 #include "bitmap/evidence.h"
 #include "bitmap/memory.h"
@@ -570,7 +571,7 @@ static pg_noinline void
 attend(LaPostings *p)
 {
 	LaBitmapScan *bs = p->bs;
-	GinScanOpaque so = (GinScanOpaque) bs->scan->opaque;
+	GinScanOpaque so = la_gin_scan(bs->scan);
 	uint32		last = so->nkeys;
 
 	/* startScanKey() sets the last one last; before, pages may be locked */

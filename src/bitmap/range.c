@@ -28,6 +28,7 @@
 
 #include "access/nbtree.h"
 
+#include "attach/descriptors.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
 #include "bitmap/evidence.h"
@@ -60,7 +61,7 @@ la_range_is_stock(const IndexAmRoutine *am)
 static int
 first_distance(LaBitmapScan *bs)
 {
-	BTScanOpaque so = (BTScanOpaque) bs->scan->opaque;
+	BTScanOpaque so = la_btree_scan(bs->scan);
 
 	return so->numArrayKeys != 0 ? Min(FIRST_DISTANCE, bs->config.max_distance) :
 		bs->config.max_distance;
@@ -143,7 +144,7 @@ look_ahead(LaBitmapScan *bs, BlockNumber page)
 static void
 step(LaBitmapScan *bs, BlockNumber *page, bool timed, double us)
 {
-	BTScanOpaque so = (BTScanOpaque) bs->scan->opaque;
+	BTScanOpaque so = la_btree_scan(bs->scan);
 	BlockNumber previous = *page;
 
 	*page = so->currPos.currPage;
@@ -198,7 +199,7 @@ add_page(BTScanOpaque so, TIDBitmap *tbm)
 int64
 la_range_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm)
 {
-	BTScanOpaque so = (BTScanOpaque) bs->scan->opaque;
+	BTScanOpaque so = la_btree_scan(bs->scan);
 	BlockNumber page = NO_PAGE;
 	int64		ntids = 0;
 

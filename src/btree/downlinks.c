@@ -48,6 +48,7 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#include "attach/descriptors.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
 #include "btree/downlinks.h"
@@ -141,7 +142,7 @@ la_downlinks_restart(LaDownlinks *d)
 static ScanKey
 end_of_array(LaDownlinks *d, ScanKey key, Datum *value)
 {
-	BTScanOpaque so = (BTScanOpaque) d->scan->opaque;
+	BTScanOpaque so = la_btree_scan(d->scan);
 	bool		forward = ScanDirectionIsForward(d->dir);
 
 	for (int i = 0; i < so->numArrayKeys; i++)
@@ -199,7 +200,7 @@ add_to_range(LaDownlinks *d, ScanKey key)
 static void
 make_range(LaDownlinks *d)
 {
-	BTScanOpaque so = (BTScanOpaque) d->scan->opaque;
+	BTScanOpaque so = la_btree_scan(d->scan);
 	int			required = ScanDirectionIsForward(d->dir) ? SK_BT_REQFWD : SK_BT_REQBKWD;
 
 	MemoryContextReset(d->range_context);

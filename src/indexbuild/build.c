@@ -44,6 +44,7 @@
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
 
+#include "attach/knowntable.h"
 #include "base/buildstats.h"
 #include "base/compat.h"
 #include "base/guc.h"
@@ -356,7 +357,7 @@ la_btbuild(Relation heap, Relation index, IndexInfo *info)
 	IndexBuildResult *result = NULL;
 
 	if (la_enable && la_enable_index_build && info->ii_ExclusionOps == NULL &&
-		heap->rd_tableam == GetHeapamTableAmRoutine() &&
+		la_gate_is_heap(heap) &&
 		RelationGetNumberOfBlocks(heap) > 0)
 	{
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,

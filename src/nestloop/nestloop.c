@@ -62,7 +62,7 @@
 #include "executor/executor.h"
 
 #include "attach/attach.h"
-#include "base/accessmethod.h"
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -538,8 +538,7 @@ attach_nestloop(PlanState *ps, bool limited)
 		!is_candidate(innerPlanState(ps)) ||
 		!la_interpose_is_possible(ps, &nestloops) ||
 		!la_interpose_output_is_possible(outer) ||
-		la_early_reads_may_fail() ||
-		la_am_is_excluded(BTREE_AM_OID))
+		!la_gate_allows_searches())
 		return false;
 
 	c = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Candidate));

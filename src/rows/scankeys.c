@@ -36,6 +36,7 @@
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
 
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "rows/attempt.h"
 #include "rows/compile.h"
@@ -113,7 +114,7 @@ la_keyedscan_init(LaKeyedScan *s, PlanState *ps, Relation heap)
 	s->heap = heap;
 	if (norderbys > 0 || s->nruntime == 0 || s->index == NULL ||
 		s->index->rd_rel->relam != BTREE_AM_OID ||
-		s->heap->rd_tableam != GetHeapamTableAmRoutine())
+		!la_gate_is_heap(s->heap))
 		return false;
 	s->scan = ps;
 	return true;

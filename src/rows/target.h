@@ -13,6 +13,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
+#include "attach/knowntable.h"
 #include "rows/ahead.h"
 
 #define LA_TARGET_INDEXES	16	/* of a table; others are left alone */
@@ -42,7 +43,7 @@ static inline bool
 la_target_is_heap(Relation table)
 {
 	return table->rd_rel->relkind == RELKIND_RELATION &&
-		table->rd_tableam == GetHeapamTableAmRoutine();
+		la_gate_is_heap(table);
 }
 
 extern bool la_target_is_possible(Relation heap);

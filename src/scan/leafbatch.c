@@ -33,7 +33,7 @@
 bool
 la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items)
 {
-	BTScanPos	pos = &((BTScanOpaque) scan->opaque)->currPos;
+	BTScanPos	pos = &la_btree_scan(scan)->currPos;
 	bool		backward = ScanDirectionIsBackward(dir);
 	int			taken;
 

@@ -9,6 +9,7 @@
 
 #include "access/nbtree.h"
 
+#include "attach/descriptors.h"
 #include "attach/follow.h"
 #include "scan/scan_int.h"
 
@@ -34,7 +35,7 @@ typedef struct LaLeafBatchPool
 	BTScanOpaque kill_state;	/* for _bt_killitems; NULL until needed */
 } LaLeafBatchPool;
 
-#define la_bt_opaque(ls)	((BTScanOpaque) (ls)->scan->opaque)
+#define la_bt_opaque(ls)	la_btree_scan((ls)->scan)
 
 /* Bytes of a position up to its last item: all, if the page was read backward. */
 #define la_pos_size(pos) \

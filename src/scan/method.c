@@ -43,6 +43,7 @@
 #include "lib/pairingheap.h"
 #include "storage/bufmgr.h"
 
+#include "attach/descriptors.h"
 #include "scan/method.h"
 
 #define PAGES_AHEAD	16			/* index pages of a search queue */
@@ -53,7 +54,7 @@
 static void
 hash_locate(LaScan *ls, LaKilledItems *killed, LaIndexEntry *entry)
 {
-	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
+	HashScanOpaque so = la_hash_scan(ls->scan);
 	Buffer		buckets[2] = {so->hashso_bucket_buf, so->hashso_split_bucket_buf};
 
 	if (!HashScanPosIsValid(so->currPos))
@@ -74,7 +75,7 @@ static void
 hash_kill(LaScan *ls, LaKilledItems *killed)
 {
 	IndexScanDesc scan = ls->scan;
-	HashScanOpaque so = (HashScanOpaque) scan->opaque;
+	HashScanOpaque so = la_hash_scan(scan);
 	HashScanOpaque ks = killed->work;
 	int			items[MaxIndexTuplesPerPage];
 
@@ -107,7 +108,7 @@ hash_kill(LaScan *ls, LaKilledItems *killed)
 static void
 hash_issue_pages(LaScan *ls)
 {
-	HashScanOpaque so = (HashScanOpaque) ls->scan->opaque;
+	HashScanOpaque so = la_hash_scan(ls->scan);
 
 	if (HashScanPosIsValid(so->currPos) && BlockNumberIsValid(so->currPos.nextPage))
 		la_scan_issue_index_page(ls, so->currPos.nextPage);
@@ -118,7 +119,7 @@ hash_issue_pages(LaScan *ls)
 static void
 gist_locate(LaScan *ls, LaKilledItems *killed, LaIndexEntry *entry)
 {
-	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	GISTScanOpaque so = la_gist_scan(ls->scan);
 
 	/* ordered scans return rows of many pages mixed, and mark none dead */
 	if (ls->scan->numberOfOrderBys > 0 || so->curPageData == 0)
@@ -131,7 +132,7 @@ gist_locate(LaScan *ls, LaKilledItems *killed, LaIndexEntry *entry)
 static void
 gist_kill(LaScan *ls, LaKilledItems *killed)
 {
-	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	GISTScanOpaque so = la_gist_scan(ls->scan);
 	pairingheap *queue = so->queue;
 	OffsetNumber *own_killed = so->killedItems;
 	int			nown_killed = so->numKilled;
@@ -169,7 +170,7 @@ gist_kill(LaScan *ls, LaKilledItems *killed)
 static void
 gist_take_killed(LaScan *ls, LaKilledItems *killed)
 {
-	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	GISTScanOpaque so = la_gist_scan(ls->scan);
 	LaIndexEntry entry = {.page = so->curBlkno,.lsn = so->curPageLSN};
 
 	for (int i = 0; i < so->numKilled; i++)
@@ -183,7 +184,7 @@ gist_take_killed(LaScan *ls, LaKilledItems *killed)
 static void
 gist_return_killed(LaScan *ls, LaKilledItems *killed)
 {
-	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	GISTScanOpaque so = la_gist_scan(ls->scan);
 
 	if (killed->page != so->curBlkno || killed->lsn != so->curPageLSN || so->numKilled > 0)
 		return;
@@ -198,7 +199,7 @@ gist_return_killed(LaScan *ls, LaKilledItems *killed)
 static int
 gist_rows_on_page(LaScan *ls)
 {
-	GISTScanOpaque so = (GISTScanOpaque) ls->scan->opaque;
+	GISTScanOpaque so = la_gist_scan(ls->scan);
 
 	return ls->scan->numberOfOrderBys > 0 ? 0 : so->nPageData - so->curPageData;
 }
@@ -245,7 +246,7 @@ gist_page_of(pairingheap_node *node)
 static void
 gist_issue_pages(LaScan *ls)
 {
-	issue_queued_pages(ls, ((GISTScanOpaque) ls->scan->opaque)->queue, gist_page_of);
+	issue_queued_pages(ls, la_gist_scan(ls->scan)->queue, gist_page_of);
 }
 
 static BlockNumber
@@ -261,13 +262,13 @@ spgist_page_of(pairingheap_node *node)
 static void
 spgist_issue_pages(LaScan *ls)
 {
-	issue_queued_pages(ls, ((SpGistScanOpaque) ls->scan->opaque)->scanQueue, spgist_page_of);
+	issue_queued_pages(ls, la_spgist_scan(ls->scan)->scanQueue, spgist_page_of);
 }
 
 static int
 spgist_rows_on_page(LaScan *ls)
 {
-	SpGistScanOpaque so = (SpGistScanOpaque) ls->scan->opaque;
+	SpGistScanOpaque so = la_spgist_scan(ls->scan);
 
 	return so->nPtrs - so->iPtr;
 }

@@ -42,6 +42,7 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
+#include "attach/descriptors.h"
 #include "attach/gate.h"
 #include "attach/interpose_node.h"
 #include "base/accessmethod.h"
@@ -116,7 +117,7 @@ eligible(PlanState *ps, Relation heap, Relation index)
 	if (!la_enable ||
 		index == NULL ||
 		index->rd_indam->amgettuple == NULL ||
-		heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		!la_gate_is_heap(heap) ||
 		!IsMVCCSnapshot(ps->state->es_snapshot) ||
 		la_early_reads_may_fail() ||
 		la_am_is_excluded(index->rd_rel->relam))
@@ -420,7 +421,7 @@ rows_to_come(PlanState *ps, LaIndexRow *rows, int max)
 		return 0;
 	if (ls != NULL && ls->owner != NULL)
 		return ls->owner->rows_to_come == NULL ? 0 : ls->owner->rows_to_come(ls, rows, max);
-	so = scan->opaque;
+	so = la_btree_scan(scan);
 	if (!BTScanPosIsValid(so->currPos))
 		return 0;
 	return la_leafbatch_rows(&so->currPos, so->currTuples, so->currPos.itemIndex + by, by, rows,

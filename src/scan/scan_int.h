@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 
 #include "attach/demand.h"
+#include "attach/descriptors.h"
 #include "base/budget.h"
 #include "base/shadow.h"
 #include "attach/attach.h"
@@ -125,7 +126,7 @@ struct LaScan
 	MemoryContextCallback callback;
 };
 
-#define la_scan_heap(ls)	((IndexFetchHeapData *) (ls)->scan->xs_heapfetch)
+#define la_scan_heap(ls)	la_heap_fetch((ls)->scan)
 
 /* The heap block that the executor has pinned for the current row. */
 static inline BlockNumber

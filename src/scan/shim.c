@@ -43,6 +43,7 @@
 
 #include "catalog/pg_am.h"
 
+#include "attach/descriptors.h"
 #include "attach/follow.h"
 #include "base/accessmethod.h"
 #include "base/guc.h"
@@ -98,7 +99,7 @@ static inline bool
 next_btree_row(LaScan *ls, ScanDirection dir)
 {
 	IndexScanDesc scan = ls->scan;
-	BTScanOpaque so = (BTScanOpaque) scan->opaque;
+	BTScanOpaque so = la_btree_scan(scan);
 	BTScanPosItem *item;
 
 	if (scan->kill_prior_tuple || !BTScanPosIsValid(so->currPos))

@@ -43,6 +43,7 @@
 #include "catalog/pg_am.h"
 #include "pgstat.h"
 
+#include "attach/descriptors.h"
 #include "base/compat.h"
 #include "scan/tidsource.h"
 
@@ -63,7 +64,7 @@ tidsource_rescan(LaScan *ls, ScanKey keys, int nkeys)
 {
 	TidSourceScan *ts = ls->source.state;
 	IndexScanDesc scan = ls->scan;
-	BTScanOpaque so = (BTScanOpaque) scan->opaque;
+	BTScanOpaque so = la_btree_scan(scan);
 
 	if (scan->parallel_scan != NULL || IsolationIsSerializable() ||
 		scan->xactStartedInRecovery ||

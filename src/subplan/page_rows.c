@@ -24,6 +24,7 @@
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
 
+#include "attach/descriptors.h"
 #include "base/compat.h"
 #include "rows/fits.h"
 #include "rows/heappage.h"
@@ -50,7 +51,7 @@ typedef struct PageRows
 static HeapScanDesc
 descriptor_of(const PageRows *r)
 {
-	return (HeapScanDesc) r->scan->ss_currentScanDesc;
+	return la_heap_scan(r->scan->ss_currentScanDesc, r->scan->ss_currentRelation);
 }
 
 static void

@@ -28,7 +28,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "attach/attach.h"
-#include "base/accessmethod.h"
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -201,7 +201,7 @@ attach_subplan(PlanState *node, SubPlanState *ss)
 static bool
 may_attach(void)
 {
-	return !la_early_reads_may_fail() && !la_am_is_excluded(BTREE_AM_OID);
+	return la_gate_allows_searches();
 }
 
 static bool

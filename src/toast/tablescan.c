@@ -42,6 +42,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "attach/descriptors.h"
 #include "base/compat.h"
 #include "base/compat_bitmap.h"
 #include "rows/heappage.h"
@@ -81,7 +82,7 @@ typedef struct TableScan
 /* Ours, for all scans. */
 static TableAmRoutine routine;
 
-#define heap_scan(s)	((HeapScanDesc) (s)->scan)
+#define heap_scan(s)	la_heap_scan((s)->scan, (s)->real)
 
 /* ---- rows to come -------------------------------------------------------------- */
 
@@ -452,7 +453,7 @@ la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *c
 		.desc = desc,
 		.snapshot = all_versions ? GetActiveSnapshot() : scan->rs_snapshot,
 		.versions = true,
-		.strategy = &((HeapScanDesc) scan)->rs_strategy,
+		.strategy = &la_heap_scan(scan, scan->rs_rd)->rs_strategy,
 		.columns = *columns,
 		.context = context
 	};

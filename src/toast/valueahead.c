@@ -52,8 +52,8 @@
 #include "lib/ilist.h"
 #include "utils/memutils.h"
 
+#include "attach/gate.h"
 #include "attach/runahead.h"
-#include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guard.h"
 #include "base/guc.h"
@@ -216,9 +216,9 @@ la_valueahead_is_possible(Relation table)
 {
 	return la_enable && la_enable_toast && pgstat_track_counts &&
 		OidIsValid(table->rd_rel->reltoastrelid) &&
-		table->rd_tableam == GetHeapamTableAmRoutine() &&
+		la_gate_is_heap(table) &&
 		!RelationUsesLocalBuffers(table) && !IsCatalogRelation(table) &&
-		!la_early_reads_may_fail() && !la_am_is_excluded(BTREE_AM_OID);
+		la_gate_allows_searches();
 }
 
 static void

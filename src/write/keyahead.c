@@ -36,7 +36,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "base/accessmethod.h"
+#include "attach/gate.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "rows/ahead.h"
@@ -414,7 +414,7 @@ prepare(LaKeyAhead *k)
 	 * reads in flight hold buffers, whose resource owner may end before what
 	 * is kept does
 	 */
-	if (la_am_is_excluded(BTREE_AM_OID) || (k->events.is_kept && la_direct_io()))
+	if (!la_gate_allows_searches() || (k->events.is_kept && la_direct_io()))
 		return false;
 	k->others = la_keytables_create(k->table, &k->key, k->events.is_check);
 	if (k->others == NULL)

@@ -121,7 +121,8 @@ for my $mode ('stock', 'forced')
 
 # no kind of cursor has a buffer pinned that stock would not have: it would hold up VACUUM's records
 $primary->safe_psql('postgres', 'CREATE INDEX ON idle USING hash (a); CREATE INDEX idle_w ON idle (w, a) WITH (fillfactor = 20)');
-$primary->safe_psql('postgres', 'VACUUM idle; SELECT txid_current()');
+# (rows of a page that is not all-visible are visited)
+$primary->safe_psql('postgres', 'VACUUM idle; BEGIN; UPDATE idle SET id = -id; ROLLBACK; SELECT txid_current()');
 $primary->wait_for_catchup($standby);
 
 # what an idle cursor keeps pinned
