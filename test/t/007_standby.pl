@@ -148,6 +148,8 @@ for my $query (@queries)
 {
 	is(pinned_by($standby, forced(), $query), pinned_by($standby, stock(), $query), "pins on the standby: $query");
 }
+my $more = grep { pinned_by($primary, forced(), $_) ne pinned_by($primary, stock(), $_) } @queries;
+cmp_ok($more, '>', 0, 'on the primary buffers are pinned ahead');
 nothing_pinned($standby, 'afterwards');
 
 # ---- 3. cancelled by replay, promotion ---------------------------------------------
@@ -171,7 +173,6 @@ nothing_pinned($standby, 'after the conflict');
 is(check_indexes($standby), '', 'indexes of the standby');
 
 $standby->promote;
-isnt(pinned_by($standby, forced(), $queries[0]), pinned_by($standby, stock(), $queries[0]), 'leaf pages are pinned ahead after promotion');
 is( $standby->safe_psql('postgres', forced() . "SELECT $digest FROM (SELECT * FROM t ORDER BY a, id OFFSET 0) s"),
 	$standby->safe_psql('postgres', stock() . "SELECT $digest FROM t"),
 	'after promotion');
