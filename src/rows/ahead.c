@@ -281,6 +281,16 @@ la_ahead_pass_rest(LaAhead *a, int rows)
 	la_io_policy_on_rest(&a->second.reads.policy, rows);
 }
 
+/* Relations of which no visit is known may be closed until one is. */
+void
+la_ahead_close_others(LaAhead *a)
+{
+	if (a->nrels == 0)
+		return;
+	la_window_forget_waits(a->first.reads.window);
+	la_window_forget_waits(a->second.reads.window);
+}
+
 static void
 clear_windows(LaAhead *a)
 {

@@ -47,6 +47,7 @@ extern int	la_ahead_rest(const LaAhead *a);
 extern void la_ahead_pass_rest(LaAhead *a, int rows);
 extern bool la_ahead_turn(LaAhead *a);
 extern void la_ahead_skip(LaAhead *a);
+extern void la_ahead_close_others(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
 extern void la_ahead_refuse(LaAhead *a);
 extern const LaCounters *la_ahead_counters(LaAhead *a);

@@ -396,8 +396,7 @@ begin(LaWindow *w)
 {
 	int			size;
 
-	if (w->aio != NULL || !w->policy->config.advice_works ||
-		RelationUsesLocalBuffers(w->rels[0]))
+	if (w->aio != NULL || !w->policy->config.advice_works || w->local)
 		return false;
 	size = la_lot_policy_size(&w->lot.policy, w->policy);
 	if (size == 0)

@@ -41,6 +41,10 @@
  * Partitions of a nested loop's inner side share a window, in which a block is identified by
  * relation and number.  Other windows have one relation.
  *
+ * A relation need be open only while it is visited, or blocks of it are foreseen: an apply worker
+ * closes its tables between two turns, and opens those that it needs.  So once a window has been
+ * created, nothing but these relations is looked at.
+ *
  * Invariant: the window is a hint.  Whatever it holds, la_window_visit() leaves the wanted
  * block in the scan's buffer, or raises the error that reading it raises.
  *
@@ -182,6 +186,7 @@ la_window_create(Relation *rels, int nrels, LaProducer producer,
 		w->rels[i] = rels[i];
 		w->sizes[i] = InvalidBlockNumber;
 	}
+	w->local = RelationUsesLocalBuffers(rels[0]);
 	w->producer = producer;
 	w->policy = policy;
 	w->cache_policy = cache_policy;
@@ -208,6 +213,13 @@ la_window_set_relation(LaWindow *w, int i, Relation rel)
 {
 	w->rels[i] = rel;
 	w->sizes[i] = InvalidBlockNumber;
+}
+
+/* Some of the relations are closed, and may not be read until they are visited again. */
+void
+la_window_forget_waits(LaWindow *w)
+{
+	w->lot.first_wait = w->lot.last_wait;
 }
 
 /* Forget the foreseen visits: the scan moves elsewhere, or ends. */
@@ -479,7 +491,7 @@ wanted_visits(const LaWindow *w)
 
 	if (w->limit > 0)
 		return wanted;
-	if (RelationUsesLocalBuffers(w->rels[0]))
+	if (w->local)
 		return 0;
 	return w->policy->for_reads ? Min(wanted, 1) : wanted;
 }

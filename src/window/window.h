@@ -34,6 +34,7 @@ extern void la_window_visit(LaWindow *window, int rel, BlockNumber block,
 							Buffer *current);
 extern void la_window_skip(LaWindow *window, int rel, BlockNumber block);
 extern void la_window_clear(LaWindow *window);
+extern void la_window_forget_waits(LaWindow *w);
 extern void la_window_free(LaWindow *window);
 
 #endif							/* LA_WINDOW_H */

@@ -97,6 +97,7 @@ struct LaWindow
 {
 	Relation   *rels;			/* behind the ring */
 	BlockNumber *sizes;			/* of each, see la_issue_exists() */
+	bool		local;			/* they are temporary */
 	LaProducer	producer;
 	LaIoPolicy *policy;
 	LaCachePolicy *cache_policy;	/* or NULL */
