@@ -339,6 +339,18 @@ la_is_locked_by_me(Oid table)
 }
 
 /*
+ * Take a lock without waiting, and without an error if there is no room for it: returns
+ * LOCKACQUIRE_NOT_AVAIL.  18 can report failures in the log.
+ */
+#if PG_VERSION_NUM >= 180000
+#define la_lock_at_once(tag, mode, locallock) \
+	LockAcquireExtended(tag, mode, false, true, false, locallock, false)
+#else
+#define la_lock_at_once(tag, mode, locallock) \
+	LockAcquireExtended(tag, mode, false, true, false, locallock)
+#endif
+
+/*
  * 19 makes the checks of foreign keys in batches of its own, but for those of partitioned tables
  * (which it does as before, by queries).
  */

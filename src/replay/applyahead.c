@@ -16,11 +16,15 @@
  * to look at a page or two.  So up to MOST_TURNS changes have their turns at once, one of
  * TURNS_PART that are known: with few, their reads have only just been started.
  *
- * ERRORS.  What is looked at may be damaged, and then the error is the change's, not that of the
- * transaction that happens to be open.  So turns are in a subtransaction, which is rolled back,
- * and its error is dropped: the server will raise it.  Interrupts are held off meanwhile, since
- * what they raise is no error of looking ahead.  Only what tells of the process itself is passed
- * on, such as memory that is exhausted.
+ * ERRORS.  A turn neither fails nor waits (applyattempt.c): its error is dropped.  Then there are
+ * no turns for some changes, and for twice as many after each further error.
+ *
+ * LOCKS.  Where one is not to be had at once, there is no turn for a change, and for twice as many
+ * each time, until there is a turn with all of its locks.  Where they do not suffice for all
+ * tables of the changes that are known ahead (applylock.c), fewer tables are.
+ *
+ * WHETHER.  Changes are wanted in the queue only where they may have a turn: once something has
+ * been waited for, and as long as reads are waits (WHEN in rows/ahead.c).
  *
  * NOT LOOKED AT are streamed transactions, SERIALIZABLE ones, and anything with direct I/O.
  *
@@ -33,6 +37,8 @@
 #include "base/compat.h"
 #include "base/guc.h"
 #include "replay/applyahead.h"
+#include "replay/applyattempt.h"
+#include "replay/applylock.h"
 #include "replay/applymessage.h"
 #include "replay/applyremote.h"
 #include "replay/applyrows.h"
@@ -47,6 +53,7 @@
 #define RETRY_AFTER		4096	/* changes, if a table was locked */
 #define AGAIN_AFTER		64		/* changes, after an error; then twice as many */
 #define MAX_ERRORS		12
+#define MAX_LOCKED		12		/* times that the pause after one is doubled */
 #define NEVER			PG_UINT64_MAX
 
 static const LaApplyQueue *queue;
@@ -57,7 +64,9 @@ static int64 seen_reads;		/* blocks read then */
 static uint64 nchanges;			/* handed over */
 static uint64 retry_at = NEVER;
 static int	nerrors;
+static int	nlocked;			/* turns in a row without all of their locks */
 static uint64 again_at;			/* no look-ahead before this change */
+static uint64 more_at = NEVER;	/* more tables may be locked again */
 
 /* the turn that is being made */
 static uint64 turn_position;
@@ -164,10 +173,27 @@ turn_to_next(LaAhead *ahead)
 	}
 }
 
+/* A lock was not to be had: see "LOCKS". */
+static void
+go_without(void)
+{
+	la_applystats_add(LA_APPLY_LOCKED);
+	nlocked = Min(nlocked + 1, MAX_LOCKED);
+	again_at = nchanges + (UINT64CONST(1) << nlocked);
+	if (la_applylock_ran_out())
+	{
+		la_applyrows_take_fewer();
+		more_at = nchanges + RETRY_AFTER;
+	}
+	la_applyrows_clear();
+}
+
 static void
 make_turn(void)
 {
-	if (!la_applyrows_open() || la_applyrows_are_outdated())
+	if (!la_applyrows_open())
+		go_without();
+	else if (la_applyrows_are_outdated())
 	{
 		la_applystats_add(LA_APPLY_LOCKED);
 		la_applyrows_clear();
@@ -176,6 +202,7 @@ make_turn(void)
 	{
 		LaAhead    *ahead;
 
+		nlocked = 0;
 		if (la_applyrows_ahead() == NULL)
 			begin_with_next();
 		ahead = la_applyrows_ahead();
@@ -185,35 +212,23 @@ make_turn(void)
 	la_applyrows_close();
 }
 
-/* Errors that are not of looking ahead, but of the process. */
-static bool
-is_of_process(const ErrorData *error)
-{
-	int			category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-
-	return category == ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES) ||
-		category == ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION);
-}
-
 /* Make a turn.  Its error is dropped, with all that it has left. */
 static void
 try_turn(void)
 {
-	ErrorData  *error = NULL;
+	ErrorData  *error;
 
-	if (la_attempt_is_allowed())
-		error = la_attempt_subtransaction(make_turn);
-	if (error == NULL)
+	if (la_applyattempt(make_turn, &error))
 		return;
 	la_applyrows_forget();
-	if (is_of_process(error))
-		ReThrowError(error);
-	elog(DEBUG1, "pg_lookahead: looking ahead has failed: %s", error->message);
 	la_applystats_add(LA_APPLY_ERRORS);
 	la_applystats_leave(LA_APPLY_FAILED);
-	FreeErrorData(error);
 	nerrors = Min(nerrors + 1, MAX_ERRORS);
 	again_at = nchanges + (AGAIN_AFTER << nerrors);
+	if (error == NULL)
+		return;
+	elog(DEBUG1, "pg_lookahead: looking ahead has failed: %s", error->message);
+	FreeErrorData(error);
 }
 
 /* Is there a turn to be made, for the next change, which is at turn_position? */
@@ -235,7 +250,28 @@ begins_anew(void)
 	return la_applyrows_are_outdated() || nchanges >= retry_at;
 }
 
-/* The server asks for the next message: make the turn of the next change, if that is possible. */
+/* Is it out of the question that a change has a turn now? */
+static bool
+is_excluded(void)
+{
+	return passed_stream || nchanges < again_at || IsolationIsSerializable() || la_direct_io() ||
+		!la_attempt_is_allowed();
+}
+
+/* The server asks for the next message: are those behind it wanted in the queue? */
+bool
+la_applyahead_wants(void)
+{
+	LaAhead    *ahead = la_applyrows_ahead();
+
+	if (is_excluded())
+		return false;
+	if (ahead != NULL)
+		return la_ahead_is_active(ahead) || la_applyrows_exist();
+	return la_force || (passed_change && la_issue_blocks_read() != seen_reads);
+}
+
+/* ... make the turn of the next change, if that is possible. */
 void
 la_applyahead_look(void)
 {
@@ -243,13 +279,18 @@ la_applyahead_look(void)
 	LaAhead    *ahead;
 
 	passed_change = false;
-	if (!IsTransactionState() || passed_stream || IsolationIsSerializable() || la_direct_io())
+	if (!IsTransactionState() || is_excluded())
 		return;
 	if (begins_anew())
 		la_applyrows_forget();
+	if (nchanges >= more_at)
+	{
+		la_applyrows_take_more();
+		more_at = nchanges + RETRY_AFTER;
+	}
 	ahead = la_applyrows_ahead();
 	turn_missed = passed && la_issue_blocks_read() != seen_reads;
-	if (nchanges < again_at || (ahead == NULL && !turn_missed && !la_force))
+	if (ahead == NULL && !turn_missed && !la_force)
 		return;
 	if (ahead != NULL && passed && !la_ahead_is_active(ahead))
 		la_ahead_pass(ahead, turn_missed);

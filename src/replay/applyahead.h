@@ -15,6 +15,7 @@ extern void la_applyahead_begin(const LaApplyQueue *queue);
 extern void la_applyahead_end(void);
 extern void la_applyahead_stop(void);
 extern void la_applyahead_pass(const char *data, size_t length);
+extern bool la_applyahead_wants(void);
 extern void la_applyahead_look(void);
 
 #endif							/* LA_APPLYAHEAD_H */

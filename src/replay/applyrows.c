@@ -27,6 +27,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "replay/applylock.h"
 #include "replay/applyremote.h"
 #include "replay/applyrows.h"
 #include "replay/applyscan.h"
@@ -78,6 +79,9 @@ static LaApplyTable *active[MAX_TABLES];	/* open, or with rows */
 static volatile bool stale = false;
 static bool was_locked = false; /* an index, when its table was created */
 static int	nrelations;			/* of all tables, about */
+static int	most_tables = MAX_TABLES;	/* less while locks are scarce */
+
+static HTAB *ready = NULL;		/* OIDs of tables whose changes are applied */
 
 /* ---- invalidation ------------------------------------------------------------------- */
 
@@ -181,6 +185,10 @@ la_applyrows_begin(const LaApplyQueue *q)
 	queue = q;
 	la_applyrows_forget();
 	scanned_stream = false;
+	most_tables = MAX_TABLES;
+	if (ready != NULL)
+		hash_destroy(ready);
+	ready = NULL;
 }
 
 LaAhead *
@@ -288,7 +296,7 @@ open_table(LaApplyTable *t, LaApplyReason *reason)
 			return !stale;
 	}
 	*reason = LA_APPLY_TOO_MANY;
-	if (nactive == MAX_TABLES)
+	if (nactive >= most_tables)
 		return false;
 	*reason = LA_APPLY_TABLE_LOCKED;
 	if (!la_applytable_open(t))
@@ -302,13 +310,40 @@ open_table(LaApplyTable *t, LaApplyReason *reason)
 	return !stale;
 }
 
+static void
+create_ready(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(Oid)};
+
+	ctl.hcxt = TopMemoryContext;
+	ready = hash_create("pg_lookahead synchronized tables", 64, &ctl,
+						HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/*
+ * Does the server apply changes of this table?  Once it does, it does so until the stream ends, and
+ * does not ask the catalog again.  Neither is it asked here; and what is in the catalog cache is
+ * found without a lock.
+ */
 static bool
 is_synchronized(Oid relid)
 {
-	XLogRecPtr	lsn;
+	HeapTuple	tuple;
+	bool		is_ready;
 
-	return GetSubscriptionRelState(MyLogicalRepWorker->subid, relid, &lsn) ==
-		SUBREL_STATE_READY;
+	if (ready == NULL)
+		create_ready();
+	if (hash_search(ready, &relid, HASH_FIND, NULL) != NULL)
+		return true;
+	tuple = SearchSysCache2(SUBSCRIPTIONRELMAP, ObjectIdGetDatum(relid),
+							ObjectIdGetDatum(MyLogicalRepWorker->subid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	is_ready = ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubstate == SUBREL_STATE_READY;
+	ReleaseSysCache(tuple);
+	if (is_ready)
+		(void) hash_search(ready, &relid, HASH_ENTER, NULL);
+	return is_ready;
 }
 
 static void create_ahead(Relation heap);
@@ -329,7 +364,7 @@ create_table(const LaApplyRemote *remote, Oid relid, LaApplyReason *reason)
 	if (!OidIsValid(relid) && !is_synchronized(oid))
 		return NULL;
 	*reason = LA_APPLY_TOO_MANY;
-	if (nactive == MAX_TABLES)
+	if (nactive >= most_tables)
 		return NULL;
 	*reason = LA_APPLY_TABLE_LOCKED;
 	heap = la_applytable_open_relation(oid);
@@ -339,7 +374,7 @@ create_table(const LaApplyRemote *remote, Oid relid, LaApplyReason *reason)
 	*reason = LA_APPLY_NO_INDEX;
 	if (ahead == NULL)
 	{
-		la_applytable_close_relation(heap);
+		RelationClose(heap);
 		return NULL;
 	}
 	old = MemoryContextSwitchTo(context);
@@ -374,6 +409,24 @@ get_table(const LaApplyRemote *remote, Oid relid, LaApplyReason *reason)
 	return t->refused == LA_APPLY_KNOWN && open_table(t, reason) ? t : NULL;
 }
 
+/*
+ * There are too few locks for all tables of the changes that are known ahead: be content with half
+ * of them.
+ */
+void
+la_applyrows_take_fewer(void)
+{
+	most_tables = Max(nactive / 2, 1);
+}
+
+/* Locks may be had again. */
+void
+la_applyrows_take_more(void)
+{
+	most_tables = Min(most_tables * 2, MAX_TABLES);
+}
+
+/* The turn ends: close all, and release the locks. */
 void
 la_applyrows_close(void)
 {
@@ -386,13 +439,17 @@ la_applyrows_close(void)
 		if (active[i]->rows > 0)
 			active[n++] = active[i];
 	}
+	if (n < nactive && ahead != NULL)
+		la_ahead_close_others(ahead);
 	nactive = n;
+	la_applylock_release_all();
 }
 
 /* Open the tables of the changes that are known ahead. */
 bool
 la_applyrows_open(void)
 {
+	la_applylock_begin();
 	for (int i = 0; i < nactive; i++)
 	{
 		if (!la_applytable_open(active[i]))

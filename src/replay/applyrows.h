@@ -25,6 +25,8 @@ extern bool la_applyrows_have_turn(uint64 position);
 extern void la_applyrows_catch_up(bool in_stream);
 extern LaApplyReason la_applyrows_begin_with(const LaApplyChange *m);
 extern bool la_applyrows_open(void);
+extern void la_applyrows_take_fewer(void);
+extern void la_applyrows_take_more(void);
 extern void la_applyrows_close(void);
 extern bool la_applyrows_exist(void);
 extern uint64 la_applyrows_first(void);

@@ -23,8 +23,8 @@
  *
  * Relations are locked and open only while something is looked at ahead, between two messages of
  * the stream: nothing is held when the server applies a change, which might lock or truncate the
- * table. No lock is waited for.  A relation that has been built anew in the relation cache
- * meanwhile is not opened: all that is known refers to the old one.
+ * table (applylock.c).  No lock is waited for.  A relation that has been built anew in the relation
+ * cache meanwhile is not opened: all that is known refers to the old one.
  *
  * src/replay/applytable.c
  */
@@ -50,6 +50,7 @@
 
 #include "attach/effects.h"
 #include "base/compat.h"
+#include "replay/applylock.h"
 #include "replay/applytable.h"
 #include "rows/attempt.h"
 #include "rows/fits.h"
@@ -81,30 +82,16 @@ typedef struct LaApplyColumns
 
 /* ---- locks, and the relation cache --------------------------------------------------- */
 
-/* Lock and open a relation, if that needs no wait; or NULL. */
+/* Lock and open a relation, if that needs no wait; or NULL.  The lock is the turn's. */
 Relation
 la_applytable_open_relation(Oid relid)
 {
 	Relation	rel;
 
-	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!OidIsValid(relid) || !la_applylock_take(relid))
 		return NULL;
 	rel = RelationIdGetRelation(relid);
-	if (!RelationIsValid(rel))
-	{
-		UnlockRelationOid(relid, AccessShareLock);
-		return NULL;
-	}
-	return rel;
-}
-
-void
-la_applytable_close_relation(Relation rel)
-{
-	Oid			relid = RelationGetRelid(rel);
-
-	RelationClose(rel);
-	UnlockRelationOid(relid, AccessShareLock);
+	return RelationIsValid(rel) ? rel : NULL;
 }
 
 /* The same as la_applytable_open_relation(), if it is still this one. */
@@ -116,7 +103,7 @@ open_again(Relation rel, Oid relid)
 	if (now == rel)
 		return true;
 	if (now != NULL)
-		la_applytable_close_relation(now);
+		RelationClose(now);
 	return false;
 }
 
@@ -136,8 +123,8 @@ la_applytable_open(LaApplyTable *t)
 	if (!t->is_open)
 	{
 		while (n > 0)
-			la_applytable_close_relation(t->indexes[--n]);
-		la_applytable_close_relation(t->heap);
+			RelationClose(t->indexes[--n]);
+		RelationClose(t->heap);
 	}
 	return t->is_open;
 }
@@ -148,8 +135,8 @@ la_applytable_close(LaApplyTable *t)
 	if (!t->is_open)
 		return;
 	for (int n = 0; n < t->nindexes; n++)
-		la_applytable_close_relation(t->indexes[n]);
-	la_applytable_close_relation(t->heap);
+		RelationClose(t->indexes[n]);
+	RelationClose(t->heap);
 	t->is_open = false;
 }
 

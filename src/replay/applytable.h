@@ -51,7 +51,6 @@ typedef struct LaApplyTable
 } LaApplyTable;
 
 extern Relation la_applytable_open_relation(Oid relid);
-extern void la_applytable_close_relation(Relation rel);
 extern Oid	la_applytable_oid(const LaApplyRemote *remote);
 extern LaApplyTable *la_applytable_create(LaAhead *ahead, const LaApplyRemote *remote,
 										  Relation heap);

@@ -13,17 +13,12 @@
  * With exit_on_error each error ends the session, whoever catches it, so nothing may be attempted
  * (la_attempt_is_allowed()).
  *
- * Where one is worth its cost, la_attempt_subtransaction() keeps errors of every class.  Interrupts
- * are held off meanwhile, as what they raise is no error of the function.
- *
  * src/rows/attempt.c
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 #include "rows/attempt.h"
 
@@ -99,41 +94,4 @@ la_attempt_quietly(void (*function) (void *arg), void *arg)
 		return true;
 	FreeErrorData(error);
 	return false;
-}
-
-/*
- * Call the function in a subtransaction, which is rolled back if it fails.  Returns its error, in
- * this memory context, or NULL.
- */
-ErrorData *
-la_attempt_subtransaction(void (*function) (void))
-{
-	MemoryContext old = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	uint32		held_before = InterruptHoldoffCount;
-	ErrorData  *volatile error = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	/* what is left in its own context would stay until the transaction ends */
-	MemoryContextSwitchTo(old);
-	HOLD_INTERRUPTS();
-	PG_TRY();
-	{
-		function();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(old);
-		error = CopyErrorData();
-		FlushErrorState();
-	}
-	PG_END_TRY();
-	InterruptHoldoffCount = held_before;
-	if (error == NULL)
-		ReleaseCurrentSubTransaction();
-	else
-		RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(old);
-	CurrentResourceOwner = owner;
-	return error;
 }

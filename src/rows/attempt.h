@@ -17,7 +17,6 @@ la_attempt_is_allowed(void)
 }
 
 extern bool la_attempt_quietly(void (*function) (void *arg), void *arg);
-extern ErrorData *la_attempt_subtransaction(void (*function) (void));
 extern ErrorData *la_attempt(void (*function) (void *arg), void *arg, MemoryContext context);
 
 #endif							/* LA_ATTEMPT_H */

@@ -1,0 +1,127 @@
+/*
+ * applyattempt.c
+ *	  A turn of looking ahead, which may neither fail nor wait.
+ *
+ * A turn reads pages, which may be damaged; it needs memory and locks, which may be exhausted; and
+ * what it asks the relation cache and the catalog caches for may not be there.  None of that is the
+ * worker's, whose next change may need nothing of it.
+ *
+ * ERRORS.  The turn is in a subtransaction, which is rolled back after an error of any class, and
+ * the error is dropped: if it is of a change, the server raises it in the change's turn.  The
+ * subtransaction itself takes little memory, and it is begun only where some more is free.
+ *
+ * INTERRUPTS are not held off, so that the worker can be terminated at any time: that is a FATAL
+ * error, which nobody catches.  Two other errors of interrupts are not the turn's either, and are
+ * raised again: that somebody has canceled what the worker does, and that a worker which applies
+ * a streamed transaction has failed, which this one is told once.
+ *
+ * WAITS.  The turn's own locks are not waited for (applylock.c).  But whatever is not in the caches
+ * is read from catalogs, and the server locks them, and their indexes, in the ordinary way: which
+ * ones, depends on what is missing.  Such a lock is waited for in ProcSleep(), which heeds
+ * lock_timeout.  That is WAIT_MS during the turn.  So no lock is waited for for longer, and then
+ * the error is dropped as any other.  All else that is waited for in the server (reads, buffers'
+ * locks, lightweight locks) ends by itself.
+ *
+ * The timeout strikes by way of a canceled statement.  It may do so just when the lock is granted,
+ * and is then noticed later: what is pending is taken back at the end of the turn.  What is pending
+ * before a turn is processed before it begins, and so is not mistaken for the turn's.
+ *
+ * src/replay/applyattempt.c
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timeout.h"
+
+#include "replay/applyattempt.h"
+#include "rows/attempt.h"
+
+#define WAIT_MS			1
+#define SPARE_MEMORY	(64 * 1024) /* for the subtransaction, and for the
+									 * error */
+
+/* Is the error of an interrupt that is the worker's? */
+static bool
+is_of_worker(const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
+		ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION) ||
+		(error->funcname != NULL && strstr(error->funcname, "ParallelApplyMessage") != NULL);
+}
+
+static bool
+has_memory(void)
+{
+	void	   *memory = MemoryContextAllocExtended(TopMemoryContext, SPARE_MEMORY,
+													MCXT_ALLOC_NO_OOM);
+
+	if (memory == NULL)
+		return false;
+	pfree(memory);
+	return true;
+}
+
+/* The turn has ended.  A timeout of its own may be pending. */
+static void
+restore_timeout(int before)
+{
+	LockTimeout = before;
+	if (get_timeout_indicator(LOCK_TIMEOUT, true))
+		QueryCancelPending = false;
+}
+
+/* Call the function.  Returns its error, in this memory context, or NULL. */
+static ErrorData *
+call(void (*turn) (void), MemoryContext context)
+{
+	ErrorData  *volatile error = NULL;
+
+	PG_TRY();
+	{
+		turn();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return error;
+}
+
+/*
+ * Make a turn, within a transaction.  Returns false if it was not made, or has failed; then *error
+ * is the error, in this memory context, or NULL.
+ */
+bool
+la_applyattempt(void (*turn) (void), ErrorData **error)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	int			lock_timeout = LockTimeout;
+
+	*error = NULL;
+	if (!la_attempt_is_allowed() || !has_memory())
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	BeginInternalSubTransaction(NULL);
+	/* what is left in its own context would stay until the transaction ends */
+	MemoryContextSwitchTo(old);
+	LockTimeout = WAIT_MS;
+	*error = call(turn, old);
+	restore_timeout(lock_timeout);
+	if (*error == NULL)
+		ReleaseCurrentSubTransaction();
+	else
+		RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(old);
+	CurrentResourceOwner = owner;
+	if (*error != NULL && is_of_worker(*error))
+		ReThrowError(*error);
+	return *error == NULL;
+}
