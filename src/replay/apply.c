@@ -19,10 +19,30 @@
  * messages before it have been handed over.  A message that does not fit into the queue stays
  * where libpq has put it, and reading stops.
  *
- * HOW FAR AHEAD.  What is in the queue has left the socket, so the publisher may send more, and a
- * keepalive that asks for a reply has its turn later.  The publisher waits for that no longer than
- * wal_sender_timeout.  So the queue takes as many messages as the server has taken in the last
- * SECONDS_AHEAD seconds, but at least LEAST_MESSAGES; and its size is limited.
+ * HOW FAR AHEAD.  Nothing is received ahead before something has been waited for, and nothing more
+ * where looking ahead is of no use (la_applyahead_wants()).  The queue takes what is applied in
+ * about a second, as far as that is known (applypace.c), and its size is limited.
+ *
+ * REPLIES.  What is in the queue has left the socket, so the publisher sends more than it could in
+ * stock, and a keepalive of its that asks for a reply is behind more changes, or not even received
+ * while the queue is full.  The publisher ends the connection if there is no reply for
+ * wal_sender_timeout, which is not known here, and no change tells how long it will take.  So where
+ * messages are received ahead, the server is asked for a reply without regard to the queue: it is
+ * handed a keepalive of our own, between two messages, where the publisher's might stand.
+ *		- When a keepalive has been received that asks for a reply.  Then nothing more is received
+ *		  until it has been handed over in its turn, too.
+ *		- When there has been no reply for REPLY_MS: a keepalive may have been sent that is not
+ *		  received yet.
+ * Its position is zero, which is no news.  So the server reports what it has applied, and confirms
+ * nothing that it would not have confirmed in stock at that point.
+ *
+ * Without look-ahead, the server replies to a keepalive, and when it has applied all that has been
+ * sent, which is when the queue and the socket are empty.  It does so still.  So between two
+ * replies there is no more time than in stock, or than REPLY_MS and one message.
+ *
+ * A reply must not wait for the publisher to read others, as it may be busy: there is none where
+ * the socket takes no more.  Then there are replies that the publisher has not read, and it will
+ * take those for news when it does.
  *
  * Settings are read when the queue is empty, and enable_apply with each message: when it is off,
  * the queue is emptied and then left out.
@@ -30,6 +50,10 @@
  * src/replay/apply.c
  */
 #include "postgres.h"
+
+#ifndef WIN32
+#include <poll.h>
+#endif
 
 #include "access/xact.h"
 #include "miscadmin.h"
@@ -43,11 +67,17 @@
 #include "base/minor.h"
 #include "replay/apply.h"
 #include "replay/applyahead.h"
+#include "replay/applymessage.h"
+#include "replay/applypace.h"
 #include "replay/applyqueue.h"
 #include "replay/applystats.h"
 
-#define SECONDS_AHEAD	4
-#define LEAST_MESSAGES	256
+#define REPLY_MS		100
+#ifdef POLLRDHUP
+#define CLOSED			POLLRDHUP	/* the publisher has */
+#else
+#define CLOSED			0
+#endif
 #define MOST_AT_ONCE	256		/* messages read in one call */
 #define DRY_CALLS		16		/* until libpq is asked again, unless few are
 								 * left */
@@ -66,12 +96,20 @@ static bool ended = false;		/* the end of the stream */
 static ErrorData *error = NULL;
 
 /* how far ahead */
-static uint64 limit = LEAST_MESSAGES;	/* of messages */
-static TimestampTz second_began = 0;
-static uint64 second_messages;	/* handed over since */
+static LaApplyPace pace;
+static TimestampTz handed_at;	/* when the last message was; 0: none that is
+								 * being applied */
 static int	dry_calls;			/* calls since libpq had nothing more */
 static uint64 dry_count;		/* messages in the queue then */
 static uint64 nmessages;		/* handed over */
+
+/* replies */
+static pgsocket socket_of_stream = PGINVALID_SOCKET;	/* as far as known */
+static uint64 nasking;			/* keepalives that ask for one, received ahead */
+static bool is_asked;			/* and the last one has no reply yet */
+static TimestampTz replied_at;
+static char request[LA_APPLY_KEEPALIVE];	/* a keepalive of our own */
+static bool has_request;		/* it has a time */
 
 /* ---- the queue ------------------------------------------------------------------------ */
 
@@ -120,13 +158,23 @@ clear_queue(void)
 		FreeErrorData(error);
 	error = NULL;
 	dry_calls = DRY_CALLS;
-	second_began = 0;
-	limit = LEAST_MESSAGES;
+	la_applypace_init(&pace);
+	handed_at = 0;
+	socket_of_stream = PGINVALID_SOCKET;
+	nasking = 0;
+	is_asked = has_request = false;
+	replied_at = GetCurrentTimestamp();
 }
 
+/* A message has been received.  ahead: of its turn. */
 static void
-keep(char *data, int length)
+keep(char *data, int length, bool ahead)
 {
+	if (la_applymessage_asks(data, length))
+	{
+		nasking++;
+		is_asked = ahead;
+	}
 	if (la_applyqueue_append(&queue, data, length))
 		return;
 	kept = data;
@@ -147,11 +195,10 @@ receive_early(char **data)
 {
 	MemoryContext old = CurrentMemoryContext;
 	volatile int length = 0;
-	pgsocket	socket;
 
 	PG_TRY();
 	{
-		length = (stock->walrcv_receive) (stream, data, &socket);
+		length = (stock->walrcv_receive) (stream, data, &socket_of_stream);
 	}
 	PG_CATCH();
 	{
@@ -166,12 +213,19 @@ receive_early(char **data)
 	return length;
 }
 
+/* May another message be received ahead? */
+static bool
+has_room(void)
+{
+	return kept == NULL && nasking == 0 && queue.count < pace.limit;
+}
+
 /* Is libpq to be asked for more messages? */
 static bool
 is_due(void)
 {
-	if (ExitOnAnyError || kept != NULL || ended || error != NULL || queue.count >= limit ||
-		!is_wanted())
+	if (ExitOnAnyError || ended || error != NULL || !has_room() || !is_wanted() ||
+		!la_applyahead_wants())
 		return false;
 	return ++dry_calls >= DRY_CALLS || queue.count < dry_count / 2;
 }
@@ -182,14 +236,14 @@ read_ahead(void)
 {
 	if (!is_due())
 		return;
-	for (int n = 0; n < MOST_AT_ONCE && queue.count < limit && kept == NULL; n++)
+	for (int n = 0; n < MOST_AT_ONCE && has_room(); n++)
 	{
 		char	   *data;
 		int			length = receive_early(&data);
 
 		if (length > 0)
 		{
-			keep(data, length);
+			keep(data, length, true);
 			continue;
 		}
 		ended = length < 0;
@@ -199,31 +253,23 @@ read_ahead(void)
 	}
 }
 
-/* A message is handed over: see "HOW FAR AHEAD". */
+/* The message that was handed over last has been applied. */
 static void
-adapt_limit(void)
+note_applied(TimestampTz now)
 {
-	TimestampTz now = GetCurrentTimestamp();
-
-	second_messages++;
-	if (second_messages * SECONDS_AHEAD > limit)
-		limit = second_messages * SECONDS_AHEAD;
-	if (now < second_began || now - second_began >= USECS_PER_SEC)
-	{
-		int64		us = second_began == 0 || now < second_began ? USECS_PER_SEC :
-			now - second_began;
-
-		limit = Max(second_messages * SECONDS_AHEAD * USECS_PER_SEC / us, LEAST_MESSAGES);
-		second_messages = 0;
-		second_began = now;
-	}
+	if (handed_at != 0)
+		la_applypace_note(&pace, Max(now - handed_at, 0));
+	handed_at = 0;
 }
 
 static void
 pass(const char *data, int length)
 {
 	la_applyahead_pass(data, length);
-	adapt_limit();
+	if (la_applymessage_asks(data, length) && nasking > 0)
+		nasking--;
+	if (la_applymessage_request(data, length, request))
+		has_request = true;
 	la_applystats_set(LA_APPLY_MESSAGES, ++nmessages);
 	la_applystats_set(LA_APPLY_QUEUED, queue.count);
 	la_applystats_set(LA_APPLY_QUEUED_BYTES, queue.bytes);
@@ -260,11 +306,68 @@ hand_over(char **buffer)
 	return -1;
 }
 
+/* ---- replies ---------------------------------------------------------------------------- */
+
+/*
+ * Can a reply be sent at once?  Who has closed the connection wants none.  If nothing is known of
+ * the socket, it has always had data: the publisher waits until it takes more, and reads replies.
+ */
+static bool
+takes_reply(void)
+{
+#ifndef WIN32
+	struct pollfd fd = {.fd = socket_of_stream,.events = POLLOUT | CLOSED};
+
+	return socket_of_stream == PGINVALID_SOCKET || (poll(&fd, 1, 0) > 0 && fd.revents == POLLOUT);
+#else
+	return true;
+#endif
+}
+
+/* Is the server to send a reply, though the next message is another one?  See "REPLIES". */
+static bool
+reply_is_due(TimestampTz now)
+{
+	if (!has_request || (queue.count <= 1 && kept == NULL) || ended || error != NULL)
+		return false;
+	if (!is_asked && now >= replied_at && now - replied_at < REPLY_MS * 1000)
+		return false;
+	/* if not now, not with each message */
+	is_asked = false;
+	replied_at = now;
+	return takes_reply();
+}
+
+static void
+send_reply(WalReceiverConn *conn, const char *buffer, int nbytes)
+{
+	if (conn == stream)
+		replied_at = GetCurrentTimestamp();
+	(stock->walrcv_send) (conn, buffer, nbytes);
+}
+
 /* ---- functions of the table ------------------------------------------------------------- */
+
+/* The queue is empty: receive as in stock.  Returns true if the message is in the queue. */
+static bool
+receive_next(WalReceiverConn *conn, char **buffer, pgsocket *wait_fd, int *length)
+{
+	resize();
+	*length = (stock->walrcv_receive) (conn, buffer, wait_fd);
+	if (*length == 0)
+		socket_of_stream = *wait_fd;
+	if (*length > 0 && queue.size == 0)
+		pass(*buffer, *length);
+	if (*length <= 0 || queue.size == 0)
+		return false;
+	keep(*buffer, *length, false);
+	return true;
+}
 
 static int
 receive(WalReceiverConn *conn, char **buffer, pgsocket *wait_fd)
 {
+	TimestampTz now;
 	int			length;
 
 	if (conn != stream)
@@ -272,19 +375,19 @@ receive(WalReceiverConn *conn, char **buffer, pgsocket *wait_fd)
 	if (handed)
 		la_applyqueue_remove(&queue);
 	handed = false;
-	if (is_empty())
-	{
-		resize();
-		length = (stock->walrcv_receive) (conn, buffer, wait_fd);
-		if (length > 0 && queue.size == 0)
-			pass(*buffer, length);
-		if (length <= 0 || queue.size == 0)
-			return length;
-		keep(*buffer, length);
-	}
+	now = GetCurrentTimestamp();
+	note_applied(now);
+	if (is_empty() && !receive_next(conn, buffer, wait_fd, &length))
+		return length;
 	read_ahead();
+	if (reply_is_due(now))
+	{
+		*buffer = request;
+		return sizeof(request);
+	}
 	if (is_wanted())
 		la_applyahead_look();
+	handed_at = now;
 	return hand_over(buffer);
 }
 
@@ -335,6 +438,7 @@ exchange(void)
 	stock = WalReceiverFunctions;
 	functions = *stock;
 	functions.walrcv_receive = receive;
+	functions.walrcv_send = send_reply;
 	functions.walrcv_startstreaming = start_streaming;
 	functions.walrcv_endstreaming = end_streaming;
 	functions.walrcv_disconnect = disconnect;

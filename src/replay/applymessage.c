@@ -6,6 +6,7 @@
  * of the logical replication protocol, or something else: a keepalive, say.
  *
  *		w | start, end, time | action | body
+ *		k | end, time | is a reply wanted?
  *
  * The server takes each message apart in its turn, and raises an error for one that is damaged.
  * Here it is looked at before that.  So a message is taken apart as a whole before anything is
@@ -59,6 +60,31 @@ take_string(LaApplyReader *r)
 		return "";
 	}
 	return take(r, (size_t) (zero - r->data) + 1);
+}
+
+/* Is it a keepalive that asks for a reply? */
+bool
+la_applymessage_asks(const char *data, size_t length)
+{
+	return length >= LA_APPLY_KEEPALIVE && data[0] == 'k' && data[LA_APPLY_KEEPALIVE - 1] != 0;
+}
+
+/*
+ * Make a keepalive that asks for a reply, with the time at which the publisher has sent this
+ * message, and without a position.  Returns false if the message has no time.
+ */
+bool
+la_applymessage_request(const char *data, size_t length, char *request)
+{
+	const size_t word = sizeof(uint64_t);
+
+	if (length < 1 + WAL_HEADER || data[0] != 'w')
+		return false;
+	memset(request, 0, LA_APPLY_KEEPALIVE);
+	request[0] = 'k';
+	memcpy(request + 1 + word, data + 1 + 2 * word, word);
+	request[LA_APPLY_KEEPALIVE - 1] = 1;
+	return true;
 }
 
 /*

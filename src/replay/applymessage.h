@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LA_APPLY_KEEPALIVE		18	/* bytes of a keepalive */
 #define LA_APPLY_MAX_COLUMNS	1664	/* of a table, as the server has it */
 
 /* What a message is about: the letters of the protocol. */
@@ -69,6 +70,8 @@ typedef struct LaApplyRelation
 	const char *end;
 } LaApplyRelation;
 
+extern bool la_applymessage_asks(const char *data, size_t length);
+extern bool la_applymessage_request(const char *data, size_t length, char *request);
 extern char la_applymessage_action(const char *data, size_t length, LaApplyReader *body);
 extern bool la_applymessage_change(char action, LaApplyReader body, LaApplyChange *change);
 extern bool la_applymessage_relation(LaApplyReader body, bool streamed,

@@ -1,6 +1,6 @@
 /*
  * apply_test.c
- *	  Messages of logical replication, whole and damaged, and the queue that they wait in.
+ *	  Messages of logical replication, whole and damaged, the queue that they wait in, and its length.
  *
  * test/unit/apply_test.c
  */
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "replay/applymessage.h"
+#include "replay/applypace.h"
 #include "replay/applyqueue.h"
 #include "simulation.h"
 
@@ -222,6 +223,87 @@ test_others(void)
 	check("nor is a delete of a new one", !is_understood(&m, m.length, false, &change));
 }
 
+static void
+test_keepalives(void)
+{
+	char		request[LA_APPLY_KEEPALIVE];
+	Message		m = insert();
+	bool		asks = false;
+
+	check("a keepalive may ask for a reply", la_applymessage_asks("k1234567812345678\1", 18));
+	check("... or not", !la_applymessage_asks("k1234567812345678\0", 18));
+	check("... and does not if it is too short", !la_applymessage_asks("k1234567812345678\1", 17) &&
+		  !la_applymessage_asks("", 0));
+	check("a change asks for none", !la_applymessage_asks(m.data, m.length));
+	check("a request is made of a change", la_applymessage_request(m.data, m.length, request));
+	asks = la_applymessage_asks(request, sizeof(request));
+	check("... which asks for a reply", asks);
+	check("... tells of no position", memcmp(request + 1, "\0\0\0\0\0\0\0\0", 8) == 0);
+	check("... and has its time", memcmp(request + 9, m.data + 17, 8) == 0);
+	check("none is made of a keepalive",
+		  !la_applymessage_request("k1234567812345678\1", 18, request));
+	check("... nor of what is too short", !la_applymessage_request(m.data, 24, request));
+}
+
+/* ---- how many messages are received ahead ---------------------------------------------- */
+
+/* Messages that take so long. */
+static void
+note(LaApplyPace *pace, int n, int64_t us)
+{
+	while (n-- > 0)
+		la_applypace_note(pace, us);
+}
+
+static void
+test_pace(void)
+{
+	LaApplyPace pace;
+	bool		slowly = true;
+
+	la_applypace_init(&pace);
+	check("few messages are received ahead at first", pace.limit <= 16);
+	for (int n = 1; n < 20000; n++)
+	{
+		note(&pace, 1, 20);
+		slowly &= pace.limit <= 16 || pace.limit <= 2 * (uint64_t) n;
+	}
+	check("... and then as many as have been applied", slowly);
+	check("fast ones are up to a second's", pace.limit > 8192 && pace.limit <= 50000);
+	note(&pace, 4, 30000);
+	check("after four slow messages the queue is for three seconds at most", pace.limit * 30 <= 3000);
+	note(&pace, 30, 30000);
+	check("... after some more, for a second", pace.limit * 30 <= 1100);
+	note(&pace, 3, 5000000);
+	check("slower ones are not received ahead", pace.limit == 1);
+	note(&pace, 100, 20);
+	check("it recovers slowly", pace.limit <= 200);
+	note(&pace, 20000, 20);
+	check("... but does", pace.limit > 8192);
+	la_applypace_init(&pace);
+	note(&pace, 100000, 0);
+	check("messages that take no time are counted", pace.limit <= 65536 && pace.limit > 8192);
+}
+
+/* No order of fast and slow messages allows more than a second of what is known. */
+static void
+test_mixed_pace(unsigned seed)
+{
+	LaApplyPace pace;
+	bool		bounded = true;
+
+	srand(seed);
+	la_applypace_init(&pace);
+	for (int n = 0; n < 50000; n++)
+	{
+		int			kind = rand() % 100;
+
+		note(&pace, 1, kind == 0 ? rand() % 100000 : kind < 10 ? rand() % 2000 : rand() % 50);
+		bounded &= pace.limit == 1 || (double) pace.limit * pace.us <= 1000001.0;
+	}
+	check("the limit is a second of what messages may take", bounded);
+}
+
 /* ---- the queue ------------------------------------------------------------------- */
 
 #define SLOTS 4096
@@ -287,6 +369,10 @@ main(void)
 	test_content();
 	test_relation();
 	test_others();
+	test_keepalives();
+	test_pace();
+	for (unsigned seed = 1; seed <= 3; seed++)
+		test_mixed_pace(seed);
 	test_damage("an insert", insert(), false);
 	test_damage("an update without an old row", update(0), false);
 	test_damage("an update with an old key", update('K'), false);
