@@ -232,7 +232,7 @@ older_server()
 # The scripts of test/t that are long: each takes as long as all the others together, or
 # nearly so.  What they try is also tried, with fewer cases, by test/sql (all kinds of scans,
 # joins, builds and inserts) and the differential test.
-LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|028_apply|029_replica'
+LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|028_apply|029_replica|038_apply_waits'
 
 # is_deep NAME: do the long scripts, and more of the differential test, run on it, if no server
 # was asked for?  On the one with assertions, which is the newest and would find most; the others,
