@@ -4,10 +4,10 @@
 #
 #   coverage.py COVERAGE.json UNCOVERED
 #
-# COVERAGE.json is gcovr's; UNCOVERED lists functions with lines that no test reaches, one a line:
-# "FILE:FUNCTION: why"; and reasons that no test names: FILE:"REASON": why.  The exit code is 1 if fewer than 90% of the lines are reached, if one that is
-# not is in no listed function, if a listed function is not there, or if no test names a reason why
-# something runs as in stock.
+# COVERAGE.json is gcovr's.  UNCOVERED lists functions with lines that no test reaches, one a line:
+# FILE:FUNCTION: why; and reasons that no test names: FILE:"REASON": why.  The exit code is 1 if fewer
+# than 90% of the lines are reached, if one that is not is in no listed function, if a listed function
+# is not there, or if no test names a reason why something runs as in stock.
 
 import json
 import re
