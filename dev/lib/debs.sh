@@ -87,8 +87,10 @@ place_files()
 	local lib=$2/usr/lib/postgresql/$1/lib
 
 	[ -x "$lib/../bin/postgres" ] && [ -e "$2/usr/include/postgresql/$1/server/postgres.h" ] || return 1
-	find "$2/lib" "$2/usr/lib" -path "$2/usr/lib/postgresql" -prune -o -name '*.so*' ! -type d -print 2>/dev/null |
-		xargs -r -d '\n' cp -a -t "$lib"
+	# (not all packages have files in both)
+	mkdir -p "$2/lib"
+	find "$2/lib" "$2/usr/lib" -path "$2/usr/lib/postgresql" -prune -o \
+		-name '*.so*' ! -type d -exec cp -a -t "$lib" {} + || return 1
 	rm -rf "$lib"/llvmjit* "$lib/bitcode"
 }
 

@@ -87,7 +87,7 @@ sources_of()
 # plan upgrades; as far as that version can be had
 pins_for()
 {
-	local upgraded new name source version
+	local upgraded new name sister version
 
 	upgraded=$(awk '$1 == "upgrade" {print $2 "=" $3}' <<<"$1" | sed 's/:[a-z0-9]*=/=/')
 	new=$(awk '$1 == "new" {print $2 "=" $3}' <<<"$1")

@@ -112,6 +112,7 @@ release_list()
 }
 
 # private_apt [DIR LIST]: (re)read the private lists, at most once a day
+# shellcheck disable=SC2120 # debs.sh gives them
 private_apt()
 {
 	local dir=${1:-$APT} list=${2:-private_list}
