@@ -733,7 +733,6 @@ VALUES
     ('an index is not open', 'the index of a node cannot be looked at', 'Nothing: such statements run as in stock.'),
     ('a sampling method is not the server''s', 'TABLESAMPLE by a method of an extension', 'Use SYSTEM or BERNOULLI.'),
     ('a sample is not repeatable', 'TABLESAMPLE would draw other rows', 'Add REPEATABLE (seed).'),
-    ('a cursor may be asked which row of a scan it is on', 'UPDATE or DELETE with WHERE CURRENT OF takes the row from a scan of the cursor''s plan, which must not be ahead of it', 'Nothing: such rows are read as in stock.  Without a cursor they are read ahead.'),
     ('a table access method is not heap', 'how other tables are read is not known', 'Nothing: such tables are read as in stock.'),
     ('an Append is asynchronous', 'foreign tables on the outer side are read beside each other', 'Put the rows of the foreign tables into a temporary table before.'),
     ('rows are written or locked',
@@ -803,7 +802,6 @@ DECLARE
     major int := current_setting('server_version_num')::int / 10000;
     -- before any function of the library is called, which would load it
     loaded bool := EXISTS (SELECT FROM pg_settings WHERE name = 'pg_lookahead.enable');
-    with_statements text;
     preloaded bool := false;
     libraries text;             -- null: this user may not read them
     stat_statements text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_stat_statements');
@@ -822,10 +820,6 @@ BEGIN
     EXCEPTION WHEN insufficient_privilege THEN
         libraries := NULL;
     END;
-    -- with pg_stat_statements before pg_lookahead
-    with_statements := trim(trailing ', ' FROM regexp_replace(libraries, '("[^",]*)?pg_stat_statements"?(, |$)', ''));
-    with_statements := CASE WHEN with_statements ~ 'pg_lookahead' THEN regexp_replace(with_statements, '("[^",]*)?pg_lookahead', 'pg_stat_statements, \&')
-                            ELSE concat_ws(', ', nullif(with_statements, ''), 'pg_stat_statements', 'pg_lookahead') END;
 
     BEGIN
         EXECUTE format('SELECT sum(scans_attached) FROM %s.pg_stat_lookahead', ns) INTO attached;
@@ -945,7 +939,7 @@ BEGIN
             CASE WHEN libraries IS NULL THEN 'If it is not there, add pg_stat_statements to shared_preload_libraries, keeping what is there, and restart the server. Then: '
                  WHEN libraries ~ 'pg_stat_statements' THEN ''
                  ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; restart the server; ',
-                             with_statements) END
+                             concat_ws(', ', nullif(libraries, ''), 'pg_stat_statements', CASE WHEN libraries ~ 'pg_lookahead' THEN NULL ELSE 'pg_lookahead' END)) END
                 || 'CREATE EXTENSION pg_stat_statements;',
             NULL::float8, '{}'::jsonb;
     ELSE
@@ -962,15 +956,10 @@ BEGIN
                             || format('GRANT SELECT ON %s.pg_stat_statements TO %I;', stat_statements, current_user)
                     WHEN '55000' THEN   -- object_not_in_prerequisite_state
                         CASE WHEN libraries IS NULL THEN 'Add pg_stat_statements to shared_preload_libraries, keeping what is there, and restart the server.'
-                             ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', with_statements) END
+                             ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', concat_ws(', ', nullif(libraries, ''), 'pg_stat_statements')) END
                     ELSE format('See what is wrong: SELECT * FROM %s.pg_stat_statements LIMIT 1;', stat_statements) END,
                 NULL::float8, '{}'::jsonb;
         END;
-        IF preloaded AND libraries ~ 'pg_lookahead.*pg_stat_statements' THEN
-            RETURN QUERY SELECT 'settings.pg_stat_statements', 'settings', 'note',
-                'pg_stat_statements stands behind pg_lookahead in shared_preload_libraries, and hides the identifiers of utility statements: of COPY, CALL and others no figures are kept.',
-                format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', with_statements), NULL::float8, '{}'::jsonb;
-        END IF;
     END IF;
     IF current_setting('default_transaction_isolation') = 'serializable' THEN
         RETURN QUERY SELECT 'settings.serializable', 'settings', 'change',
@@ -1082,9 +1071,6 @@ DECLARE
     why text;
     spilled_mb float8;
     trouble text;
-    -- of which EXPLAIN shows a plan, behind comments; and those that run a cursor's query
-    explainable text := '^([\s(]|/\*.*?\*/|--[^\n]*\n)*(SELECT|WITH|VALUES|TABLE|INSERT|UPDATE|DELETE|MERGE|CREATE\s+MATERIALIZED\s+VIEW|CREATE\s+(UNLOGGED\s+|TEMP\w*\s+)?TABLE\s+\S+\s+AS)\M';
-    of_cursor text := '^(\s|/\*.*?\*/|--[^\n]*\n)*(FETCH|MOVE|CLOSE)\M';
     r record;
 BEGIN
     BEGIN
@@ -1109,13 +1095,12 @@ BEGIN
             CASE WHEN s.scans_activated > 0 THEN s.wait_time ELSE greatest(s.wait_time, s.read_time) END AS waited,
             s.scans_activated = 0 AND s.read_time > 0 AND s.read_time < s.blocks_read * %s AS fast,
             coalesce(regexp_replace(left(p.j->>'query', 1000), '\s+', ' ', 'g'), 'statement ' || s.queryid) AS label,
-            p.j->>'query' ~* %L AS explainable,
             coalesce((p.j->>'temp_blks_written')::bigint, 0) AS temp_blocks,
             (p.j->>'calls')::bigint AS calls
         FROM %s.pg_stat_lookahead_statements s
             LEFT JOIN %s p ON p.userid = s.userid AND p.dbid = s.dbid AND p.queryid = s.queryid
                 AND coalesce((p.j->>'toplevel')::bool, true) = s.toplevel
-        $q$, coalesce((SELECT setting FROM pg_settings WHERE name = 'pg_lookahead.min_read_time')::float8, 0.025), explainable, ns, texts);
+        $q$, coalesce((SELECT setting FROM pg_settings WHERE name = 'pg_lookahead.min_read_time')::float8, 0.025), ns, texts);
 
     -- those that wait most
     FOR r IN EXECUTE format($q$
@@ -1124,7 +1109,7 @@ BEGIN
     LOOP
         ours := format('%s ms waited for reads (executions: %s)', to_char(r.waited, 'FM999,999,999,990'), r.executions);
         spilled_mb := r.temp_blocks * current_setting('block_size')::float8 / 1048576 / greatest(r.calls, r.executions, 1);
-        figures := to_jsonb(r) - 'j' - 'label' - 'explainable' || jsonb_build_object('queryid', r.queryid::text);
+        figures := to_jsonb(r) - 'j' - 'label' || jsonb_build_object('queryid', r.queryid::text);
         gain_ms := r.waited;
         section := 'statements';
         severity := 'change';
@@ -1132,9 +1117,8 @@ BEGIN
             code := 'statement.spilled';
             gain_ms := CASE WHEN NOT r.fast THEN r.waited END;
             why := format('%s MB written to temporary files by each: sorts, or hash joins of several batches, which the server executes alone', to_char(spilled_mb, 'FM999,999,990'));
-            advice := format('SET work_mem = ''%sMB''; for this statement, and look whether %s.',
-                             (2 ^ ceil(log(2, (work_mem_kb / 1024 + spilled_mb)::numeric)))::bigint,
-                             CASE WHEN r.explainable THEN 'EXPLAIN (ANALYZE) still says Batches > 1' ELSE 'temp_blks_written of pg_stat_statements still grows' END);
+            advice := format('SET work_mem = ''%sMB''; for this statement, and look whether EXPLAIN (ANALYZE) still says Batches > 1.',
+                             (2 ^ ceil(log(2, (work_mem_kb / 1024 + spilled_mb)::numeric)))::bigint);
         ELSIF r.fast THEN
             code := 'statement.fast_reads';
             severity := 'note';
@@ -1165,17 +1149,11 @@ BEGIN
             severity := 'note';
             why := format('%s blocks read by each: too few to look ahead', round(r.blocks_read / greatest(r.executions, 1)::numeric, 1));
             advice := 'Larger shared_buffers, if it is often executed.';
-        ELSIF r.explainable IS FALSE THEN
-            code := 'statement.not_begun';
-            severity := 'note';
-            why := 'nothing in it began to look ahead';
-            advice := 'Larger shared_buffers, if it reads the same blocks again.';
         ELSE
             code := 'statement.not_begun';
             severity := 'note';
             why := 'no scan began to look ahead: its reads are those of sequential scans or bitmap heap scans, or follow the order of the table';
-            advice := CASE WHEN r.explainable THEN 'EXPLAIN (ANALYZE, BUFFERS) says which.' ELSE 'EXPLAIN (ANALYZE, BUFFERS) says which, if it takes the statement.' END
-                || ' An index, or SET random_page_cost lower, if an index scan of few rows would do.';
+            advice := 'EXPLAIN (ANALYZE, BUFFERS) says which. An index, or SET random_page_cost lower, if an index scan of few rows would do.';
         END IF;
         finding := format('%s; %s: %s', ours, why, r.text);
         RETURN NEXT;
@@ -1204,7 +1182,7 @@ BEGIN
         RETURN QUERY SELECT 'statement.saved', 'statements', 'good',
             format('About %s ms saved, +- %s (executions: %s): %s', to_char(r.saved_time, 'FM999,999,999,990'),
                    to_char(r.saved_time_error, 'FM999,999,999,990'), r.executions, r.text),
-            NULL::text, NULL::float8, to_jsonb(r) - 'j' - 'label' - 'explainable' || jsonb_build_object('queryid', r.queryid::text);
+            NULL::text, NULL::float8, to_jsonb(r) - 'j' - 'label' || jsonb_build_object('queryid', r.queryid::text);
     END LOOP;
 
     -- what it has cost
@@ -1216,12 +1194,12 @@ BEGIN
             format('About %s ms lost by look-ahead, +- %s (executions: %s): %s', to_char(-r.saved_time, 'FM999,999,999,990'),
                    to_char(r.saved_time_error, 'FM999,999,999,990'), r.executions, r.text),
             'SET pg_lookahead.enable = off; for this statement, and compare. If it is as much faster then, that is a bug.', -r.saved_time,
-            to_jsonb(r) - 'j' - 'label' - 'explainable' || jsonb_build_object('queryid', r.queryid::text);
+            to_jsonb(r) - 'j' - 'label' || jsonb_build_object('queryid', r.queryid::text);
     END LOOP;
 
-    -- statements that wait, and of which nothing is known
+    -- statements that wait, and have no scan or join that could look ahead
     FOR r IN EXECUTE format($q$
-        SELECT p.j->>'query' AS query, p.queryid::text AS queryid, (p.j->>'calls')::bigint AS calls,
+        SELECT p.queryid::text AS queryid, (p.j->>'calls')::bigint AS calls,
             coalesce(p.j->>'shared_blk_read_time', p.j->>'blk_read_time')::float8 AS waited,
             left(regexp_replace(left(p.j->>'query', 1000), '\s+', ' ', 'g'), 100) AS text
         FROM %s p
@@ -1231,15 +1209,9 @@ BEGIN
         ORDER BY 3 DESC, 1 LIMIT 3$q$, texts, ns)
     LOOP
         RETURN QUERY SELECT 'statement.unseen', 'statements', 'note',
-            format('%s ms waited for reads (executions: %s); nothing of it is in the statistics of look-ahead: %s', to_char(r.waited, 'FM999,999,999,990'), r.calls, r.text),
-            CASE WHEN r.query ~* explainable THEN
-                'If no scan or join in it can look ahead: sequential scans are the server''s own, and EXPLAIN (ANALYZE, BUFFERS) says whether an index would do.'
-            WHEN r.query ~* of_cursor THEN
-                'These are reads of the cursor''s query, whose figures are counted when the cursor is closed.'
-            ELSE
-                'What look-ahead did for queries in it is counted for them (toplevel is false), and for it if pg_stat_statements stands before pg_lookahead in shared_preload_libraries. Maintenance is the server''s own.'
-            END,
-            NULL::float8, to_jsonb(r) - 'query';
+            format('%s ms waited for reads (executions: %s); no scan or join in it could look ahead: %s', to_char(r.waited, 'FM999,999,999,990'), r.calls, r.text),
+            'Sequential scans and maintenance are the server''s own; EXPLAIN (ANALYZE, BUFFERS) says whether an index would do.',
+            NULL::float8, to_jsonb(r);
     END LOOP;
 
     -- what this user may not see

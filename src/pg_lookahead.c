@@ -34,7 +34,7 @@
 #include "write/insert_hooks.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
-PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "1.0.0");
+PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "1.1.0");
 #else
 PG_MODULE_MAGIC;
 #endif
