@@ -32,7 +32,8 @@
  *		- When a keepalive has been received that asks for a reply.  Then nothing more is received
  *		  until it has been handed over in its turn, too.
  *		- When there has been no reply for REPLY_MS: a keepalive may have been sent that is not
- *		  received yet.
+ *		  received yet.  For SLOW_REPLY_MS, if nothing is received ahead: it may have been, and the
+ *		  publisher be where it would not be in stock.
  * Its position is zero, which is no news.  So the server reports what it has applied, and confirms
  * nothing that it would not have confirmed in stock at that point.
  *
@@ -73,6 +74,7 @@
 #include "replay/applystats.h"
 
 #define REPLY_MS		100
+#define SLOW_REPLY_MS	1000
 #ifdef POLLRDHUP
 #define CLOSED			POLLRDHUP	/* the publisher has */
 #else
@@ -328,9 +330,11 @@ takes_reply(void)
 static bool
 reply_is_due(TimestampTz now)
 {
-	if (!has_request || (queue.count <= 1 && kept == NULL) || ended || error != NULL)
+	int64		wait_ms = queue.count > 1 || kept != NULL ? REPLY_MS : SLOW_REPLY_MS;
+
+	if (!has_request || ended || error != NULL)
 		return false;
-	if (!is_asked && now >= replied_at && now - replied_at < REPLY_MS * 1000)
+	if (!is_asked && now >= replied_at && now - replied_at < wait_ms * 1000)
 		return false;
 	/* if not now, not with each message */
 	is_asked = false;
