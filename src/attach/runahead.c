@@ -99,6 +99,7 @@ typedef struct RestWalk
 	PlanState  *before;			/* likewise; it ends before the second call */
 	PlanState  *without_keys;	/* keys of this join */
 	PlanState  *without_pages;	/* what this index scan calls for its pages */
+	List	   *computed;		/* InitPlans that a key computes */
 } RestWalk;
 
 static LaNodeEffects
@@ -111,6 +112,32 @@ nothing_of_node(const LaEffects *like)
 	{
 		nothing, nothing, nothing
 	};
+}
+
+typedef struct ParamSearch
+{
+	int			param;
+	PlanState  *found;			/* the InitPlan that computes it */
+} ParamSearch;
+
+static bool
+search_param(PlanState *ps, void *arg)
+{
+	ParamSearch *search = arg;
+	ListCell   *lc;
+
+	foreach(lc, ps->initPlan)
+	{
+		SubPlanState *initplan = lfirst(lc);
+
+		if (initplan->subplan->subLinkType != CTE_SUBLINK &&
+			list_member_int(initplan->subplan->setParam, search->param))
+		{
+			search->found = initplan->planstate;
+			return true;
+		}
+	}
+	return planstate_tree_walker(ps, search_param, arg);
 }
 
 /* Is it certain that a plan has at most one row? */
@@ -136,7 +163,7 @@ has_one_row(const Plan *plan)
  * sizes that are to be one array.
  */
 static void
-note_sublinks(LaEffects *effects, const List *subplans)
+note_sublinks(LaEffects *effects, const List *subplans, const List *computed)
 {
 	ListCell   *lc;
 
@@ -144,6 +171,8 @@ note_sublinks(LaEffects *effects, const List *subplans)
 	{
 		const SubPlanState *sps = lfirst(lc);
 
+		if (list_member_ptr(computed, sps->planstate))
+			continue;
 		switch (sps->subplan->subLinkType)
 		{
 			case EXISTS_SUBLINK:
@@ -169,7 +198,7 @@ walk_rest(PlanState *ps, void *arg)
 	RestWalk	state = *(RestWalk *) arg;
 	LaNodeEffects e = nothing_of_node(state.effects);
 
-	if (ps == state.without || ps == state.before)
+	if (ps == state.without || ps == state.before || list_member_ptr(state.computed, ps))
 		return false;
 	if (ps == state.without_pages)
 	{
@@ -178,8 +207,8 @@ walk_rest(PlanState *ps, void *arg)
 	}
 	else
 		la_node_effects(ps, false, &e);
-	note_sublinks(state.effects, ps->initPlan);
-	note_sublinks(state.effects, ps->subPlan);
+	note_sublinks(state.effects, ps->initPlan, state.computed);
+	note_sublinks(state.effects, ps->subPlan, NIL);
 	la_effects_add(state.effects, e.later.flags, e.later.reason);
 	la_effects_add(state.effects, e.start.flags, e.start.reason);
 	if (ps != state.without_keys)
@@ -225,6 +254,41 @@ is_uninterrupted(const LaRunAhead *ahead)
 	return ahead->context.demand == LA_DEMAND_ALL || (run->to_end && run->no_code);
 }
 
+typedef struct ComputedSearch
+{
+	PlanState  *top;			/* of the statement */
+	List	   *found;
+} ComputedSearch;
+
+static bool
+search_computed(Node *node, void *arg)
+{
+	ComputedSearch *search = arg;
+	ParamSearch one = {0};
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Param) || ((Param *) node)->paramkind != PARAM_EXEC)
+		return expression_tree_walker(node, search_computed, arg);
+	one.param = ((Param *) node)->paramid;
+	if (search_param(search->top, &one))
+		search->found = list_append_unique_ptr(search->found, one.found);
+	return false;
+}
+
+/*
+ * The InitPlans that a key needs.  They are computed for the first row, also in stock: what
+ * fails in them is a failure of the key.
+ */
+static List *
+computed_by(PlanState *top, Node *key)
+{
+	ComputedSearch search = {top, NIL};
+
+	(void) search_computed(key, &search);
+	return search.found;
+}
+
 /*
  * "Failure": is stock certain to raise the same error?  What is early is a key of the inner
  * side if is_key is true, the outer side otherwise.  The inner side may evaluate the key once
@@ -245,6 +309,7 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 	if (is_key)
 	{
 		state.without_keys = ahead->join;
+		state.computed = computed_by(s->top, key);
 		/* a Param means the same in the whole plan, a Var does not */
 		if (ahead->inner != NULL)
 			rest.evaluated = key == NULL || IsA(key, List) ? (List *) key : list_make1(key);
@@ -260,32 +325,6 @@ fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 }
 
 /* ---- "InitPlans" --------------------------------------------------------------- */
-
-typedef struct ParamSearch
-{
-	int			param;
-	PlanState  *found;			/* the InitPlan that computes it */
-} ParamSearch;
-
-static bool
-search_param(PlanState *ps, void *arg)
-{
-	ParamSearch *search = arg;
-	ListCell   *lc;
-
-	foreach(lc, ps->initPlan)
-	{
-		SubPlanState *initplan = lfirst(lc);
-
-		if (initplan->subplan->subLinkType != CTE_SUBLINK &&
-			list_member_int(initplan->subplan->setParam, search->param))
-		{
-			search->found = initplan->planstate;
-			return true;
-		}
-	}
-	return planstate_tree_walker(ps, search_param, arg);
-}
 
 /* The Param of no InitPlan is a value of a row of this join, or of a join above it. */
 static void
