@@ -53,11 +53,11 @@ is_of_worker(const ErrorData *error)
 		(error->funcname != NULL && strstr(error->funcname, "ParallelApplyMessage") != NULL);
 }
 
-static bool
-has_memory(void)
+/* Is so much memory free? */
+bool
+la_applyattempt_has_memory(Size size)
 {
-	void	   *memory = MemoryContextAllocExtended(TopMemoryContext, SPARE_MEMORY,
-													MCXT_ALLOC_NO_OOM);
+	void	   *memory = MemoryContextAllocExtended(TopMemoryContext, size, MCXT_ALLOC_NO_OOM);
 
 	if (memory == NULL)
 		return false;
@@ -106,7 +106,7 @@ la_applyattempt(void (*turn) (void), ErrorData **error)
 	int			lock_timeout = LockTimeout;
 
 	*error = NULL;
-	if (!la_attempt_is_allowed() || !has_memory())
+	if (!la_attempt_is_allowed() || !la_applyattempt_has_memory(SPARE_MEMORY))
 		return false;
 	CHECK_FOR_INTERRUPTS();
 	BeginInternalSubTransaction(NULL);

@@ -13,7 +13,10 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
+#include "replay/applyattempt.h"
 #include "replay/applyremote.h"
+
+#define MOST_MEMORY		(512 * 1024)	/* of a description */
 
 static HTAB *remotes = NULL;
 
@@ -61,7 +64,22 @@ create_hash(void)
 	remotes = hash_create("pg_lookahead remote tables", 64, &ctl, HASH_ELEM | HASH_BLOBS);
 }
 
-/* Keep the description, in place of what was known of the table. */
+/* Nothing is known of the table. */
+static void
+forget(uint32 id)
+{
+	LaApplyRemote *remote = remotes == NULL ? NULL : hash_search(remotes, &id, HASH_FIND, NULL);
+
+	if (remote == NULL || remote->context == NULL)
+		return;
+	MemoryContextDelete(remote->context);
+	remote->context = NULL;
+}
+
+/*
+ * Keep the description, in place of what was known of the table.  This is done outside of turns as
+ * well: where there may be too little memory, nothing is known of the table from now on.
+ */
 void
 la_applyremote_note(const LaApplyRelation *relation)
 {
@@ -69,14 +87,14 @@ la_applyremote_note(const LaApplyRelation *relation)
 	LaApplyRemote *remote;
 	MemoryContext context;
 	MemoryContext old;
-	bool		found;
 	bool		is_key;
 
+	forget(relation->id);
+	if (!la_applyattempt_has_memory(MOST_MEMORY))
+		return;
 	if (remotes == NULL)
 		create_hash();
-	remote = hash_search(remotes, &relation->id, HASH_ENTER, &found);
-	if (found && remote->context != NULL)
-		MemoryContextDelete(remote->context);
+	remote = hash_search(remotes, &relation->id, HASH_ENTER, NULL);
 	remote->context = NULL;
 	remote->ncolumns = 0;
 	context = AllocSetContextCreate(TopMemoryContext, "pg_lookahead remote table",
