@@ -351,7 +351,7 @@ own_unit()
 	count_sum $rc
 }
 
-# own_fuzz NAME fuzz|damage ARGUMENT...: from the checkout and as the caller; it keeps a
+# own_fuzz NAME fuzz|worlds|damage ARGUMENT...: from the checkout and as the caller; it keeps a
 # Python environment in the cache, and runs its server as SERVER_USER itself
 own_fuzz()
 {

@@ -11,7 +11,7 @@ How it works
      and vacuum: there both runs are in one transaction, hence in one snapshot.
   4. Index builds (builds.py): generated tables and indexes; the pages must be the same.
   5. Statements with effects, and failing ones (impure.py), on tables of their own.
-     (And, if asked for: statements over damaged pages, damage.py.)
+     (And, if asked for: statements over damaged pages, damage.py; generated schemas, differ.py.)
   6. At the end: amcheck of every btree index, no buffer left pinned, a clean server log, and
      the statistics have to show that look-ahead was at work at all (if not yet, there are up to
      four times as many cases; what they add is not in the sum).
@@ -33,8 +33,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import damage
+import differ
 import impure
 import impure_schema
 import record
@@ -455,6 +457,25 @@ class Fuzz:
                             if not kind.startswith("bitmap") and kind not in ("subplan", "toast") and row["scans_activated"] < 20
                             and (kind not in ("index insert", "foreign key") or c["statements"] >= 10000)])
 
+    def worlds(self):
+        """Schemas of many shapes, and what is done in them (differ.py)."""
+        args = self.args
+        sums = differ.compare(self.server, args, str(Path(__file__).resolve().parents[2]))
+        c = sums["counts"]
+        self.record.add("worlds", c["comparisons"], c["failed"])
+        differ.print_sums(sums, args.verbose)
+        self.counts["passed"] += max(c["comparisons"] - c["failed"], 0)
+        self.counts["failed"] += c["failed"]
+        if c["failed"] == 0:
+            self.check("server log", self.server.complaints())
+        if not args.stock:
+            activity = self.activity()
+            print("  " + "; ".join(f"{kind}s attached {row['scans_attached']}, activated {row['scans_activated']}" for kind, row in activity.items()))
+            if c["comparisons"] >= 4000:
+                self.check("look-ahead was hardly at work in worlds: nothing has been tested",
+                           [f"{kind}: {row}" for kind, row in activity.items()
+                            if row["scans_activated"] < 20 and kind in ("index scan", "nested loop", "subplan", "index insert", "foreign key")])
+
     def recorded(self, phase, function):
         """Run a phase, and record what it has compared."""
         before = self.counts.copy()
@@ -586,6 +607,10 @@ class Fuzz:
                        [] if self.args.only is not None or self.args.builds else self.idle(activity))
 
 
+def words(text):
+    return text.split(",")
+
+
 def arguments():
     p = argparse.ArgumentParser(prog="test/fuzz/run", description="see test/fuzz/main.py")
     p.add_argument("--bindir")
@@ -604,15 +629,25 @@ def arguments():
     p.add_argument("--damage", type=int, metavar="N", help="only so many cases of damaged pages, with checksums and without")
     p.add_argument("--soak", action="store_true", help="soak.py, for so many minutes; eight hours by default")
     p.add_argument("--first-case", type=int, default=1, help="the first one of --damage")
-    p.add_argument("--jobs", type=int, default=1, help="sessions that --impure uses")
-    p.add_argument("--minutes", type=float, help="--impure ends then, and each half of --damage")
+    p.add_argument("--worlds", type=int, metavar="N", help="only so many schemas, and what is done in them")
+    p.add_argument("--first-world", type=int, default=1, help="the first one of --worlds")
+    p.add_argument("--only-world", metavar="W[.A]", help="a single schema of the seed, up to its act A")
+    p.add_argument("--modes", type=words, help="of the modes of --worlds, only these, separated by commas")
+    p.add_argument("--acts", type=words, help="of the acts of --worlds, only these kinds")
+    p.add_argument("--shape", type=words, default=[], metavar="F=V,...", help="all --worlds have these features")
+    p.add_argument("--verbose", action="store_true", help="with --worlds: what could not be made, and what took how long")
+    p.add_argument("--world-base", action="store_true", help="print a script that makes the database that the repros of worlds need")
+    p.add_argument("--jobs", type=int, default=1, help="sessions that --impure uses, or servers that --worlds does")
+    p.add_argument("--minutes", type=float, help="--impure and --worlds end then, and each half of --damage")
     p.add_argument("--report", action="store_true", help="print what has been compared so far")
     p.add_argument("--stock", action="store_true")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--max-failures", type=int, default=5)
     args = p.parse_args()
-    if not args.bindir and not args.report and not args.impure_schema:
+    if not args.bindir and not args.report and not args.impure_schema and not args.world_base:
         p.error("--bindir is missing")
+    if args.only_world:
+        args.worlds = args.jobs = 1
     if args.seed is None:
         args.seed = int(time.time()) % 100000
     args.size = "full" if args.full else "medium" if args.medium else "quick"
@@ -657,6 +692,9 @@ def phases(fuzz):
 def compare(fuzz, server):
     """Everything between the server's start and its end."""
     args, began = fuzz.args, time.time()
+    if args.worlds:
+        fuzz.worlds()
+        return
     if args.impure or args.impure_only is not None:
         first = 1 if args.impure_only is None else args.impure_only
         fuzz.impure_statements(args.impure or 1, args.minutes and args.minutes * 60, args.jobs, first, quiet=False)
@@ -693,7 +731,10 @@ def main():
         return record.report()
     if args.impure_schema:
         return impure_schema.print_script()
-    what = f"{args.impure} impure statements" if args.impure else f"{args.damage or args.queries} cases"
+    if args.world_base:
+        return differ.print_base()
+    what = (f"{args.impure} impure statements" if args.impure else f"{args.worlds} worlds" if args.worlds else
+            f"{args.damage or args.queries} cases")
     print(f"seed {args.seed}, {what}, {args.bindir}")
     if args.damage:
         return damaged(args)
@@ -701,7 +742,8 @@ def main():
         import soak         # which imports this file  # pylint: disable=import-outside-toplevel
         return soak.soak(args)
     preload = None if args.stock else "pg_lookahead"
-    with Server(args.bindir, preload, SERVER_SETTINGS, args.keep) as server:
+    settings = differ.server_settings(SERVER_SETTINGS, args.bindir) if args.worlds else SERVER_SETTINGS
+    with Server(args.bindir, preload, settings, args.keep) as server:
         fuzz = Fuzz(args, server)
         fuzz.record = record.Record(describe(server), args.bindir, args.stock)
         compare(fuzz, server)
