@@ -19,6 +19,7 @@
  *		not change, such as nextval() and random(), are told apart (LA_DRAWS).  Stable ones
  *		read state that something else in the statement may change, such as a setting, except
  *		those listed in known_functions.c, whose values are fixed for the whole transaction.
+ *		So do some that are declared immutable (function_lists.h).
  *	Failure
  *		A function may fail unless it is leakproof, which promises that it raises no error
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
@@ -31,7 +32,7 @@
  *		fails if their collations conflict, which is found when it is called.
  *	Notices
  *		Few functions that only compute raise notices about what they are given: those that
- *		parse text for text search, and XML (LA_HAS_NOTICES).
+ *		parse text for text search, XML, and names of types, among others (LA_HAS_NOTICES).
  *	Plain types
  *		A polymorphic function calls functions of the types that it is given: comparison
  *		functions, input and output functions, constraints of domains.  It is trusted for
@@ -49,6 +50,7 @@
  */
 #include "postgres.h"
 
+#include "access/brin_internal.h"
 #include "access/gist.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
@@ -133,7 +135,7 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	else if (la_function_is(function, LA_FUNCTION_EFFECTS))
 		la_effects_add(e, LA_HAS_EFFECTS,
 					   "a function runs code that its arguments name, or assigns a transaction ID");
-	else if (la_function_is(function, LA_FUNCTION_SETTINGS) ||
+	else if (la_function_is(function, LA_FUNCTION_STATE) ||
 			 (proc->provolatile == PROVOLATILE_STABLE &&
 			  !la_function_is(function, LA_FUNCTION_FIXED)))
 		la_effects_add(e, LA_READS_STATE, NULL);
@@ -378,6 +380,8 @@ is_called_by_search(Oid method, int number)
 		case GIST_AM_OID:
 			return number == GIST_CONSISTENT_PROC || number == GIST_DECOMPRESS_PROC ||
 				number == GIST_DISTANCE_PROC || number == GIST_FETCH_PROC;
+		case BRIN_AM_OID:
+			return number == BRIN_PROCNUM_CONSISTENT;
 		case SPGIST_AM_OID:
 			return number == SPGIST_CONFIG_PROC || number == SPGIST_INNER_CONSISTENT_PROC ||
 				number == SPGIST_LEAF_CONSISTENT_PROC;
@@ -561,7 +565,7 @@ note_conversion(LaEffects *e, Oid from, Oid to)
 	la_effects_add(e, LA_READS_STATE, NULL);
 	if (to != TEXTOID)
 		la_effects_add(e, LA_MAY_FAIL, NULL);
-	if (!la_type_is_quiet(to))
+	if (!la_type_is_quiet(from) || !la_type_is_quiet(to))
 		la_effects_add(e, LA_HAS_NOTICES, NULL);
 	if (!la_type_is_plain(from) || !la_type_is_plain(to))
 		la_effects_add(e, LA_HAS_EFFECTS,

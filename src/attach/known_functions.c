@@ -2,7 +2,11 @@
  * known_functions.c
  *	  Functions of the server of which more is known than pg_proc says.
  *
- * The source of each function listed here has been read in all supported versions.  Running
+ * Functions that raise notices, or read state though they are declared immutable, and support
+ * functions that raise errors, are found by dev/functions in the server's sources
+ * (function_lists.h).  A function of the server that these sources do not have counts as one with
+ * effects.  What follows here is known by reading: of the functions that it would not be right to
+ * judge by what they call, the source of each has been read in all supported versions.  Running
  * out of memory, interrupts and damaged data do not count as errors, since they do not
  * depend on the order of evaluation.
  *
@@ -13,6 +17,7 @@
 #include "access/transam.h"
 #include "utils/fmgroids.h"
 
+#include "attach/function_lists.h"
 #include "attach/known_functions.h"
 #include "base/compat.h"
 
@@ -38,33 +43,6 @@ static const Oid effects[] = {
 	LA_INPUT_TEST_FUNCTIONS
 	F_SATISFIES_HASH_PARTITION, F_TXID_CURRENT, F_PG_CURRENT_XACT_ID,
 	F_TXID_CURRENT_IF_ASSIGNED, F_PG_CURRENT_XACT_ID_IF_ASSIGNED
-};
-
-/* Functions that are declared immutable, and read a setting, or whether recovery is in progress. */
-static const Oid settings[] = {
-	F_QUOTE_IDENT, F_PG_WALFILE_NAME, F_PG_WALFILE_NAME_OFFSET
-};
-
-/* Functions that parse text for text search, or XML, and may raise a notice about it. */
-static const Oid notices[] = {
-	F_TO_TSVECTOR_TEXT, F_TO_TSVECTOR_REGCONFIG_TEXT, F_TO_TSVECTOR_JSON,
-	F_TO_TSVECTOR_REGCONFIG_JSON, F_TO_TSVECTOR_JSONB, F_TO_TSVECTOR_REGCONFIG_JSONB,
-	F_JSON_TO_TSVECTOR_JSON_JSONB, F_JSON_TO_TSVECTOR_REGCONFIG_JSON_JSONB,
-	F_JSONB_TO_TSVECTOR_JSONB_JSONB, F_JSONB_TO_TSVECTOR_REGCONFIG_JSONB_JSONB,
-	F_TO_TSQUERY_TEXT, F_TO_TSQUERY_REGCONFIG_TEXT, F_PLAINTO_TSQUERY_TEXT,
-	F_PLAINTO_TSQUERY_REGCONFIG_TEXT, F_PHRASETO_TSQUERY_TEXT,
-	F_PHRASETO_TSQUERY_REGCONFIG_TEXT, F_WEBSEARCH_TO_TSQUERY_TEXT,
-	F_WEBSEARCH_TO_TSQUERY_REGCONFIG_TEXT, F_TS_LEXIZE,
-	F_TS_HEADLINE_TEXT_TSQUERY, F_TS_HEADLINE_TEXT_TSQUERY_TEXT,
-	F_TS_HEADLINE_REGCONFIG_TEXT_TSQUERY, F_TS_HEADLINE_REGCONFIG_TEXT_TSQUERY_TEXT,
-	F_TS_HEADLINE_JSON_TSQUERY, F_TS_HEADLINE_JSON_TSQUERY_TEXT,
-	F_TS_HEADLINE_REGCONFIG_JSON_TSQUERY, F_TS_HEADLINE_REGCONFIG_JSON_TSQUERY_TEXT,
-	F_TS_HEADLINE_JSONB_TSQUERY, F_TS_HEADLINE_JSONB_TSQUERY_TEXT,
-	F_TS_HEADLINE_REGCONFIG_JSONB_TSQUERY, F_TS_HEADLINE_REGCONFIG_JSONB_TSQUERY_TEXT,
-	F_XML, F_XMLEXISTS, F_XPATH_TEXT_XML, F_XPATH_TEXT_XML__TEXT, F_XPATH_EXISTS_TEXT_XML,
-	F_XPATH_EXISTS_TEXT_XML__TEXT, F_XML_IS_WELL_FORMED, F_XML_IS_WELL_FORMED_DOCUMENT,
-	F_XML_IS_WELL_FORMED_CONTENT, F_TS_MATCH_TT, F_TS_MATCH_TQ, F_TO_REGTYPE, F_TO_REGPROCEDURE,
-	F_TO_REGOPERATOR
 };
 
 /*
@@ -106,16 +84,52 @@ static const struct
 {
 	const Oid  *functions;
 	int			n;
+	const Oid  *made;			/* sorted; see dev/functions */
+	int			nmade;
 }			lists[] = {
 	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
 	[LA_FUNCTION_EFFECTS] = {effects, lengthof(effects)},
-	[LA_FUNCTION_SETTINGS] = {settings, lengthof(settings)},
-	[LA_FUNCTION_NOTICES] = {notices, lengthof(notices)},
+	[LA_FUNCTION_STATE] = {NULL, 0, made_state, lengthof(made_state)},
+	[LA_FUNCTION_NOTICES] = {NULL, 0, made_notices, lengthof(made_notices)},
 	[LA_FUNCTION_DRAWS] = {draws, lengthof(draws)},
 	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},
 	[LA_FUNCTION_LIKE] = {like, lengthof(like)},
 	[LA_FUNCTION_DIVISION] = {division, lengthof(division)},
 };
+
+static int
+compare(const void *a, const void *b)
+{
+	Oid			first = *(const Oid *) a;
+	Oid			second = *(const Oid *) b;
+
+	return first < second ? -1 : first > second ? 1 : 0;
+}
+
+static bool
+is_listed(Oid function, const Oid *list, int n)
+{
+	return bsearch(&function, list, n, sizeof(Oid), compare) != NULL;
+}
+
+/* Do the sources that the lists were made from have this function of the server? */
+static bool
+is_examined(Oid function)
+{
+	int			low = 0;
+	int			high = lengthof(made_known);
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (function > made_known[middle][1])
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < (int) lengthof(made_known) && function >= made_known[low][0];
+}
 
 bool
 la_function_is(Oid function, LaKnownFunction kind)
@@ -125,32 +139,15 @@ la_function_is(Oid function, LaKnownFunction kind)
 		if (lists[kind].functions[i] == function)
 			return true;
 	}
-	return false;
+	if (kind == LA_FUNCTION_EFFECTS)
+		return function < FirstGenbkiObjectId && !is_examined(function);
+	return is_listed(function, lists[kind].made, lists[kind].nmade);
 }
 
-/* Placeholder until function lists are generated: may this function raise an error? */
+/* May a support function of an access method raise an error? */
 bool
 la_function_may_raise(Oid function)
 {
-	switch (function)
-	{
-		case F_BTOIDVECTORCMP:
-		case F_HASHOIDVECTOR:
-		case F_HASHOIDVECTOREXTENDED:
-		case F_BTRECORDCMP:
-		case F_BTARRAYCMP:
-		case F_HASH_ARRAY:
-		case F_HASH_ARRAY_EXTENDED:
-		case F_HASH_RECORD:
-		case F_HASH_RECORD_EXTENDED:
-		case F_RANGE_CMP:
-		case F_HASH_RANGE:
-		case F_HASH_RANGE_EXTENDED:
-		case F_MULTIRANGE_CMP:
-		case F_HASH_MULTIRANGE:
-		case F_HASH_MULTIRANGE_EXTENDED:
-			return true;
-		default:
-			return function >= FirstGenbkiObjectId;
-	}
+	return function >= FirstGenbkiObjectId || !is_examined(function) ||
+		is_listed(function, made_raises, lengthof(made_raises));
 }

@@ -13,7 +13,7 @@ typedef enum LaKnownFunction
 								 * before the statement ends */
 	LA_FUNCTION_EFFECTS,		/* has effects, or shows those of the server,
 								 * though not declared volatile */
-	LA_FUNCTION_SETTINGS,		/* immutable, but reads state */
+	LA_FUNCTION_STATE,			/* immutable, but reads state */
 	LA_FUNCTION_NOTICES,		/* may raise a notice or a warning */
 	LA_FUNCTION_DRAWS,			/* volatile, but only draws a value */
 	LA_FUNCTION_ERRORFREE,		/* raises no error, whatever its arguments */

@@ -18,6 +18,7 @@
 #include "parser/parse_coerce.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "attach/collations.h"
@@ -43,19 +44,29 @@ columns_are(Oid type, bool (*what) (Oid type))
 	return result;
 }
 
-/* Is the type's input function known to raise no notices? */
+/* Do neither the type's input function nor its output function raise notices? */
 bool
 la_type_is_quiet(Oid type)
 {
 	Oid			base = getBaseType(type);
 	Oid			element = get_element_type(base);
+	HeapTuple	tuple;
+	bool		quiet = false;
 
 	if (OidIsValid(element))
 		return la_type_is_quiet(element);
 	if (get_typtype(base) == TYPTYPE_COMPOSITE)
 		return columns_are(base, la_type_is_quiet);
-	return base != TSQUERYOID && base != XMLOID && base != ACLITEMOID &&
-		base != REGTYPEOID && base != REGPROCEDUREOID && base != REGOPERATOROID;
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(base));
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+
+		quiet = !la_function_is(form->typinput, LA_FUNCTION_NOTICES) &&
+			!la_function_is(form->typoutput, LA_FUNCTION_NOTICES);
+		ReleaseSysCache(tuple);
+	}
+	return quiet;
 }
 
 /* The json functions call such a cast, which may be in any language. */

@@ -399,6 +399,35 @@ update keyeds set r = row((r).i, '1')::keyed;
 select * from pg_temp.effects('select x, note(x), k.v from unequal o left join keyeds k on k.r = o.r where x < 500');
 select * from pg_temp.effects('select x, k.v from unequal o left join keyeds k on k.r = o.r where x < 500', 'm50 n n n');
 drop operator class json_noted_ops using btree;
+-- Functions that warn about a type's name: a key by them is evaluated once
+create table typed (x int, n text);
+insert into typed select i, case when i % 40 = 7 then 'timestamp(9)' else 'int4' end from generate_series(1, 100) i;
+create table usable (f bool, v int);
+insert into usable select i = 2000, i from generate_series(1, 4000) i;
+create index on usable (f);
+vacuum analyze typed, usable;
+set pg_lookahead.force = on;
+select count(*) from typed join usable on usable.f = has_type_privilege(typed.n, 'usage');
+select count(*) from typed join usable on usable.f = (to_regtype(typed.n) is not null);
+reset pg_lookahead.force;
+-- Functions that are declared immutable and ask for the session's time zone, in rows for a table whose
+-- trigger changes it.  (Since 18 an abbreviation is looked up there first.)
+create table moments as select i as x, timestamp '1990-01-01' + i * interval '1 day' as ts, timestamptz '1990-01-01' + i * interval '1 day' as tz from generate_series(1, 300) i;
+vacuum analyze moments;
+create table zoned (i int, z timestamptz, a interval);
+create function before_zoned() returns trigger language plpgsql as $$ begin perform set_config('timezone', case when new.i % 2 = 0 then 'America/New_York' else 'Asia/Tokyo' end, true); return new; end $$;
+create trigger t before insert on zoned for each row execute function before_zoned();
+create index on zoned (i);
+create function zones(q text) returns setof zoned language plpgsql as $$
+begin
+    perform set_config('timezone', 'America/New_York', true);
+    execute 'insert into zoned ' || q;
+    perform set_config('timezone', 'UTC', true);
+    return query select * from zoned order by i, z, a;
+end $$;
+select same from pg_temp.effects($$select * from zones('select x * 61, ts at time zone ''LMT'' from moments')$$);
+select same from pg_temp.effects($$select * from zones('select x * 61, null, age(tz, timestamptz ''1980-03-31 15:00+00'') from moments')$$);
+select same from pg_temp.effects($$select * from zones('select x * 61, date_trunc(''day'', tz, ''LMT'') from moments')$$);
 
 set client_min_messages = warning;
 drop schema la_impure cascade;
