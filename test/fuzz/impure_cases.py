@@ -309,6 +309,13 @@ class Cases:
         # the table is not as large as it was in the run before: that must not change the plan
         self.case.prepared = True
 
+    def k_new_table(self):
+        """A table made of a query, whose receiver may refuse a row."""
+        name = self.g.alias()
+        columns = "".join(f", case when {name}.id % 7 = 3 then 'x'::name end as n{i}" for i in range(130)) if self.g.chance(0.5) else ""
+        self.case.steps = [f"create temporary table made as select {name}.*{columns} from ({self.either()}) {name}",
+                           "select id, k, v, t from made"]
+
     def k_with_write(self):
         """WITH that modifies, beside a query, or two of them."""
         g, r = self.g, self.r
@@ -347,8 +354,8 @@ class Cases:
         case.again = True
 
 
-KINDS = ("select", "joined", "rescanned", "cursor", "loop", "parameters", "analyze", "locks", "write", "with_write", "parallel")
-WEIGHTS = (24, 26, 10, 12, 8, 5, 5, 2, 8, 3, 0.4)
+KINDS = ("select", "joined", "rescanned", "cursor", "loop", "parameters", "analyze", "locks", "write", "with_write", "new_table", "parallel")
+WEIGHTS = (24, 26, 10, 12, 8, 5, 5, 2, 8, 3, 2, 0.4)
 
 
 def make(seed, number):

@@ -24,6 +24,7 @@ VOLATILE = [
     "length(set_config('my.off', (abs({i}) % 5)::text, false))", "length(eff_text({t}))", "eff_bool({b})::int",
     "(select nextval('sq')::int)", "(select eff({c}))", "(select eff({i}) from te limit 1)",
     "(select sum(eff(id + {i}))::int from te)", "(select off_to({i}))",
+    "length(set_config('timezone', case when {i} % 2 = 0 then 'America/New_York' else 'Asia/Tokyo' end, true))",
 ]
 LYING = [
     "stable_tell({i})", "stable_eff({i})", "imm_tell({i})", "imm_eff({i})", "(select imm_eff({i}))", "stable_eff({c})",
@@ -32,6 +33,9 @@ LYING = [
 STABLE = [
     "off()", "off()", "off_pl()", "off_plus({i})", "current_setting('my.off')::int", "drawn()", "drawn_sql()",
     "log_stable()", "log_stable_sql()", "(currval('sq') % 9)::int", "(select off() + {i})", "(select off_pl())",
+    # declared immutable
+    "extract(day from age(timestamptz '1990-01-01' + {i} * interval '1 day', '1980-03-31 15:00+00'))::int",
+    "extract(hour from date_trunc('day', timestamptz '1990-01-01 12:00+00', 'PST8PDT'))::int",
 ]
 FAILING = [
     "10 / ({i} - {c})", "10 / ({i} - {c})", "{i} % ({i} - {c})", "boom({i})", "boom_stable({i})", "boom_sql({i})",
@@ -51,7 +55,9 @@ PURE = [
     "harmless({i})", "harmless_sql({i})",
 ]
 VOLATILE_BOOL = ["eff_bool({b})", "eff({i}) > {s}", "random() < 0.6", "off_to({i}) <> {s}", "peek({i})", "tell({i}) > {s}"]
-LYING_BOOL = ["peek({i})", "peek_tell({i})", "{i} <<<< {i}", "{i} ==== {i}", "imm_eff({i}) <> {s}", "stable_tell({i}) > 2"]
+WARNING_BOOL = ["has_type_privilege(case when {i} % 9 = 4 then 'time(9)' else 'int4' end, 'usage')",
+                "to_regtype(case when {i} % 9 = 5 then 'timestamp(8)' else 'int4' end) is not null"]
+LYING_BOOL = WARNING_BOOL + ["peek({i})", "peek_tell({i})", "{i} <<<< {i}", "{i} ==== {i}", "imm_eff({i}) <> {s}", "stable_tell({i}) > 2"]
 FAILING_BOOL = ["peek_fail({i})", "{i} =!= {i}", "10 / ({i} - {c}) < 3", "{i} <!< {i}", "{t}::int > {s}", "boom({i}) > {s}"]
 
 # weights of: volatile, lying, stable, failing, domains
