@@ -33,10 +33,10 @@
  * Not around it are a FETCH and a CLOSE, which run and end the query of a cursor.
  *
  * Utility statements have no EState that a library can see.  What looks ahead in one without a
- * query, such as COPY FROM, is that of the innermost one.  A record ends when the statement returns.
- * After an error it ends with the memory context in which the statement was started, whose other
- * callbacks, registered later, are called before.  It is kept only if something looked ahead or was
- * refused in it, except of COPY FROM.
+ * query, such as COPY FROM, is that of the innermost one.  A record ends when the statement
+ * returns.  After an error it ends with the memory context in which the statement was started,
+ * whose other callbacks, registered later, are called before.  It is kept only if something
+ * looked ahead or was refused in it, except of COPY FROM.
  *
  * Time saved.  window/saving.c estimates it for each read; sums are kept here.
  *
