@@ -71,14 +71,15 @@ sub unsubscribe
 	return;
 }
 
-# The stream has all changes before a worker applies any.
+# The stream has all changes before a worker applies any.  Meanwhile a setting of the publisher may change.
 sub with_backlog
 {
-	my ($changes) = @_;
+	my ($changes, $setting) = @_;
 
 	sql($subscriber{$_}, "ALTER SUBSCRIPTION s_$_ DISABLE") for @names;
 	$_->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL') || die 'a worker stays'
 	  for values %subscriber;
+	set_on_publisher($setting) if defined $setting;
 	sql($publisher, $changes);
 	sql($subscriber{$_}, "ALTER SUBSCRIPTION s_$_ ENABLE") for @names;
 	return;
@@ -166,8 +167,8 @@ sub slow_triggers
 	my ($what, $timeout, $changes) = @_;
 	my $position = -s $publisher->logfile;
 
-	set_on_publisher("wal_sender_timeout = '$timeout'");
-	with_backlog($changes);
+	# a connection that was quiet for as long would end at once
+	with_backlog($changes, "wal_sender_timeout = '$timeout'");
 	caught_up('default', 'forced');
 	# stock may never get through
 	set_on_publisher('wal_sender_timeout = 0');
