@@ -50,7 +50,7 @@ class Act:
         self.role = None
         self.commit = False         # what it has done stays, for later acts
         self.streamed = False       # rows are read one by one, so that those before an error are seen
-        self.ordered = True
+        self.settled = None         # from this step on rows may be in any order
         self.transaction = True     # not for statements that cannot be in one
         self.writes = False         # then the tables are compared
 
@@ -380,6 +380,7 @@ class Acts:
         self.act.steps = [f"create materialized view mv as {q}{self.pick('', ' with no data')}", "create unique index on mv (id)", "refresh materialized view mv",
                           f"update t set v = 3 where id between 10 and {self.r.randint(20, 90)}", self.pick("refresh materialized view mv", "refresh materialized view concurrently mv"), "select id, c1, c2 from mv"]
         self.act.writes = True
+        self.act.settled = 3
 
     def k_copy_to(self):
         fmt = self.pick("", " with (format csv)", " with (format binary)", " with (header, format csv)")
@@ -483,7 +484,7 @@ class Acts:
         a, b = self.alias(), self.alias()
         t = self.pick("t", "t", "t", "vt")
         what = self.pick(f"v = ({self.i(a)}) % 10", f"k = {self.value(f'{a}.id + {self.w.n}')}", f"ts = {a}.ts + interval '1 day', tz = {a}.ts at time zone 'LMT'", f"x = {self.t(a)}", f"j = {a}.j + 1",
-                         f"id = {a}.id + {self.w.n}", f"v = ({self.drawn('sub', a)})::int", "big = big || 'z'", f"z = {self.i(a)}, v = 3")
+                         f"id = {a}.id + {self.w.n}", f"v = ({self.drawn('sub', a)})::int", f"big = {a}.big || 'z'", f"z = {self.i(a)}, v = 3")
         source = self.pick("", f" from o {b}", f" from o {b}", f" from b {b}")
         conds = [self.pick(self.small(a), self.key_condition(a), f"{a}.id between 10 and 300")]
         if " o " in source:
@@ -597,8 +598,8 @@ class Acts:
         k = f"k {self.w.key.opclass('btree')}".strip()
         how = self.pick(f"create index made on t ({k}, id)", f"create index made on t (v, z, id)", "create index made on t (x, ts)", "create index made on t (tz, id) where v > 2", "create unique index made on t (id, v)", "create index made on t ((imm_tell(z)))",
                         "create index made on t (j) include (v)", "reindex index t_ts", "create index made on t (ts desc nulls last, v)", "create index made on t (upper(x), id)")
-        self.act.steps = [how, self.query("range"), self.insert(), self.query("range", "join")]
-        self.written()
+        self.act.steps = [how, self.query("range"), self.insert()]
+        self.written(self.query("range", "join"))
 
     def k_table_changes(self):
         a = self.alias()
@@ -611,9 +612,11 @@ class Acts:
         self.act.transaction = False
         self.act.steps = [self.pick("vacuum t", "vacuum (index_cleanup on, truncate off) t", "vacuum o", "vacuum b", "vacuum full t", "reindex table t"), self.query("range")]
 
-    def written(self):
+    def written(self, *then):
         act = self.act
         act.writes = True
+        act.settled = len(act.steps)
+        act.steps += then
         if self.chance(0.5):
             act.steps.append(self.query("range", "sub", "join"))
         act.commit = self.chance(0.25)

@@ -62,6 +62,10 @@ def settle(shape):
     s = dict(shape)
     if s["layout"] != "plain" and s["layout"] != "inherits" and s["persistence"] == "unlogged":
         s["persistence"] = "permanent"          # no such partitioned table
+    if s["persistence"] == "temp":
+        # each session makes its own, by chance
+        s["am"] = {"gist": "hash", "spgist": "gin"}.get(s["am"], s["am"])
+        s["beside"] = {"gist": "brin"}.get(s["beside"], s["beside"])
     if s["collation"] != "default" and s["key"] not in COLLATED:
         s["collation"] = "default"
     if s["key"] in ("bool",) and s["duplicates"] != "many":

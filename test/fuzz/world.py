@@ -317,8 +317,8 @@ class World:
                 [(sql, False) for sql in vacuum])
 
     def random_index(self):
-        """Has it an index whose pages depend on chance?"""
-        return self.shape["am"] == "gist" or self.shape["beside"] == "gist"
+        """Has it an index whose insertions choose pages by chance, in stock as well?"""
+        return self.shape["am"] in ("gist", "spgist") or self.shape["beside"] == "gist"
 
     def describe(self):
         return ", ".join(f"{k} {v}" for k, v in sorted(self.shape.items()))
