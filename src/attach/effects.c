@@ -255,8 +255,8 @@ is_simple_division(Oid function, const Const *divisor)
 }
 
 /* The server may have something to say when it opens a collation. */
-static void
-note_first_use(LaEffects *e, Oid collation)
+void
+la_effects_of_collation(LaEffects *e, Oid collation)
 {
 	if (!la_collation_is_silent(collation))
 		la_effects_add(e, LA_HAS_NOTICES | LA_MAY_FAIL, NULL);
@@ -268,7 +268,7 @@ note_collation(LaEffects *e, Oid collation, int ntypes, const Oid *types)
 {
 	if (OidIsValid(collation))
 	{
-		note_first_use(e, collation);
+		la_effects_of_collation(e, collation);
 		return;
 	}
 	for (int i = 0; i < ntypes; i++)
@@ -416,7 +416,7 @@ la_effects_of_index(LaEffects *e, Relation index)
 				own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
 			la_effects_add(e, own.flags, own.reason);
 		}
-		note_first_use(e, index->rd_indcollation[i]);
+		la_effects_of_collation(e, index->rd_indcollation[i]);
 	}
 }
 

@@ -40,6 +40,7 @@ extern void la_effects_of_node(LaEffects *effects, Node *node);
 extern void la_effects_of_function(LaEffects *effects, Oid function);
 extern void la_effects_of_support(LaEffects *effects, Oid function, int ntypes,
 								  const Oid *types);
+extern void la_effects_of_collation(LaEffects *effects, Oid collation);
 extern void la_effects_of_operator(LaEffects *effects, Oid operator, Oid collation);
 extern void la_effects_of_hashing(LaEffects *effects, Oid operator);
 extern void la_effects_of_operators(LaEffects *effects, int n,

@@ -368,6 +368,7 @@ note_columns(LaEffects *e, const RelationData *index, int ncolumns)
 
 	for (int i = 0; i < ncolumns; i++)
 	{
+		la_effects_of_collation(e, index->rd_indcollation[i]);
 		for (int j = 0; j < nsupport; j++)
 			note_function(e, index->rd_support[i * nsupport + j], index->rd_opcintype[i],
 						  TupleDescAttr(index->rd_att, i)->atttypid, InvalidOid);

@@ -630,13 +630,14 @@ la_runahead_refuses_attempt(const LaRunAhead *ahead, Node *expression, bool *may
 	return early.flags == LA_MAY_FAIL ? NULL : judge(ahead, &early, true, expression);
 }
 
-/* May this comparison function be called early with outer rows' values of this type? */
+/* May this comparison function be called early with outer rows' values, and this collation? */
 const char *
-la_runahead_refuses_support(const LaRunAhead *ahead, Oid function, Oid type)
+la_runahead_refuses_support(const LaRunAhead *ahead, Oid function, Oid type, Oid collation)
 {
 	LaEffects	early = no_effects(ahead);
 
 	la_effects_of_support(&early, function, 1, &type);
+	la_effects_of_collation(&early, collation);
 	return judge(ahead, &early, true, NULL);
 }
 

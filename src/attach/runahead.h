@@ -39,7 +39,7 @@ extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,
 extern const char *la_runahead_refuses_attempt(const LaRunAhead *ahead, Node *expression,
 											   bool *may_fail);
 extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
-											   Oid function, Oid type);
+											   Oid function, Oid type, Oid collation);
 extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
 											   List *operators);
 extern bool la_runahead_is_without_effects(const EState *estate);

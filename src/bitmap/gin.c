@@ -370,6 +370,7 @@ is_comparable(const GinState *state)
 		Oid			type = TupleDescAttr(state->origTupdesc, i)->atttypid;
 
 		la_effects_of_support(&effects, state->compareFn[i].fn_oid, 1, &type);
+		la_effects_of_collation(&effects, state->supportCollation[i]);
 	}
 	return effects.flags == 0;
 }

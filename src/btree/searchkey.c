@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
 
+#include "attach/collations.h"
 #include "attach/gate.h"
 #include "base/compat.h"
 #include "base/bounds.h"
@@ -80,8 +81,9 @@ kind_of(Oid function, Oid collation, int16 length)
 			return LA_COMPARE_BYTES;
 
 		case F_BTTEXTCMP:
-			return la_collation_is_c(collation) ? LA_COMPARE_BYTES :
-				LA_COMPARE_FUNCTION;
+			/* whether it is C is known once it is open */
+			return la_collation_is_silent(collation) && la_collation_is_c(collation) ?
+				LA_COMPARE_BYTES : LA_COMPARE_FUNCTION;
 
 		default:
 			return LA_COMPARE_FUNCTION;

@@ -25,7 +25,10 @@ la_partition_key_is_pure(const PartitionKey key)
 
 	la_effects_of_expression(&effects, (Node *) key->partexprs);
 	for (int i = 0; i < key->partnatts; i++)
+	{
 		la_effects_of_support(&effects, key->partsupfunc[i].fn_oid, 1, &key->parttypid[i]);
+		la_effects_of_collation(&effects, key->partcollation[i]);
+	}
 	return effects.flags == 0;
 }
 

@@ -25,6 +25,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
+#include "attach/collations.h"
 #include "base/compat.h"
 #include "rows/prune.h"
 
@@ -38,10 +39,17 @@ struct LaPrune
 
 /* Why must these steps not be executed early?  NULL if they may. */
 static const char *
-refuses_steps(const LaKeyRows *rows, List *steps)
+refuses_steps(const LaKeyRows *rows, List *steps, const PartitionPruneContext *context)
 {
+	Oid			collation = InvalidOid;
 	ListCell   *lc;
 
+	/* one that is not silent, if any is */
+	for (int i = 0; i < context->partnatts; i++)
+	{
+		if (!la_collation_is_silent(context->partcollation[i]))
+			collation = context->partcollation[i];
+	}
 	foreach(lc, steps)
 	{
 		PartitionPruneStepOp *step = lfirst(lc);
@@ -56,7 +64,7 @@ refuses_steps(const LaKeyRows *rows, List *steps)
 		{
 			if (refused == NULL)
 				refused = la_runahead_refuses_support(rows->ahead, lfirst_oid(function),
-													  exprType(lfirst(expression)));
+													  exprType(lfirst(expression)), collation);
 		}
 		if (refused != NULL)
 			return refused;
@@ -80,7 +88,7 @@ find_econtext(LaPrune *prune, const LaKeyRows *rows, const char **refused)
 
 			if (table->exec_pruning_steps == NIL)
 				continue;
-			*refused = refuses_steps(rows, table->exec_pruning_steps);
+			*refused = refuses_steps(rows, table->exec_pruning_steps, &table->exec_context);
 			if (*refused != NULL)
 				return false;
 			Assert(prune->econtext == NULL || prune->econtext == table->exec_context.exprcontext);

@@ -223,7 +223,8 @@ comparisons_may_be_early(const LaScanKeys *keys)
 		Oid			type;
 		Oid			function = la_descent_comparison(scan->descent, i, &type);
 
-		scan->keys_refused = la_runahead_refuses_support(keys->rows->ahead, function, type);
+		scan->keys_refused = la_runahead_refuses_support(keys->rows->ahead, function, type,
+														 scan->index->rd_indcollation[i]);
 		if (scan->keys_refused != NULL)
 			return false;
 	}

@@ -150,6 +150,7 @@ la_keycolumns_descent(Relation table, Relation other, Relation index, const Attr
 			return NULL;
 		function = la_descent_comparison(descent, i, &type);
 		la_effects_of_support(&effects, function, 1, &type);
+		la_effects_of_collation(&effects, index->rd_indcollation[i]);
 		if (effects.flags != 0)
 			return NULL;
 	}

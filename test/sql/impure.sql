@@ -428,6 +428,26 @@ end $$;
 select same from pg_temp.effects($$select * from zones('select x * 61, ts at time zone ''LMT'' from moments')$$);
 select same from pg_temp.effects($$select * from zones('select x * 61, null, age(tz, timestamptz ''1980-03-31 15:00+00'') from moments')$$);
 select same from pg_temp.effects($$select * from zones('select x * 61, date_trunc(''day'', tz, ''LMT'') from moments')$$);
+-- A collation that cannot be opened any more is an error where the first strings are compared
+create collation lost (provider = libc, locale = 'C.UTF-8');
+create table strings (t text collate lost, v int);
+insert into strings select 'k' || i, i from generate_series(1, 5000) i;
+create index on strings (t);
+create table few_strings as select i as x, case when i = 60 then ('k' || i) end as t from generate_series(1, 100) i;
+vacuum analyze strings, few_strings;
+update pg_collation set collversion = 'lost' where collname = 'lost';
+\c -
+set search_path = la_impure;
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_bitmapscan = off;
+set pg_lookahead.force = on;
+begin;
+declare c no scroll cursor for select o.x, s.v from (select * from few_strings offset 0) o left join strings s on s.t = o.t;
+move 10 from c;
+fetch 1 from c;
+move 60 from c;
+rollback;
 
 set client_min_messages = warning;
 drop schema la_impure cascade;
