@@ -303,7 +303,7 @@ class Job:
     def __init__(self, server, name, args, have, report, note=None):
         self.server, self.name, self.args, self.have, self.report, self.note = server, name, args, have, report, note
         self.counts, self.kinds, self.sqlstates, self.classes, self.failed_ddl, self.seconds, self.messages = (Counter() for _ in range(7))
-        self.players, self.world, self.played, self.keeper = {}, None, [], None
+        self.players, self.world, self.played, self.keeper, self.log_end = {}, None, [], None, 0
         self.modes = list(MODES) if not args.modes else ["off"] + args.modes
 
     # ---- copies -----------------------------------------------------------
@@ -489,8 +489,17 @@ class Job:
 
     def crash(self, w, act, mode, error, before=()):
         self.wait()
-        tail = self.server.tail().splitlines()
+        tail = self.said()
         self.found(w, act, mode, before, "connection lost", [str(error)[:500], "server log:"] + [f"  {line}" for line in tail])
+
+    def said(self):
+        """What the server has said since the last crash: the failed assertion, or its last lines."""
+        with open(self.server.log, errors="replace") as f:
+            f.seek(self.log_end)
+            lines = f.read().splitlines()
+            self.log_end = f.tell()
+        traps = [i for i, line in enumerate(lines) if "TRAP:" in line or "PANIC:" in line or "was terminated by signal" in line]
+        return lines[traps[0]:][:12] if traps else lines[-20:]
 
     def wait(self):
         """Until the server is there again, and not about to end what it has begun."""
