@@ -41,12 +41,14 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -56,6 +58,7 @@
 
 #include "base/accessmethod.h"
 #include "base/compat.h"
+#include "base/lock.h"
 
 #define MAX_CACHED	16
 
@@ -235,12 +238,32 @@ recognize(Oid am)
 	return method;
 }
 
-/* Identify an access method.  Nothing is cached if the cache was invalidated meanwhile. */
+/* What is_tested() reads, and by which indexes. */
+static const Oid catalogs[] = {
+	DependRelationId, DependDependerIndexId, ExtensionRelationId, ExtensionOidIndexId
+};
+
+/* Lock the catalogs, for none of which is waited.  Returns the number of those that are locked. */
+static int
+lock_catalogs(void)
+{
+	int			n = 0;
+
+	while (n < (int) lengthof(catalogs) && la_lock_relation_at_once(catalogs[n], AccessShareLock))
+		n++;
+	return n;
+}
+
+/*
+ * Identify an access method.  Nothing is cached if the cache was invalidated meanwhile, or if
+ * somebody else has a catalog locked: then it is not known for now.
+ */
 LaAccessMethod
 la_am_of(Oid am)
 {
 	uint64		before = invalidations;
-	LaAccessMethod method;
+	LaAccessMethod method = LA_AM_UNKNOWN;
+	int			nlocked;
 
 	switch (am)
 	{
@@ -258,8 +281,12 @@ la_am_of(Oid am)
 		if (cache[i].am == am)
 			return cache[i].method;
 	}
-	method = recognize(am);
-	if (before == invalidations && ncached < MAX_CACHED)
+	nlocked = lock_catalogs();
+	if (nlocked == (int) lengthof(catalogs))
+		method = recognize(am);
+	for (int i = 0; i < nlocked; i++)
+		UnlockRelationOid(catalogs[i], AccessShareLock);
+	if (before == invalidations && ncached < MAX_CACHED && nlocked == (int) lengthof(catalogs))
 	{
 		cache[ncached].am = am;
 		cache[ncached].method = method;

@@ -24,6 +24,7 @@
 #include "utils/relcache.h"
 
 #include "base/compat.h"
+#include "base/lock.h"
 #include "toast/toasttable.h"
 
 #define REMEMBERED	64
@@ -56,7 +57,7 @@ open_relation(Oid oid)
 {
 	Relation	rel;
 
-	if (!ConditionalLockRelationOid(oid, AccessShareLock))
+	if (!la_lock_relation_at_once(oid, AccessShareLock))
 		return NULL;
 	rel = try_relation_open(oid, NoLock);
 	if (rel == NULL)

@@ -41,6 +41,7 @@
 #include "attach/interpose_node.h"
 #include "base/explain.h"
 #include "base/guc.h"
+#include "base/lock.h"
 #include "base/utility.h"
 #include "rows/target.h"
 #include "write/copy.h"
@@ -315,7 +316,7 @@ begin_copy_partitions(Oid root)
 		{
 			Relation	table;
 
-			if (!ConditionalLockRelationOid(lfirst_oid(lc), RowExclusiveLock))
+			if (!la_lock_relation_at_once(lfirst_oid(lc), RowExclusiveLock))
 				continue;
 			table = try_relation_open(lfirst_oid(lc), NoLock);
 			if (table != NULL)

@@ -190,6 +190,26 @@ sub untested
 	return;
 }
 
+# While somebody has a catalog locked that tells the version, scans run stock and do not wait for it.
+sub locked_catalog
+{
+	my ($catalog, $method, $index, $query) = @_;
+	my $prepare = forced() . "SET enable_sort = off; SET statement_timeout = '60s';";
+	my $reason = q(SELECT string_agg(reason, ', ') FROM pg_lookahead_last_statement());
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $rows = $node->safe_psql('postgres', stock() . "SET enable_sort = off; $query");
+	my $locker = open_session($node, "BEGIN; LOCK TABLE $catalog IN ACCESS EXCLUSIVE MODE");
+	my $session = open_session($node, $prepare);
+	is(ask($session, "$query; $reason"),
+		"$rows\nthe index's access method is not known to allow it",
+		"$method runs stock while $catalog is locked");
+	ask($locker, 'ROLLBACK');
+	is(ask($session, "$query; $activated"), "$rows\nactivated|$index true", '... and looks ahead when it is not');
+	$_->quit for $locker, $session;
+	return;
+}
+
 # ---- pgvector -------------------------------------------------------------------
 
 # a vector that depends on a number
@@ -250,6 +270,7 @@ SKIP:
 		cancel($method, "FROM v $order LIMIT 100", $wide);
 		exclude($method, $index, "$rows $order LIMIT 20", $method eq 'hnsw' ? 'ivfflat' : 'hnsw');
 		untested('vector', $_, $method, $index, "$rows $order LIMIT 20") for '0.5', '0.5.0', '0.9.0', '1.5.2';
+		locked_catalog($_, $method, $index, "$rows $order LIMIT 20") for 'pg_extension', 'pg_depend';
 		compare_cursor($method, 'v', "$rows $order", $wide);
 	}
 
