@@ -58,6 +58,7 @@
 #include "attach/runahead.h"
 #include "attach/statement.h"
 #include "base/accessmethod.h"
+#include "base/accessmethod.h"
 #include "base/budget.h"
 #include "base/compat.h"
 
@@ -388,7 +389,7 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
 	LaEffects	effects = {0};
 
 	*always = true;
-	if (am == HASH_AM_OID || am >= FirstNormalObjectId)
+	if (am == HASH_AM_OID || am >= FirstNormalObjectId || la_am_is_vouched_for(am))
 		return NULL;
 	if (am == BTREE_AM_OID && is_harmless_scan(scan, index, &ncolumns))
 		return NULL;

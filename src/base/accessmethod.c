@@ -14,8 +14,8 @@
  * of core, which offer no such functions, and those in the table "known".  (pgvector and
  * RUM compute distances from the values of the row, not from the state of the scan.)  All
  * others run as without pg_lookahead, unless a superuser vouches for them in
- * pg_lookahead.additional_access_methods.  Operator classes do not matter, since support
- * functions get all that they work on as arguments.
+ * pg_lookahead.additional_access_methods.  What operator classes call early is judged by
+ * attach/gate.c, unless the access method is listed there, too, which one of core may be.
  *
  * An access method of core is identified by its OID; one of an extension by its handler, a C
  * function of a given name in a given library that belongs to the extension, and by the
@@ -408,10 +408,17 @@ la_am_is_excluded(Oid am)
 	return is_listed(excluded_names, am);
 }
 
+/* Does a superuser vouch for what its operator classes call? */
+bool
+la_am_is_vouched_for(Oid am)
+{
+	return is_listed(additional_names, am);
+}
+
 bool
 la_am_may_run_ahead(Oid am)
 {
-	return la_am_of(am) != LA_AM_UNKNOWN || is_listed(additional_names, am);
+	return la_am_of(am) != LA_AM_UNKNOWN || la_am_is_vouched_for(am);
 }
 
 void

@@ -279,9 +279,9 @@ la_guc_init(void)
 							   la_am_check_excluded, la_am_assign_excluded, NULL);
 	DefineCustomStringVariable("pg_lookahead.additional_access_methods",
 							   "Lists index access methods that look ahead "
-							   "although pg_lookahead does not know them.",
+							   "although pg_lookahead does not know them, or their operators.",
 							   "Their functions must not depend on the row "
-							   "that a scan has returned last.",
+							   "that a scan has returned last, nor their operators on settings.",
 							   &additional_access_methods, "", PGC_SUSET,
 							   GUC_LIST_INPUT,
 							   la_am_check_additional, la_am_assign_additional, NULL);
