@@ -44,7 +44,9 @@
  */
 #include "postgres.h"
 
+#include "access/gist.h"
 #include "access/nbtree.h"
+#include "access/spgist.h"
 #include "access/relscan.h"
 #include "access/transam.h"
 #include "access/xlog.h"
@@ -57,7 +59,6 @@
 #include "attach/gate.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
-#include "base/accessmethod.h"
 #include "base/accessmethod.h"
 #include "base/budget.h"
 #include "base/compat.h"
@@ -362,8 +363,27 @@ note_keys(LaEffects *e, const RelationData *index, const ScanKeyData *keys, int 
 	}
 }
 
+/* Is that support function called in scans?  Others are for builds and inserts. */
+static bool
+is_called_in_scans(Oid am, int number, bool ordered)
+{
+	switch (am)
+	{
+		case BTREE_AM_OID:
+			return number == BTORDER_PROC;
+		case GIST_AM_OID:
+			return number == GIST_CONSISTENT_PROC || number == GIST_DECOMPRESS_PROC ||
+				number == GIST_FETCH_PROC || (ordered && number == GIST_DISTANCE_PROC);
+		case SPGIST_AM_OID:
+			return number == SPGIST_CONFIG_PROC || number == SPGIST_INNER_CONSISTENT_PROC ||
+				number == SPGIST_LEAF_CONSISTENT_PROC;
+		default:
+			return true;
+	}
+}
+
 static void
-note_columns(LaEffects *e, const RelationData *index, int ncolumns)
+note_columns(LaEffects *e, const RelationData *index, int ncolumns, bool ordered)
 {
 	int			nsupport = index->rd_indam->amsupport;
 
@@ -371,8 +391,11 @@ note_columns(LaEffects *e, const RelationData *index, int ncolumns)
 	{
 		la_effects_of_collation(e, index->rd_indcollation[i]);
 		for (int j = 0; j < nsupport; j++)
-			note_function(e, index->rd_support[i * nsupport + j], index->rd_opcintype[i],
-						  TupleDescAttr(index->rd_att, i)->atttypid, InvalidOid);
+		{
+			if (is_called_in_scans(index->rd_rel->relam, j + 1, ordered))
+				note_function(e, index->rd_support[i * nsupport + j], index->rd_opcintype[i],
+							  TupleDescAttr(index->rd_att, i)->atttypid, InvalidOid);
+		}
 	}
 }
 
@@ -393,9 +416,17 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
 		return NULL;
 	if (am == BTREE_AM_OID && is_harmless_scan(scan, index, &ncolumns))
 		return NULL;
-	note_keys(&effects, index, scan->keyData, scan->numberOfKeys);
-	note_keys(&effects, index, scan->orderByData, scan->numberOfOrderBys);
-	note_columns(&effects, index, ncolumns);
+
+	/*
+	 * GiST and SP-GiST ask support functions only, which know the operator by
+	 * its number
+	 */
+	if (am != GIST_AM_OID && am != SPGIST_AM_OID)
+	{
+		note_keys(&effects, index, scan->keyData, scan->numberOfKeys);
+		note_keys(&effects, index, scan->orderByData, scan->numberOfOrderBys);
+	}
+	note_columns(&effects, index, ncolumns, scan->numberOfOrderBys > 0);
 	*always = effects.flags == 0;
 	return *always ? NULL : la_runahead_refuses_pages(ps, &effects);
 }
