@@ -54,6 +54,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "attach/collations.h"
 #include "attach/gate.h"
 #include "btree/descent.h"
 #include "window/issue.h"
@@ -65,6 +66,12 @@ const char *
 la_gate_refuses_comparison(Oid function, Oid type)
 {
 	return NULL;
+}
+
+bool
+la_collation_is_silent(Oid collation)
+{
+	return true;
 }
 
 PG_FUNCTION_INFO_V1(la_test_search);

@@ -36,6 +36,7 @@
 #include "utils/portal.h"
 #include "utils/rel.h"
 
+#include "attach/collations.h"
 #include "attach/gate.h"
 #include "btree/downlinks.h"
 #include "window/issue.h"
@@ -47,6 +48,12 @@ const char *
 la_gate_refuses_comparison(Oid function, Oid type)
 {
 	return NULL;
+}
+
+bool
+la_collation_is_silent(Oid collation)
+{
+	return true;
 }
 
 PG_FUNCTION_INFO_V1(la_test_downlinks);
