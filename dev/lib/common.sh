@@ -61,10 +61,10 @@ die()
 	exit 1
 }
 
-# make cannot deal with them
-case $ROOT$CACHE in
-	*[[:space:]]*) die "the path of the checkout, or of LA_CACHE, has a blank in it, which make cannot deal with" ;;
-esac
+# make cannot deal with them; a script that does without it sets ANY_PATH
+if [ -z "${ANY_PATH:-}" ] && [[ $ROOT$CACHE = *[[:space:]]* ]]; then
+	die "the path of the checkout, or of LA_CACHE, has a blank in it, which make cannot deal with"
+fi
 
 mkdir -p "$LOGS" 2>/dev/null && [ -w "$LOGS" ] ||
 	die "$(id -un) cannot write to $CACHE: use a checkout of your own, or set LA_CACHE to a directory"
