@@ -134,11 +134,13 @@ la_statement_enter_run(const QueryDesc *queryDesc, uint64 count)
 {
 	LaRun		outer = current_run;
 	LaStatement *s = count == 0 ? la_statement_of(queryDesc->estate) : NULL;
+	static uint64 last_number = 0;
 
 	memset(&current_run, 0, sizeof(current_run));
 	if (s != NULL)
 	{
 		current_run.statement = s->number;
+		current_run.number = ++last_number;
 		current_run.to_end = true;
 		examine_destination(&current_run, queryDesc);
 	}

@@ -14,6 +14,8 @@
 typedef struct LaRun
 {
 	uint64		statement;		/* its number, or 0 if not known */
+	uint64		number;			/* of the call of ExecutorRun(), never used
+								 * again; 0 likewise */
 	bool		to_end;			/* this call of ExecutorRun() returns all rows */
 	bool		rows_stay;		/* no row leaves the server before it returns */
 	bool		no_code;		/* the receiver calls no function that a user

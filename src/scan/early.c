@@ -4,8 +4,10 @@
  *
  * The gate (attach/gate.c) is asked when a page would be read early for the first time, so that
  * short scans need no answer.  It may depend on how the statement is run: then it is asked again
- * for each rescan.  A scan that is refused still has the heap blocks of its current leaf page read
- * ahead (btree); of other access methods it is stock's.
+ * for each rescan, and in each call of ExecutorRun().  A cursor that has been read to its end in
+ * one call may turn in the next one, between whose rows a setting may change.  A scan that is
+ * refused still has the heap blocks of its current leaf page read ahead (btree); of other access
+ * methods it is stock's.
  *
  * src/scan/early.c
  */
@@ -21,7 +23,10 @@ la_early_ask(LaScan *ls)
 	const char *reason = la_gate_refuses_index_pages(ls->node, ls->scan, &always);
 
 	if (reason == NULL)
+	{
 		ls->pages = always ? LA_PAGES_ALWAYS : LA_PAGES_NOW;
+		ls->pages_run = la_statement_run(ls->node->state)->number;
+	}
 	else
 	{
 		ls->pages = LA_PAGES_REFUSED;

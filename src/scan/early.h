@@ -7,6 +7,7 @@
 #ifndef LA_EARLY_H
 #define LA_EARLY_H
 
+#include "attach/statement.h"
 #include "scan/scan_int.h"
 
 extern bool la_early_ask(LaScan *ls);
@@ -16,7 +17,10 @@ extern void la_early_rescan(LaScan *ls);
 static inline bool
 la_early_refuses_pages(LaScan *ls)
 {
-	return ls->pages == LA_PAGES_UNKNOWN ? !la_early_ask(ls) : ls->pages == LA_PAGES_REFUSED;
+	if (ls->pages == LA_PAGES_UNKNOWN ||
+		(ls->pages == LA_PAGES_NOW && ls->pages_run != la_statement_run(ls->node->state)->number))
+		return !la_early_ask(ls);
+	return ls->pages == LA_PAGES_REFUSED;
 }
 
 #endif							/* LA_EARLY_H */

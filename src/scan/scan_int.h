@@ -70,7 +70,7 @@ typedef enum LaPages
 {
 	LA_PAGES_UNKNOWN,
 	LA_PAGES_REFUSED,
-	LA_PAGES_NOW,				/* until the next rescan */
+	LA_PAGES_NOW,				/* until the next rescan, or run */
 	LA_PAGES_ALWAYS
 } LaPages;
 
@@ -85,6 +85,7 @@ struct LaScan
 	MemoryContext context;		/* lives as long as the query */
 	LaKind		kind;
 	LaPages		pages;
+	uint64		pages_run;		/* in which LA_PAGES_NOW was said */
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LaScanDemand demand;
