@@ -15,7 +15,8 @@
  * RUM compute distances from the values of the row, not from the state of the scan.)  All
  * others run as without pg_lookahead, unless a superuser vouches for them in
  * pg_lookahead.additional_access_methods.  What operator classes call early is judged by
- * attach/gate.c, unless the access method is listed there, too, which one of core may be.
+ * attach/gate.c, unless it is of the same library, or the access method is listed there, too, which
+ * one of core may be.
  *
  * An access method of core is identified by its OID; one of an extension by its handler, a C
  * function of a given name in a given library that belongs to the extension, and by the
@@ -48,7 +49,6 @@
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -238,21 +238,32 @@ recognize(Oid am)
 	return method;
 }
 
+/* Is the function in the library of this access method, which is one of "known"? */
+bool
+la_am_has_function(Oid am, Oid function)
+{
+	LaAccessMethod method = la_am_of(am);
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		found = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
+	{
+		char	   *library = text_of(tuple, Anum_pg_proc_probin);
+
+		for (int i = 0; i < (int) lengthof(known); i++)
+			found |= known[i].method == method && is_library(library, known[i].library);
+		pfree(library);
+	}
+	ReleaseSysCache(tuple);
+	return found;
+}
+
 /* What is_tested() reads, and by which indexes. */
 static const Oid catalogs[] = {
 	DependRelationId, DependDependerIndexId, ExtensionRelationId, ExtensionOidIndexId
 };
-
-/* Lock the catalogs, for none of which is waited.  Returns the number of those that are locked. */
-static int
-lock_catalogs(void)
-{
-	int			n = 0;
-
-	while (n < (int) lengthof(catalogs) && la_lock_relation_at_once(catalogs[n], AccessShareLock))
-		n++;
-	return n;
-}
 
 /*
  * Identify an access method.  Nothing is cached if the cache was invalidated meanwhile, or if
@@ -262,8 +273,7 @@ LaAccessMethod
 la_am_of(Oid am)
 {
 	uint64		before = invalidations;
-	LaAccessMethod method = LA_AM_UNKNOWN;
-	int			nlocked;
+	LaAccessMethod method;
 
 	switch (am)
 	{
@@ -281,12 +291,11 @@ la_am_of(Oid am)
 		if (cache[i].am == am)
 			return cache[i].method;
 	}
-	nlocked = lock_catalogs();
-	if (nlocked == (int) lengthof(catalogs))
-		method = recognize(am);
-	for (int i = 0; i < nlocked; i++)
-		UnlockRelationOid(catalogs[i], AccessShareLock);
-	if (before == invalidations && ncached < MAX_CACHED && nlocked == (int) lengthof(catalogs))
+	if (!la_lock_catalogs_at_once(catalogs, lengthof(catalogs)))
+		return LA_AM_UNKNOWN;
+	method = recognize(am);
+	la_lock_release_catalogs(catalogs, lengthof(catalogs));
+	if (before == invalidations && ncached < MAX_CACHED)
 	{
 		cache[ncached].am = am;
 		cache[ncached].method = method;

@@ -12,6 +12,7 @@
 
 #include "catalog/catalog.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/inval.h"
 
@@ -40,4 +41,29 @@ la_lock_relation_at_once(Oid relid, LOCKMODE mode)
 		MarkLockClear(lock);
 	}
 	return true;
+}
+
+/*
+ * Lock these catalogs and their indexes for reading, so that what is read from them now is not
+ * waited for.  Returns false, with none locked, if one is not free.
+ */
+bool
+la_lock_catalogs_at_once(const Oid *relids, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (!la_lock_relation_at_once(relids[i], AccessShareLock))
+		{
+			la_lock_release_catalogs(relids, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+void
+la_lock_release_catalogs(const Oid *relids, int n)
+{
+	for (int i = 0; i < n; i++)
+		UnlockRelationOid(relids[i], AccessShareLock);
 }

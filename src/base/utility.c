@@ -18,10 +18,11 @@
  *		before() --> name looked up, table locked --> privileges checked
  *															| ExecutorCheckPerms_hook
  *															v
- *												copy() of each room, in a guard --> rows --> after()
+ *												copy() of each room, in a turn --> rows --> after()
  *
- * copy() is called once for each statement, and an error in it is forgotten.  It is never called
- * where COPY has a query, or fails before.
+ * copy() is called once for each statement.  It opens what the server may open later or not at
+ * all, so it neither fails nor waits (turn.c).  It is never called where COPY has a query, or
+ * fails before.
  *
  * What a session keeps of one client's statements (figures of the last one, a history of its
  * own) must not reach the next client to which a connection pooler assigns the session.
@@ -47,8 +48,8 @@
 #include "utils/relcache.h"
 
 #include "base/compat.h"
-#include "base/guard.h"
 #include "base/statements.h"
+#include "base/turn.h"
 #include "base/utility.h"
 
 #define MAX_REGISTERED 8
@@ -163,13 +164,17 @@ begin_copy(void *arg)
 {
 	Running    *r = arg;
 	Relation	table = RelationIdGetRelation(r->table);
+	bool		wanted;
 
 	if (table == NULL)
 		return;
 	for (int i = 0; i < nregistered; i++)
 	{
-		if (registered[i].copy != NULL)
-			r->wanted[i] |= registered[i].copy(r->copy, table);
+		if (registered[i].copy == NULL)
+			continue;
+		wanted = r->wanted[i];
+		r->wanted[i] = true;	/* also if it fails */
+		r->wanted[i] = registered[i].copy(r->copy, table) || wanted;
 	}
 	RelationClose(table);
 }
@@ -178,13 +183,15 @@ static bool
 utility_ExecutorCheckPerms(LA_CHECK_PERMS_ARGS)
 {
 	Running    *r = running;
+	ErrorData  *error;
 
 	if (prev_ExecutorCheckPerms && !prev_ExecutorCheckPerms(LA_CHECK_PERMS_PASS))
 		return false;
 	if (r != NULL && r->copy != NULL && is_of_copy(r->copy, rangeTable))
 	{
 		r->table = linitial_node(RangeTblEntry, rangeTable)->relid;
-		(void) la_guard_run_briefly(begin_copy, r);
+		if (!la_turn_make(begin_copy, r, &error) && error != NULL)
+			FreeErrorData(error);
 		r->copy = NULL;
 	}
 	return true;

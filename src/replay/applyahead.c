@@ -36,8 +36,8 @@
 
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/turn.h"
 #include "replay/applyahead.h"
-#include "replay/applyattempt.h"
 #include "replay/applylock.h"
 #include "replay/applymessage.h"
 #include "replay/applyremote.h"
@@ -189,7 +189,7 @@ go_without(void)
 }
 
 static void
-make_turn(void)
+make_turn(void *unused)
 {
 	if (!la_applyrows_open())
 		go_without();
@@ -218,7 +218,7 @@ try_turn(void)
 {
 	ErrorData  *error;
 
-	if (la_applyattempt(make_turn, &error))
+	if (la_turn_make(make_turn, NULL, &error))
 		return;
 	la_applyrows_forget();
 	la_applystats_add(LA_APPLY_ERRORS);

@@ -7,8 +7,11 @@
  * REINDEX from ending.  Nobody is waited for.  The table itself cannot be dropped, since the
  * statement has locked the table that it belongs to.
  *
- * Which index it is, is remembered as long as neither has changed: most scans only ask how much has
- * been fetched by it.
+ * Which index it is, is remembered as long as neither has changed: most scans only ask how much
+ * has been fetched by it.  As long as it is remembered, both are in the relation cache.
+ * Otherwise they may be read from the catalogs, which are locked before, at once or not at all:
+ * interrupts are held off here (base/guard.c), so nothing could end a wait, not even a standby's
+ * replay that needs the table's own lock.
  *
  * What has been fetched is seen from the statistics that this backend collects of the index: each
  * value is a scan of it, and each chunk a row of that.
@@ -19,6 +22,11 @@
 
 #include "access/relation.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_amproc.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opclass.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/relcache.h"
@@ -59,7 +67,8 @@ open_relation(Oid oid)
 
 	if (!la_lock_relation_at_once(oid, AccessShareLock))
 		return NULL;
-	rel = try_relation_open(oid, NoLock);
+	rel = RelationIdGetRelation(oid);	/* asks no catalog if the entry is
+										 * there */
 	if (rel == NULL)
 		UnlockRelationOid(oid, AccessShareLock);
 	return rel;
@@ -89,12 +98,18 @@ open_valid_index(Relation table)
 	return result;
 }
 
-/*
- * Open both.  Returns false, with none open, if a lock is not free, or if one is not what it was
- * the last time.
- */
-bool
-la_toasttable_open(LaToastTable *t)
+/* What is read from the catalogs to open both, by these indexes. */
+static const Oid catalogs[] = {
+	RelationRelationId, ClassOidIndexId,
+	AttributeRelationId, AttributeRelidNumIndexId,
+	IndexRelationId, IndexIndrelidIndexId, IndexRelidIndexId,
+	AccessMethodRelationId, AmOidIndexId,
+	OperatorClassRelationId, OpclassOidIndexId,
+	AccessMethodProcedureRelationId, AccessMethodProcedureIndexId
+};
+
+static bool
+open_both(LaToastTable *t)
 {
 	bool		first = t->table_rel == NULL;
 	Relation	table = open_relation(t->table);
@@ -125,6 +140,30 @@ la_toasttable_open(LaToastTable *t)
 	return false;
 }
 
+/*
+ * Open both.  Returns false, with none open, if a lock is not free, or if one is not what it was
+ * the last time.
+ */
+bool
+la_toasttable_open(LaToastTable *t)
+{
+	int			place = t->table % REMEMBERED;
+	bool		opened;
+
+	if (remembered[place].table == t->table)
+		return open_both(t);
+	if (!la_lock_catalogs_at_once(catalogs, lengthof(catalogs)))
+		return false;
+	opened = open_both(t);
+	la_lock_release_catalogs(catalogs, lengthof(catalogs));
+	if (opened)
+	{
+		remembered[place].table = t->table;
+		remembered[place].index = t->index;
+	}
+	return opened;
+}
+
 /* Find out which index it has, if that is not known; InvalidOid if a lock is not free. */
 void
 la_toasttable_find_index(LaToastTable *t)
@@ -134,11 +173,7 @@ la_toasttable_find_index(LaToastTable *t)
 	if (remembered[place].table == t->table)
 		t->index = remembered[place].index;
 	else if (la_toasttable_open(t))
-	{
 		la_toasttable_close(t);
-		remembered[place].table = t->table;
-		remembered[place].index = t->index;
-	}
 }
 
 void

@@ -26,7 +26,6 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
@@ -318,11 +317,11 @@ begin_copy_partitions(Oid root)
 
 			if (!la_lock_relation_at_once(lfirst_oid(lc), RowExclusiveLock))
 				continue;
-			table = try_relation_open(lfirst_oid(lc), NoLock);
+			table = RelationIdGetRelation(lfirst_oid(lc));
 			if (table != NULL)
 			{
 				begin_copy(table);
-				relation_close(table, NoLock);
+				RelationClose(table);
 			}
 			UnlockRelationOid(lfirst_oid(lc), RowExclusiveLock);
 		}

@@ -1,21 +1,24 @@
 /*
- * applyattempt.c
- *	  A turn of looking ahead, which may neither fail nor wait.
+ * turn.c
+ *	  A turn of looking ahead that may neither fail nor wait.
  *
- * A turn reads pages, which may be damaged; it needs memory and locks, which may be exhausted; and
- * what it asks the relation cache and the catalog caches for may not be there.  None of that is the
- * worker's, whose next change may need nothing of it.
+ * Some looking ahead asks the relation cache and the catalog caches for what may not be there,
+ * takes locks, and needs memory, which may be exhausted.  None of that is the statement's, or the
+ * apply worker's, whose next change may need nothing of it.
  *
  * ERRORS.  The turn is in a subtransaction, which is rolled back after an error of any class, and
- * the error is dropped: if it is of a change, the server raises it in the change's turn.  The
- * subtransaction itself takes little memory, and it is begun only where some more is free.
+ * the error is dropped: if it is of a change or a row, the server raises it in its turn.  Unlike in
+ * guard.c relations may be opened: what an error leaves in the relation cache, only the end of a
+ * subtransaction cleans up.  The subtransaction itself takes little memory, and it is begun
+ * only where some more is free.
  *
- * INTERRUPTS are not held off, so that the worker can be terminated at any time: that is a FATAL
+ * INTERRUPTS are not held off, so that the session can be terminated at any time: that is a FATAL
  * error, which nobody catches.  Two other errors of interrupts are not the turn's either, and are
- * raised again: that somebody has canceled what the worker does, and that a worker which applies
- * a streamed transaction has failed, which this one is told once.
+ * raised again: that somebody has canceled the statement, and that a worker which applies a
+ * streamed transaction has failed, which this one is told once.  A parallel query has workers
+ * that may tell of an error, too, and there no turn is made.
  *
- * WAITS.  The turn's own locks are not waited for (applylock.c).  But whatever is not in the caches
+ * WAITS.  The turn's own locks are not waited for (lock.c).  But whatever is not in the caches
  * is read from catalogs, and the server locks them, and their indexes, in the ordinary way: which
  * ones, depends on what is missing.  Such a lock is waited for in ProcSleep(), which heeds
  * lock_timeout.  That is WAIT_MS during the turn.  So no lock is waited for for longer, and then
@@ -26,7 +29,7 @@
  * and is then noticed later: what is pending is taken back at the end of the turn.  What is pending
  * before a turn is processed before it begins, and so is not mistaken for the turn's.
  *
- * src/replay/applyattempt.c
+ * src/base/turn.c
  */
 #include "postgres.h"
 
@@ -37,16 +40,15 @@
 #include "utils/resowner.h"
 #include "utils/timeout.h"
 
-#include "replay/applyattempt.h"
-#include "rows/attempt.h"
+#include "base/turn.h"
 
 #define WAIT_MS			1
 #define SPARE_MEMORY	(64 * 1024) /* for the subtransaction, and for the
 									 * error */
 
-/* Is the error of an interrupt that is the worker's? */
+/* Is the error of an interrupt that is the caller's? */
 static bool
-is_of_worker(const ErrorData *error)
+is_for_the_caller(const ErrorData *error)
 {
 	return ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
 		ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION) ||
@@ -55,7 +57,7 @@ is_of_worker(const ErrorData *error)
 
 /* Is so much memory free? */
 bool
-la_applyattempt_has_memory(Size size)
+la_turn_has_memory(Size size)
 {
 	void	   *memory = MemoryContextAllocExtended(TopMemoryContext, size, MCXT_ALLOC_NO_OOM);
 
@@ -76,13 +78,13 @@ restore_timeout(int before)
 
 /* Call the function.  Returns its error, in this memory context, or NULL. */
 static ErrorData *
-call(void (*turn) (void), MemoryContext context)
+call(void (*work) (void *arg), void *arg, MemoryContext context)
 {
 	ErrorData  *volatile error = NULL;
 
 	PG_TRY();
 	{
-		turn();
+		work(arg);
 	}
 	PG_CATCH();
 	{
@@ -99,21 +101,21 @@ call(void (*turn) (void), MemoryContext context)
  * is the error, in this memory context, or NULL.
  */
 bool
-la_applyattempt(void (*turn) (void), ErrorData **error)
+la_turn_make(void (*work) (void *arg), void *arg, ErrorData **error)
 {
 	MemoryContext old = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	int			lock_timeout = LockTimeout;
 
 	*error = NULL;
-	if (!la_attempt_is_allowed() || !la_applyattempt_has_memory(SPARE_MEMORY))
+	if (ExitOnAnyError || IsInParallelMode() || !la_turn_has_memory(SPARE_MEMORY))
 		return false;
 	CHECK_FOR_INTERRUPTS();
 	BeginInternalSubTransaction(NULL);
 	/* what is left in its own context would stay until the transaction ends */
 	MemoryContextSwitchTo(old);
 	LockTimeout = WAIT_MS;
-	*error = call(turn, old);
+	*error = call(work, arg, old);
 	restore_timeout(lock_timeout);
 	if (*error == NULL)
 		ReleaseCurrentSubTransaction();
@@ -121,7 +123,7 @@ la_applyattempt(void (*turn) (void), ErrorData **error)
 		RollbackAndReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(old);
 	CurrentResourceOwner = owner;
-	if (*error != NULL && is_of_worker(*error))
+	if (*error != NULL && is_for_the_caller(*error))
 		ReThrowError(*error);
 	return *error == NULL;
 }
