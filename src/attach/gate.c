@@ -30,8 +30,9 @@
  *		be of others, as a family can be extended, and may be of two types, such as timestamp and
  *		timestamptz, whose comparison reads a setting.  Hash indexes call nothing after the first
  *		page.  Of functions that are not the server's it is assumed that they read settings, as
- *		those of pg_trgm do, which are declared immutable; but for access methods of extensions
- *		that have been reviewed, or vouched for, with their operators (base/accessmethod.c).
+ *		those of pg_trgm do, which are declared immutable; but for those of the libraries of access
+ *		methods that have been reviewed, or of an access method that is vouched for
+ *		(base/accessmethod.c).
  *	COMPARISON	Call a comparison function of an index for entries that the server might not
  *		compare, for a hint.  It may find another state, but do nothing else that could be noticed.
  *	PINS	Keep a buffer pinned while the executor goes on, where stock would not.  On a standby
@@ -302,9 +303,11 @@ is_harmless_type(Oid type)
 			entry = lookup_type_cache(base, TYPECACHE_BTREE_OPFAMILY);
 			return is_harmless_family(entry->btree_opf, false);
 		case TYPTYPE_RANGE:
+			/* operators may make ranges, too, and call the canonical function */
 			entry = lookup_type_cache(base, TYPECACHE_RANGE_INFO);
 			return entry->rngelemtype != NULL &&
 				entry->rng_cmp_proc_finfo.fn_oid < FirstGenbkiObjectId &&
+				entry->rng_canonical_finfo.fn_oid < FirstGenbkiObjectId &&
 				is_harmless_type(entry->rngelemtype->type_id);
 		case TYPTYPE_MULTIRANGE:
 			return is_harmless_type(get_multirange_range(base));
@@ -335,13 +338,42 @@ note_function(LaEffects *e, Oid function, Oid input, Oid type, Oid subtype)
 		la_effects_add(e, LA_READS_STATE, NULL);
 }
 
+/*
+ * A function that an index calls for one of its columns.  What has been reviewed with an access
+ * method (base/accessmethod.c) is its library, and that functions of the server do not fail in it.
+ */
+static void
+note_function_of_index(LaEffects *e, const RelationData *index, int column, Oid function,
+					   Oid subtype)
+{
+	Oid			am = index->rd_rel->relam;
+	Oid			input = index->rd_opcintype[column];
+	Oid			type = TupleDescAttr(index->rd_att, column)->atttypid;
+	LaEffects	own = {0};
+
+	if (am >= FirstNormalObjectId && la_am_has_function(am, function) &&
+		(get_typtype(input) != TYPTYPE_PSEUDO || is_harmless_type(type)))
+		return;
+	note_function(&own, function, input, type, subtype);
+	if (am >= FirstNormalObjectId && function < FirstGenbkiObjectId)
+		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
+	la_effects_add(e, own.flags, own.reason);
+}
+
 static void
 note_key(LaEffects *e, const RelationData *index, const ScanKeyData *key)
 {
 	int			column = key->sk_attno - 1;
+	Oid			input = index->rd_opcintype[column];
 
-	note_function(e, key->sk_func.fn_oid, index->rd_opcintype[column],
-				  TupleDescAttr(index->rd_att, column)->atttypid, key->sk_subtype);
+	note_function_of_index(e, index, column, key->sk_func.fn_oid, key->sk_subtype);
+	/* the values of an array are compared by this one */
+	if (index->rd_rel->relam == BTREE_AM_OID && OidIsValid(key->sk_subtype) &&
+		key->sk_subtype != input)
+		note_function_of_index(e, index, column,
+							   get_opfamily_proc(index->rd_opfamily[column], input,
+												 key->sk_subtype, BTORDER_PROC),
+							   key->sk_subtype);
 }
 
 static void
@@ -393,8 +425,8 @@ note_columns(LaEffects *e, const RelationData *index, int ncolumns, bool ordered
 		for (int j = 0; j < nsupport; j++)
 		{
 			if (is_called_in_scans(index->rd_rel->relam, j + 1, ordered))
-				note_function(e, index->rd_support[i * nsupport + j], index->rd_opcintype[i],
-							  TupleDescAttr(index->rd_att, i)->atttypid, InvalidOid);
+				note_function_of_index(e, index, i, index->rd_support[i * nsupport + j],
+									   InvalidOid);
 		}
 	}
 }
@@ -412,7 +444,7 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
 	LaEffects	effects = {0};
 
 	*always = true;
-	if (am == HASH_AM_OID || am >= FirstNormalObjectId || la_am_is_vouched_for(am))
+	if (am == HASH_AM_OID || la_am_is_vouched_for(am))
 		return NULL;
 	if (am == BTREE_AM_OID && is_harmless_scan(scan, index, &ncolumns))
 		return NULL;

@@ -24,6 +24,7 @@ typedef enum LaAccessMethod
 extern void la_am_init(void);
 extern LaAccessMethod la_am_of(Oid am);
 extern bool la_am_may_run_ahead(Oid am);
+extern bool la_am_has_function(Oid am, Oid function);
 extern bool la_am_is_vouched_for(Oid am);
 extern bool la_am_is_excluded(Oid am);
 

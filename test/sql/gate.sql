@@ -338,6 +338,23 @@ set la.calls = '0';
 -- rows are returned before the comparison of json fails
 select * from set_between($$select w from ct where k >= row(3, null)::ij and k <= row(2500, '1')::ij$$, $$select 1$$);
 select * from set_between($$select k from ct where k < any (array[row(2500, '1'), row(20, '2')]::ij[])$$, $$select 1$$);
+-- a range type's canonical function, which operators call as well
+create type ir;
+create function ir_canon(ir) returns ir language internal immutable strict as 'int4range_canonical';
+create type ir as range (subtype = int4, canonical = ir_canon);
+create or replace function ir_canon(ir) returns ir language plpgsql immutable strict as $$
+begin
+    return case when current_setting('la.empty', true) = 'on' then 'empty' else $1 end;
+end $$;
+create table rt (x ir, w text);
+insert into rt select format('[%s,%s)', - (i * 7919 % 1000), 10 - i % 2)::ir, repeat('w', 60) from generate_series(1, 8000) i;
+create index rt_x on rt using gist (x);
+create index rt_spgist on rt using spgist (x);
+vacuum analyze rt;
+set la.empty = off;
+select * from set_between($$select w from rt where x -|- '[10,11)'::ir$$, $$set local la.empty = on$$);
+drop index rt_x;
+select * from set_between($$select w from rt where x -|- '[10,11)'::ir$$, $$set local la.empty = on$$);
 -- the common types look ahead
 create table common (a smallint, b int, c bigint, d text, e varchar(30), f uuid, g timestamptz, h timestamp, i numeric, j date, k boolean, l bytea, m oid, n inet, o char(9), p float8, q interval, r int[], s int4range, t name, w text);
 insert into common select i, i, i, i, i, md5(i::text)::uuid, timestamptz '2024-01-01+00' + i * interval '1 min', timestamp '2024-01-01' + i * interval '1 min',

@@ -96,6 +96,65 @@ sub compare_cursor
 	return;
 }
 
+# A cursor between whose FETCHes a setting changes that the access method reads for each row, after
+# so many rows that rows to come may be beyond what the index gives with the first value.
+sub compare_setting
+{
+	my ($name, $query, $settings, $later) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	for my $n (3, 20, 38)
+	{
+		my %got;
+
+		for my $mode ('off', 'forced')
+		{
+			my $session = open_session($node,
+				($mode eq 'off' ? stock() : forced()) . "SET enable_sort = off; $settings");
+
+			$got{$mode} = ask($session,
+				"BEGIN; DECLARE c NO SCROLL CURSOR FOR $query; FETCH $n FROM c; $later; FETCH ALL FROM c; CLOSE c");
+			$session->quit;
+		}
+		is($got{forced}, $got{off}, "$name: the same rows, $n before it");
+	}
+	return;
+}
+
+# An operator class whose distance function is not the extension's: it is called for the rows of other
+# lists when these are read, and its notice tells in which FETCH.
+sub compare_own_class
+{
+	my %got;
+
+	$node->safe_psql(
+		'postgres', q(
+		CREATE FUNCTION own_distance(vector, vector) RETURNS float8 IMMUTABLE STRICT LANGUAGE plpgsql AS $$
+		BEGIN
+			IF current_setting('la.at', true) <> '' THEN RAISE NOTICE 'distance, %', current_setting('la.at'); END IF;
+			RETURN public.l2_distance($1, $2);
+		END $$;
+		CREATE OPERATOR <~~> (LEFTARG = vector, RIGHTARG = vector, FUNCTION = own_distance, COMMUTATOR = <~~>);
+		CREATE OPERATOR CLASS own_ops FOR TYPE vector USING ivfflat AS OPERATOR 1 <~~> (vector, vector) FOR ORDER BY float_ops,
+			FUNCTION 1 own_distance(vector, vector), FUNCTION 3 l2_distance(vector, vector);
+		CREATE TABLE own AS SELECT i AS id, repeat('w', 700) AS w,
+			('[' || (i * 7919 % 1000) / 10.0 || ',' || (i * 104729 % 1000) / 10.0 || ']')::vector(2) AS e FROM generate_series(1, 2000) i;
+		CREATE INDEX own_e ON own USING ivfflat (e own_ops) WITH (lists = 20);
+		ANALYZE own;));
+	for my $mode ('off', 'forced')
+	{
+		my $session = open_session($node,
+			($mode eq 'off' ? stock() : forced()) . 'SET enable_sort = off; SET ivfflat.iterative_scan = relaxed_order;');
+
+		ask($session, q(BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1 FROM own ORDER BY e <~~> '[50,50]'));
+		$got{$mode} .= ask($session, "SET la.at = '$_'; MOVE 10 FROM c") . "\n" for (1 .. 40);
+		$session->quit;
+	}
+	like($got{off}, qr/distance, [2-9]/, "ivfflat, a class of one's own: lists are read in later FETCHes");
+	is($got{forced}, $got{off}, "ivfflat, a class of one's own: functions are called in their turn");
+	return;
+}
+
 # Cancel, and an error, at the row $id of a scan; $from is FROM and what follows.
 sub cancel
 {
@@ -265,6 +324,10 @@ SKIP:
 					"$rows WHERE b = 3 $order LIMIT 100", "SET $method.iterative_scan = $mode;");
 				compare("$method, iterative scan to the end in $mode", $index,
 					"$rows WHERE b = 11 OR id < 50 $order", "SET $method.iterative_scan = $mode;");
+				compare_setting("$method, $mode between FETCHes", "$rows $order", '',
+					"SET $method.iterative_scan = $mode");
+				compare_setting("$method, no $mode between FETCHes", "$rows $order",
+					"SET $method.iterative_scan = $mode;", "SET $method.iterative_scan = off");
 			}
 		}
 		cancel($method, "FROM v $order LIMIT 100", $wide);
@@ -273,6 +336,8 @@ SKIP:
 		locked_catalog($_, $method, $index, "$rows $order LIMIT 20") for 'pg_extension', 'pg_depend';
 		compare_cursor($method, 'v', "$rows $order", $wide);
 	}
+
+	compare_own_class() if $iterative;
 
 	# rows that are dead, and rows at other places
 	$node->safe_psql('postgres', $_)
