@@ -25,14 +25,18 @@
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
  *		pattern without escapes.  The server's functions raise errors of certain classes
- *		(rows/attempt.c), those of other extensions any (LA_FAILS_FREELY).  The same is said of
- *		functions of rows, which hold references to descriptors when they fail.  Comparison and
+ *		(rows/attempt.c), but for functions of rows, which hold references to descriptors when
+ *		they fail (LA_FAILS_FREELY).  Comparison and
  *		hash functions are known not to fail one by one; polymorphic ones do if a part of the
  *		values has no such function (types.c).  A function of values that have a collation
  *		fails if their collations conflict, which is found when it is called.
  *	Notices
  *		Few functions that only compute raise notices about what they are given: those that
  *		parse text for text search, XML, and names of types, among others (LA_HAS_NOTICES).
+ *	Functions of extensions
+ *		Nobody has read them.  Whatever they are declared, they may read settings, raise notices
+ *		(as crypt() of pgcrypto does, which is immutable) and errors of any class.  Those that are
+ *		only stable, or return sets, may run any statement (crosstab() of tablefunc).
  *	Plain types
  *		A polymorphic function calls functions of the types that it is given: comparison
  *		functions, input and output functions, constraints of domains.  It is trusted for
@@ -135,15 +139,20 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	else if (la_function_is(function, LA_FUNCTION_EFFECTS))
 		la_effects_add(e, LA_HAS_EFFECTS,
 					   "a function runs code that its arguments name, or assigns a transaction ID");
+	else if (function >= FirstNormalObjectId &&
+			 (proc->provolatile != PROVOLATILE_IMMUTABLE || proc->proretset))
+		la_effects_add(e, LA_HAS_EFFECTS,
+					   "a function of an extension is not immutable, or returns a set");
 	else if (la_function_is(function, LA_FUNCTION_STATE) ||
 			 (proc->provolatile == PROVOLATILE_STABLE &&
 			  !la_function_is(function, LA_FUNCTION_FIXED)))
 		la_effects_add(e, LA_READS_STATE, NULL);
 	if (!proc->proleakproof && !la_function_is(function, LA_FUNCTION_ERRORFREE))
-		la_effects_add(e, function < FirstNormalObjectId ? LA_MAY_FAIL :
-					   LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
+		la_effects_add(e, LA_MAY_FAIL, NULL);
 	if (la_function_is(function, LA_FUNCTION_NOTICES))
 		la_effects_add(e, LA_HAS_NOTICES, NULL);
+	if (function >= FirstNormalObjectId)
+		la_effects_add(e, LA_READS_STATE | LA_HAS_NOTICES | LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
 	if (is_polymorphic(proc))
 	{
 		bool		plain = ntypes > 0;

@@ -511,7 +511,7 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	if ((early->flags & LA_HAS_NOTICES) != 0 && (ahead->keeps_errors || is_key))
 		return "a function may raise a notice";
 	if ((early->flags & LA_FAILS_FREELY) != 0 && ahead->keeps_errors)
-		return "a function may fail that is not the server's";
+		return "a function of rows may fail";
 	if ((early->flags & LA_MAY_FAIL) != 0 && !ahead->keeps_errors &&
 		!fails_alone(ahead, is_key, key))
 		return "an expression may fail that the server might not evaluate";

@@ -43,6 +43,10 @@ select * from reasons();
 with x as materialized (select id from o), y as (insert into s select id + 1000, id from x returning a) select count(*) from y, x;
 select * from reasons();
 
+-- functions of rows
+insert into s select id + 2000, same from (select id, (o = o)::int as same from o offset 0) o;
+select * from reasons();
+
 -- samples
 select count(t.w) >= 0 from (select * from o tablesample system (50)) o join t on t.id = o.id;
 select * from reasons();
