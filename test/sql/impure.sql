@@ -428,6 +428,26 @@ end $$;
 select same from pg_temp.effects($$select * from zones('select x * 61, ts at time zone ''LMT'' from moments')$$);
 select same from pg_temp.effects($$select * from zones('select x * 61, null, age(tz, timestamptz ''1980-03-31 15:00+00'') from moments')$$);
 select same from pg_temp.effects($$select * from zones('select x * 61, date_trunc(''day'', tz, ''LMT'') from moments')$$);
+-- ... or for an object that a trigger alters
+create text search dictionary dd (template = simple, accept = true);
+create table lexized (i int, l text[]);
+create index on lexized (i);
+create function before_lexized() returns trigger language plpgsql as $$
+begin
+    if new.i % 70 = 0 then
+        alter text search dictionary dd (accept = false);
+    elsif new.i % 70 = 35 then
+        alter text search dictionary dd (accept = true);
+    end if;
+    return new;
+end $$;
+create trigger t before insert on lexized for each row execute function before_lexized();
+create function lexemes() returns setof lexized language plpgsql as $$
+begin
+    insert into lexized select x, ts_lexize('dd', 'w' || x) from moments;
+    return query select * from lexized order by i;
+end $$;
+select same from pg_temp.effects('select * from lexemes()');
 -- A collation that cannot be opened any more is an error where the first strings are compared
 create collation lost (provider = libc, locale = 'C.UTF-8');
 create table strings (t text collate lost, v int);
