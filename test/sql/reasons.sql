@@ -78,6 +78,56 @@ select * from reasons();
 select t.w from (select id, 100 / f as z from o where f > 0 offset 0) o join t on t.id = o.id where z > 0 limit 1;
 select * from reasons();
 
+-- functions that assign a transaction ID
+select count(t.w) from (select * from o where w <> pg_current_xact_id()::text offset 0) o join t on t.id = o.id;
+select * from reasons();
+
+-- types that are not the server's: polymorphic functions, conversions, subscripts
+create type span as range (subtype = int4);
+create table spans as select i as id, span(i, i + 1) as s, array[span(i, i + 1)] as a from generate_series(1, 500) i;
+select count(t.w) from (select * from spans where lower(s) > 10 offset 0) o join t on t.id = o.id;
+select * from reasons();
+select count(t.w) from (select * from spans where s::text <> '' offset 0) o join t on t.id = o.id;
+select * from reasons();
+select count(t.w) from (select * from spans where a[1] is not null offset 0) o join t on t.id = o.id;
+select * from reasons();
+
+-- a sampling method that is not the server's
+create function sample(internal) returns tsm_handler language internal as 'tsm_system_handler';
+select count(t.w) >= 0 from (select * from o tablesample sample (50) repeatable (1)) o join t on t.id = o.id;
+select * from reasons();
+
+-- an access method that is not the server's, in what is taken ahead
+create access method la_reasons_gist type index handler gisthandler;
+create operator class box_ops default for type box using la_reasons_gist as operator 3 &&,
+    function 1 gist_box_consistent(internal, box, smallint, oid, internal), function 2 gist_box_union(internal, internal),
+    function 5 gist_box_penalty(internal, internal, internal), function 6 gist_box_picksplit(internal, internal),
+    function 7 gist_box_same(box, box, internal);
+create table boxes as select i as id, box(point(i, i), point(i, i)) as b from generate_series(1, 500) i;
+create index on boxes using la_reasons_gist (b);
+analyze boxes;
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+select count(t.w) from boxes o join t on t.id = o.id where o.b && '(7,7),(200,200)';
+select * from reasons();
+reset enable_seqscan;
+reset enable_bitmapscan;
+drop table boxes;
+drop access method la_reasons_gist cascade;
+
+-- an operator that has lost its hash function since the cursor was opened
+create function same(int, int) returns bool language internal immutable strict leakproof as 'int4eq';
+create operator === (function = same, leftarg = int, rightarg = int, commutator = ===, hashes);
+create operator class same_ops for type int using hash as operator 1 ===, function 1 hashint4(int);
+do $$
+declare c cursor for select t.w from (select * from o where f === any ('{1,2,3,4,5,6,7,8,9,10}') offset 0) o join t on t.id = o.id;
+begin
+    open c;
+    drop operator class same_ops using hash;
+    move forward all from c;
+end $$;
+select * from reasons();
+
 \pset tuples_only off
 \pset format aligned
 drop schema la_reasons cascade;
