@@ -461,14 +461,17 @@ note_operator_call(LaEffects *e, const OpExpr *op)
 				 op->opresulttype, op->inputcollid, op->args);
 }
 
+/* A value is looked for among many of NOT IN by the operator's negator. */
 static void
 note_array_operator(LaEffects *e, const ScalarArrayOpExpr *op)
 {
 	Oid			function = OidIsValid(op->opfuncid) ? op->opfuncid : get_opcode(op->opno);
 
 	note_call_of(e, function, BOOLOID, op->inputcollid, op->args);
+	if (OidIsValid(op->negfuncid))
+		note_call_of(e, op->negfuncid, BOOLOID, op->inputcollid, op->args);
 	if (OidIsValid(op->hashfuncid))
-		la_effects_of_hashing(e, op->opno);
+		la_effects_of_hashing(e, op->useOr ? op->opno : get_negator(op->opno));
 }
 
 /* ORDER BY and DISTINCT compare each argument by the argument's own collation. */

@@ -115,6 +115,11 @@ reset enable_bitmapscan;
 drop table boxes;
 drop access method la_reasons_gist cascade;
 
+-- many values are looked up by their hash, for NOT IN by the negator's function: no reason
+select count(t.w) from (select * from o where f in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10) offset 0) o join t on t.id = o.id;
+select count(t.w) from (select * from o where f not in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10) offset 0) o join t on t.id = o.id;
+select * from reasons();
+
 -- an operator that has lost its hash function since the cursor was opened
 create function same(int, int) returns bool language internal immutable strict leakproof as 'int4eq';
 create operator === (function = same, leftarg = int, rightarg = int, commutator = ===, hashes);
