@@ -92,6 +92,10 @@ select * from reasons();
 select count(t.w) from (select * from spans where a[1] is not null offset 0) o join t on t.id = o.id;
 select * from reasons();
 
+-- a kind of expression that nothing is said of (and that not each server can evaluate)
+select count(t.w) from (select * from o where case when f >= 0 then w <> '' else w::xml is document end offset 0) o join t on t.id = o.id;
+select * from reasons();
+
 -- a sampling method that is not the server's
 create function sample(internal) returns tsm_handler language internal as 'tsm_system_handler';
 select count(t.w) >= 0 from (select * from o tablesample sample (50) repeatable (1)) o join t on t.id = o.id;
@@ -120,18 +124,34 @@ select count(t.w) from (select * from o where f in (1, 2, 3, 4, 5, 6, 7, 8, 9, 1
 select count(t.w) from (select * from o where f not in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10) offset 0) o join t on t.id = o.id;
 select * from reasons();
 
--- an operator that has lost its hash function since the cursor was opened
-create function same(int, int) returns bool language internal immutable strict leakproof as 'int4eq';
-create operator === (function = same, leftarg = int, rightarg = int, commutator = ===, hashes);
-create operator class same_ops for type int using hash as operator 1 ===, function 1 hashint4(int);
-do $$
-declare c cursor for select t.w from (select * from o where f === any ('{1,2,3,4,5,6,7,8,9,10}') offset 0) o join t on t.id = o.id;
+-- what is dropped after the cursor was opened: an operator's hash function, a function, an operator, an aggregate
+create function opened(statement text, dropping text) returns setof text language plpgsql as $$
+declare c refcursor; r record; n int := 0;
 begin
-    open c;
-    drop operator class same_ops using hash;
-    move forward all from c;
+    perform from reasons();
+    open c for execute statement;
+    execute dropping;
+    loop
+        fetch c into r;
+        exit when not found;
+        n := n + 1;
+    end loop;
+    close c;
+    return next n;
+    return query select reasons();
 end $$;
-select * from reasons();
+create function same(int, int) returns bool language internal immutable strict leakproof as 'int4eq';
+create function less(int, int) returns bool language internal immutable strict leakproof as 'int4lt';
+create operator === (function = same, leftarg = int, rightarg = int, commutator = ===, hashes);
+create operator <<< (function = less, leftarg = int, rightarg = int);
+create operator class same_ops for type int using hash as operator 1 ===, function 1 hashint4(int);
+create operator class less_ops for type int using btree as operator 1 <<<, function 1 btint4cmp(int, int);
+create aggregate greatest_of(int) (sfunc = int4larger, stype = int);
+select opened('select t.w from (select * from o where f === any (''{1,2,3,4,5,6,7,8,9,10}'') offset 0) o join t on t.id = o.id', 'drop operator class same_ops using hash');
+select opened('select t.w from (select * from o where same(f, 7) offset 0) o join t on t.id = o.id', 'drop function same cascade');
+select opened('select t.w from (select * from o where (f, id) operator(la_reasons.<<<) (7, 3) offset 0) o join t on t.id = o.id',
+    'drop operator class less_ops using btree; drop operator <<< (int, int)');
+select opened('select t.w from (select greatest_of(id) as id from o group by f) o join t on t.id = o.id', 'drop aggregate greatest_of(int)');
 
 \pset tuples_only off
 \pset format aligned

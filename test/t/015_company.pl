@@ -391,6 +391,20 @@ for my $order (@orders)
 	}
 }
 
+# Rows of such a node are not taken ahead, and the session is told why.
+{
+	my $session = session_of($node, 'us, company');
+
+	is(ask_session($session,
+			"SET client_min_messages = warning; CREATE EXTENSION pg_lookahead; $loop $look{forced} SET la_company.wrap = live; SET la_company.wrapped = 'all';
+			SELECT count(*) FROM (SELECT k FROM o OFFSET 0) o JOIN t USING (k)") =~ s/\D//gr,
+		$node->safe_psql('postgres', 'SELECT count(*) FROM o JOIN t USING (k)'), 'wrapped nodes: rows');
+	is(ask_session($session, "SELECT DISTINCT reason FROM pg_lookahead_last_statement() WHERE kind = 'nested loop'"),
+		'another extension executes a node', 'wrapped nodes: the reason');
+	ask_session($session, 'DROP EXTENSION pg_lookahead');
+	$session->{psql}->quit;
+}
+
 # ---- plans that are looked at while they are executed --------------------------------------
 
 # Lines of a plan that are nodes, without figures.

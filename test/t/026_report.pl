@@ -200,7 +200,7 @@ SKIP:
 
 SKIP:
 {
-	skip 'there is no postgres_fdw, or no pg_stat_statements', 11
+	skip 'there is no postgres_fdw, or no pg_stat_statements', 13
 	  unless $with_statements && $node->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'");
 
 	# two servers that are this one
@@ -232,6 +232,15 @@ SKIP:
 	}
 	my $plan = $node->safe_psql('postgres', 'EXPLAIN (COSTS OFF) SELECT v FROM parts');
 	is(() = $plan =~ /Async Foreign Scan on parts/g, 2, '... both servers are asked at the same time');
+	for my $join ([ 'parts', 'an Append is asynchronous' ], [ 'parts0', 'a node is of a kind that is not known' ])
+	{
+		my $query = "SELECT count(*) FROM (SELECT k FROM $join->[0] OFFSET 0) p JOIN part0 USING (k)";
+
+		is($node->safe_psql('postgres', q(CREATE INDEX IF NOT EXISTS part0_k ON part0 (k);
+				SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET enable_memoize = off;
+				SET pg_lookahead.force = on;) . "$query; SELECT reason FROM pg_lookahead_last_statement() WHERE kind = 'nested loop'") =~ s/^\d+\n//r,
+			$join->[1], "... $join->[1]: such rows are not taken ahead");
+	}
 	like($node->safe_psql('postgres', "EXPLAIN (VERBOSE) INSERT INTO parts0 VALUES (1, '')"), qr/Batch Size: 100/, '... rows are inserted many at a time');
 	my $counted = q(SELECT sum(calls) FROM pg_stat_statements WHERE query ~ '^FETCH');
 	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset(); SELECT count(v) FROM (SELECT v FROM parts OFFSET 0) s');
