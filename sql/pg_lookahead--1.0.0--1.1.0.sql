@@ -40,7 +40,6 @@ VALUES
      'Convert above the join, or store the value in the type that it is compared in.'),
     ('a value of a type that is not the server''s is subscripted', 'subscripts of other types can do anything', 'Take the element above the join.'),
     ('an expression is of a kind that is not known', 'as in a new kind of expression, or one of another extension', 'Compute it above the join, or nothing.'),
-    ('an index is not open', 'the index of a node cannot be looked at', 'Nothing: such statements run as in stock.'),
     ('a sampling method is not the server''s', 'TABLESAMPLE by a method of an extension', 'Use SYSTEM or BERNOULLI.'),
     ('a sample is not repeatable', 'TABLESAMPLE would draw other rows', 'Add REPEATABLE (seed).'),
     ('a cursor may be asked which row of a scan it is on', 'UPDATE or DELETE with WHERE CURRENT OF takes the row from a scan of the cursor''s plan, which must not be ahead of it', 'Nothing: such rows are read as in stock.  Without a cursor they are read ahead.'),
