@@ -227,16 +227,12 @@ static bool
 is_simple_like(Oid function, Oid collation, const Const *pattern)
 {
 	text	   *value;
-	bool		simple;
 
 	if (!la_function_is(function, LA_FUNCTION_LIKE) || pattern->consttype != TEXTOID ||
 		!OidIsValid(collation) || !get_collation_isdeterministic(collation))
 		return false;
 	value = DatumGetTextPP(pattern->constvalue);
-	simple = memchr(VARDATA_ANY(value), '\\', VARSIZE_ANY_EXHDR(value)) == NULL;
-	if ((Pointer) value != DatumGetPointer(pattern->constvalue))
-		pfree(value);
-	return simple;
+	return memchr(VARDATA_ANY(value), '\\', VARSIZE_ANY_EXHDR(value)) == NULL;
 }
 
 static bool
@@ -254,11 +250,9 @@ is_simple_division(Oid function, const Const *divisor)
 		case INT4OID:
 			value = DatumGetInt32(divisor->constvalue);
 			break;
-		case INT8OID:
+		default:
 			value = DatumGetInt64(divisor->constvalue);
 			break;
-		default:
-			return false;
 	}
 	return value != 0 && value != -1;
 }

@@ -136,26 +136,6 @@ la_type_has_rows(Oid type)
 	}
 }
 
-/* Is it compared by what its values are made of? */
-bool
-la_type_has_parts(Oid type)
-{
-	Oid			base = getBaseType(type);
-
-	if (OidIsValid(get_element_type(base)))
-		return true;
-	switch (get_typtype(base))
-	{
-		case TYPTYPE_COMPOSITE:
-		case TYPTYPE_RANGE:
-		case TYPTYPE_MULTIRANGE:
-		case TYPTYPE_PSEUDO:
-			return true;
-		default:
-			return false;
-	}
-}
-
 /* ---- comparisons ------------------------------------------------------------ */
 
 /* What a polymorphic support function wants of the types that values are made of. */

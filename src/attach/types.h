@@ -10,7 +10,6 @@
 extern bool la_type_is_plain(Oid type);
 extern bool la_type_is_quiet(Oid type);
 extern bool la_type_has_rows(Oid type);
-extern bool la_type_has_parts(Oid type);
 extern bool la_type_comparison_may_fail(Oid type, Oid function);
 
 #endif							/* LA_TYPES_H */

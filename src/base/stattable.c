@@ -179,21 +179,6 @@ la_stattable_add(LaStatTable which, const LaStatKey *key, const LaStatSums *sums
 	LWLockRelease(table->lock);
 }
 
-/* Is there an entry of this key? */
-bool
-la_stattable_has(LaStatTable which, const LaStatKey *key)
-{
-	LaShmemTable *table = &tables[which];
-	bool		found;
-
-	if (!la_stattable_exists(which))
-		return false;
-	LWLockAcquire(table->lock, LW_SHARED);
-	found = hash_search(table->hash, key, HASH_FIND, NULL) != NULL;
-	LWLockRelease(table->lock);
-	return found;
-}
-
 /* Remove the entries that match, or all of them. */
 void
 la_stattable_reset(LaStatTable which, bool (*matches) (const LaStatKey *, void *), void *arg)

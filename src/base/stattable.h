@@ -63,7 +63,6 @@ typedef struct LaStatTableInfo
 extern void la_stattable_init(void);
 extern bool la_stattable_exists(LaStatTable which);
 extern void la_stattable_add(LaStatTable which, const LaStatKey *key, const LaStatSums *sums);
-extern bool la_stattable_has(LaStatTable which, const LaStatKey *key);
 extern void la_stattable_reset(LaStatTable which, bool (*matches) (const LaStatKey *, void *),
 							   void *arg);
 extern int	la_stattable_copy(LaStatTable which, bool locked, LaStatEntry **entries);

@@ -440,21 +440,6 @@ la_storage_forget(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Microseconds per random read with so many in flight, between the depths that were measured. */
-double
-la_storage_random_us(const LaStorage *storage, double depth)
-{
-	double		place = depth > 1.0 ? log2(depth) : 0.0;
-	int			below;
-
-	/* (NaN is depth 1, too) */
-	if (place >= LA_STORAGE_DEPTHS - 1)
-		return storage->random_us[LA_STORAGE_DEPTHS - 1];
-	below = (int) place;
-	return storage->random_us[below] +
-		(place - below) * (storage->random_us[below + 1] - storage->random_us[below]);
-}
-
 static void
 init_shared(void *area)
 {

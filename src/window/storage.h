@@ -26,6 +26,5 @@ extern void la_storage_init(void);
 extern bool la_storage_get(Oid tablespace, LaStorage *storage);
 extern void la_storage_set(Oid tablespace, const LaStorage *storage);
 extern void la_storage_forget(void);
-extern double la_storage_random_us(const LaStorage *storage, double depth);
 
 #endif							/* LA_STORAGE_H */
