@@ -376,4 +376,78 @@ select cond, pages_ahead(cond) from (values ('a > 5'), ('a > 5::bigint'), ('b be
     ('g > ''2024-01-01 05:00+00'''), ('h > ''2024-01-01 05:00'''), ('i > 4.5'), ('j > ''2024-02-01'''), ('k = true'), ('l > ''\x31'''), ('m > 70'), ('n > ''10.0.0.80'''), ('o > ''2'''), ('p > 3.5'), ('q > ''7 s'''),
     ('r > array[5]'), ('s > int4range(7, 8)'), ('t > ''2'''), ('h > timestamptz ''2024-01-01 05:00+00''')) v (cond);
 reset enable_seqscan;
+reset enable_bitmapscan;
+-- 5. kinds of expressions, of types and of nodes in what is taken ahead
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_material = off;
+set enable_memoize = off;
+set pg_lookahead.enable_subplan = on;
+create type pair as (a int, b text);
+create type mood as enum ('low', 'high');
+create table kinds (id int, s smallint, f int, w text, a int[], aa pair[], r int4range, m int4multirange, p pair, e mood);
+insert into kinds select i, i % 40, i % 50, 'w' || i, array[i, i % 9], array[row(i, 'x')::pair], int4range(i, i + 2),
+    int4multirange(int4range(i, i + 2)), row(i % 7, 'y' || i % 3)::pair, case when i % 3 = 0 then 'low' else 'high' end::mood from generate_series(1, 400) i;
+create index on kinds (id);
+create index on kinds (f);
+create table inner_side (id int, w text);
+insert into inner_side select i, repeat('i', 60) from generate_series(1, 2000) i;
+create index on inner_side (id);
+create table pairs (a int, b int);
+insert into pairs select i, i % 50 from generate_series(1, 100) i;
+vacuum analyze kinds, inner_side, pairs;
+-- the outer side, in parentheses
+create function taken(outer_side text) returns text language sql as $$
+    select concat_ws(' ', x.identical, x.n, x.looked_ahead) from pg_temp.compare(
+        format('select count(i.w), sum(i.id) from (%s offset 0) o join inner_side i on i.id = o.id', outer_side)) x
+$$;
+select outer_side, taken('select * from kinds where ' || outer_side) from (values
+    ('id / 3::smallint > 5'), ('id % 5::bigint <> 0'), ('id / s > 3'), ('s % 7::smallint = 1'), ('w like ''w1%'''), ('w like ''w\1%'''),
+    ('(id, f) not in (select a, b from pairs)'), ('(id, f) in (select a, b from pairs)'), ('id not in (select a from pairs)'),
+    ('a[2] = 3'), ('aa[1] is not null'), ('(f, id) < (10, 5)'), ('kinds is not null'), ('array[[f, 1], [2, 3]] <> a'), ('p is null'), ('(p).a > 3'),
+    ('a <> array[1]'), ('aa <> array[row(1, ''x'')]::pair[]'), ('r <> int4range(7, 9)'), ('m <> int4multirange(int4range(7, 9))'), ('m @> 70'),
+    ('p <> row(1, ''y1'')::pair'), ('e = ''low'''), ('greatest(p, row(3, ''y'')::pair) <> p'), ('greatest(m, ''{}'') = m'), ('w::name <> ''w7'''),
+    ('a in (array[7, 7], array[8, 8])'), ('f not in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)'), ('current_date > date ''2024-01-01'' and f > 3'),
+    ('case when f > 3 then true when s = 2 then false end'), ('coalesce(nullif(f, 7), 3) > 5'), ('f is distinct from 3'),
+    ('(f > 3) is not unknown')) v (outer_side);
+select outer_side, taken(outer_side) from (values
+    ('select f as id from kinds group by f'), ('select distinct a[2] as id from kinds'), ('select distinct on (f) id from kinds order by f, id'),
+    ('select max(id) as id from kinds group by a'), ('select max(id) as id from kinds group by aa'), ('select max(id) as id from kinds group by r'),
+    ('select max(id) as id from kinds group by m'), ('select max(id) as id from kinds group by p'), ('select max(id) as id from kinds group by e'),
+    ('select f as id, s from kinds group by grouping sets ((f, s), (f), (s))'), ('select coalesce(f, 1) as id from kinds group by cube (f, s, e)'),
+    ('select id from kinds where f = 7 and id < 300'), ('select id from kinds where f = 7 or id < 30'), ('select id from kinds union select f from kinds'),
+    ('select id from kinds except select a from pairs'), ('select id, row_number() over (partition by p order by r) from kinds'),
+    ('select id, sum(f) over (order by id range between 3 preceding and 4 following) from kinds'),
+    ('select id from kinds order by m limit 100'), ('(select id from kinds order by id) union all (select a from pairs order by a)'),
+    ('select column1 as id from (values (7), (8), (3)) v union all select id from kinds where id = (select max(id) from kinds)'),
+    ('select x.id from generate_series(3, 9) x (id)'), ('select unnest(a) as id from kinds'),
+    ('with recursive r as (select 1 as id union select id + 1 from r where id < 50) select id from r')) v (outer_side);
+set enable_hashagg = off;
+set enable_indexscan = off;
+select taken('select f as id from kinds group by f'), taken('select max(id) as id from kinds group by m'), taken('select id from kinds where f = 7 and id < 300'),
+    taken('select coalesce(f, 1) as id from kinds group by grouping sets ((f, s), (f), (s), (e))');
+reset enable_indexscan;
+reset enable_hashagg;
+-- rows that workers sort; index scans whose support functions, or rows of keys, are asked for
+set max_parallel_workers_per_gather = 2;
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set min_parallel_table_scan_size = 0;
+select taken('select id from kinds order by w, id');
+set max_parallel_workers_per_gather = 0;
+create index on kinds using gist (m);
+create index on kinds using gist (r);
+create index on kinds using spgist (w);
+create index on kinds (a, p, f);
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+select index_cond, taken('select * from kinds where ' || index_cond) from (values
+    ('m && int4multirange(int4range(7, 90))'), ('r && int4range(7, 90)'), ('w ^@ ''w1'''), ('(a, p, f) > (array[3, 3], row(3, ''y'')::pair, 5)'),
+    ('(a, f) < (array[30], 5)')) v (index_cond);
+reset enable_bitmapscan;
+reset enable_seqscan;
+reset enable_memoize;
+reset enable_material;
+reset enable_mergejoin;
+reset enable_hashjoin;
 drop schema la_gate cascade;
