@@ -173,7 +173,8 @@ regress_end()
 	return "$rc"
 }
 
-# build_library SERVER NAME DIRECTORY: la_test_NAME.so there, from test/modules/NAME
+# build_library SERVER NAME DIRECTORY: la_test_NAME.so there, from test/modules/NAME.  dev/coverage
+# has other sources (LIBRARY_SOURCE) and flags (LIBRARY_FLAGS).
 build_library()
 {
 	local server=$1 name=$2 dir=$3
@@ -182,7 +183,8 @@ build_library()
 	cp -r "$WORK/own/test/modules/$name/." "$dir/"
 	chown -R "$SERVER_USER:" "$dir" 2>/dev/null || true
 	in_server "$server" make -s -C "$dir" PG_CONFIG="$(server_pg_config "$server")" \
-		SRC="$WORK/own/src" with_llvm=no COPT=-Werror >"$DIR/out" 2>&1 || {
+		SRC="${LIBRARY_SOURCE:-$WORK/own/src}" with_llvm=no COPT="-Werror ${LIBRARY_FLAGS:-}" \
+		SHLIB_LINK="${LIBRARY_FLAGS:-}" >"$DIR/out" 2>&1 || {
 		cat "$DIR/out"
 		return 1
 	}
