@@ -494,8 +494,6 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 	if (ahead->hints_only)
 	{
 		/* a wrong value is a wrong hint */
-		if ((early->flags & LA_DRAWS) != 0)
-			return "a function is volatile";
 		if ((early->flags & LA_HAS_NOTICES) != 0)
 			return "a function may raise a notice";
 		return (early->flags & LA_MAY_FAIL) == 0 ? NULL :
