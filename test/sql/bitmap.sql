@@ -211,6 +211,16 @@ select count(*) from wide where tags && array[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
 select kind, max_distance from pg_lookahead_last_statement() where kind = 'bitmap index scan';
 reset pg_lookahead.max_distance;
 
+-- few rows of one entry are looked for in the many pages of another, and in two trees
+create table rows_of as select i as id, array[1, 1000 + i % 20000, 2000 + i % 50000] || case when i % 9 = 0 then array[2] end as tags
+    from generate_series(1, 150000) i;
+create index rows_of_tags on rows_of using gin (tags) with (fastupdate = off);
+vacuum analyze rows_of;
+select * from pg_temp.compare('select id from rows_of where tags @> array[1, 1777]');
+select * from pg_temp.compare('select id from rows_of where tags @> array[1, 2, 2008]');
+select * from pg_temp.compare('select id from rows_of where tags @> array[1, 2]');
+select * from pg_temp.compare('select id from rows_of where tags && array[1777, 2777] and tags @> array[1]');
+
 -- the memory of one scan is given back for the next one
 set pg_lookahead.backend_memory = '48kB';
 create table parts (id int, tags int[]) partition by hash (id);

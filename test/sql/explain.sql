@@ -61,6 +61,24 @@ select count(*) filter (where line ~ '^ +"(Average Prefetch Distance|Max Prefetc
 -- nodes that never ran, and a row-less scan, print nothing
 select * from pg_temp.more_lines('', 'select * from t where false');
 select * from pg_temp.more_lines('', 'select * from t where a > 50000 order by a');
+-- a nested loop, at the join; a subquery, at its topmost node
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_memoize = off;
+set enable_material = off;
+set pg_lookahead.enable_subplan = on;
+select count(*) filter (where line like '%Prefetch: avg=N max=N capacity=N') as prefetch,
+    count(*) filter (where line like '%Look-Ahead Blocks: foreseen=N%') as blocks
+    from pg_temp.more_lines('', 'select count(y.id) from (select * from t where id < 2000 offset 0) x join t y on y.a = x.id') line;
+select count(*) filter (where line like '%Prefetch: avg=N max=N capacity=N') as prefetch,
+    count(*) filter (where line like '%Look-Ahead Blocks: foreseen=N%') as blocks
+    from pg_temp.more_lines('', 'select (select max(b) from t y where y.a = x.id) from t x where id < 2000') line;
+-- by a function, where there is no hook to print from: nodes that looked ahead
+select count(*) filter (where line like '%Look-Ahead%') > 0 as ahead
+    from (select set_config('pg_lookahead.force', 'on', false)) f, pg_lookahead_explain('select count(y.id) from t x join t y on y.a = x.id where x.id < 2000') line;
+reset pg_lookahead.force;
+select pg_lookahead_explain('checkpoint');
+select pg_lookahead_explain('select 1; select 2');
 -- asked not to
 set pg_lookahead.explain = off;
 select * from pg_temp.more_lines('', 'select * from t where a between 100 and 5000 order by a');

@@ -422,6 +422,16 @@ select outer_side, taken(outer_side) from (values
     ('select column1 as id from (values (7), (8), (3)) v union all select id from kinds where id = (select max(id) from kinds)'),
     ('select x.id from generate_series(3, 9) x (id)'), ('select unnest(a) as id from kinds'),
     ('with recursive r as (select 1 as id union select id + 1 from r where id < 50) select id from r')) v (outer_side);
+-- above the join: a key may fail early if nothing there can be noticed, and nothing fails
+select * from pg_temp.compare($$select count((select x.w from inner_side x where x.id = i.id limit 1))
+    from (select id from kinds where 100 / (s + 1) >= 0 offset 0) o join inner_side i on i.id = o.id$$);
+select * from pg_temp.compare($$select count((select x.w from inner_side x where x.id > i.id order by x.id limit 1 offset 1))
+    from (select id from kinds where 100 / (s + 1) >= 0 offset 0) o join inner_side i on i.id = o.id$$);
+create table ident (id int generated always as identity, v int);
+set pg_lookahead.force = on;
+insert into ident (v) select i.id from (select id from kinds where 100 / (s + 1) >= 0 offset 0) o join inner_side i on i.id = o.id;
+reset pg_lookahead.force;
+select count(*), max(id), sum(v) from ident;
 set enable_hashagg = off;
 set enable_indexscan = off;
 select taken('select f as id from kinds group by f'), taken('select max(id) as id from kinds group by m'), taken('select id from kinds where f = 7 and id < 300'),

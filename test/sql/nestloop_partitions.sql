@@ -94,7 +94,16 @@ select * from pg_temp.compare_all('select o.id, r.id from o join r on r.k = o.k 
 set pg_lookahead.force = on;
 select count(*) from (select o.id, r.id from o join r on r.k = o.k offset 0) x;
 select kind, relation, index, scans_activated, blocks_foreseen > 0 as foreseen from pg_lookahead_last_statement() where kind = 'nested loop';
+reset pg_lookahead.force;
+-- a partition in a tablespace where one read at a time is enough: the lowest limit counts
+set allow_in_place_tablespaces = on;
+create tablespace regress_la_parts location '' with (effective_io_concurrency = 1);
+set client_min_messages = warning;
+alter table h3 set tablespace regress_la_parts;
+reset client_min_messages;
+select * from pg_temp.compare('select o.id, h.id from o join h on h.s = o.s');
 
 \set ECHO none
 set client_min_messages = warning;
 drop schema la_parts cascade;
+drop tablespace regress_la_parts;

@@ -329,6 +329,35 @@ select kind from pg_stat_lookahead where kind = 'subplan';
 -- plans are the same
 select * from pg_temp.compare_plans('select id, (select count(*) from c where pid = p.k) from p');
 
+-- sorts that return no more rows than a LIMIT takes, below other nodes
+create table ordered (id int, k int, f int) partition by range (id);
+create table ordered1 partition of ordered for values from (0) to (1000);
+create table ordered2 partition of ordered for values from (1000) to (2001);
+create index on ordered1 (id);
+create index on ordered1 (f);
+insert into ordered select id, k, id % 50 from p;
+vacuum analyze ordered;
+select * from pg_temp.compare('select id, (select count(*) from c where pid = o.k) from ordered o order by id limit 1200');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = o.k) from ordered o order by f, id limit 120');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = o.k) from ordered1 o order by f, id limit 120');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = o.k) from (select id, k from ordered1 union all select id, k from p where grp = 3) o order by id limit 120');
+select * from pg_temp.compare('select id, (select count(*) from c where pid = x.k) from (select id, k from p union all select id, f from ordered1 offset 0) x order by id limit 120');
+-- a key that may raise a notice
+select * from pg_temp.compare('select id, (select count(*) from c where pid = to_char(p.k, ''FM9999'')::int) from p where id < 300');
+-- one subquery by two indexes at once, and by one below a subquery
+create table v3 as select i as a, i * 7 % 300 as b, repeat('v', 50) as pad from generate_series(1, 3000) i;
+create index on v3 (b);
+create index on v3 ((a % 10));
+analyze v3;
+set enable_seqscan = off;
+set enable_indexscan = off;
+select * from pg_temp.compare('select id, (select count(pad) from v3 where b = p.grp and a % 10 = p.id % 10) from p where id < 300');
+select * from pg_temp.compare('select id, (select count(pad) from v3 where b = p.grp or a % 10 = p.id % 10) from p where id < 300');
+reset enable_indexscan;
+select * from pg_temp.compare('select id, (select count(pad) from (select pad from v3 where b = p.grp offset 0) x) from p where id < 300');
+select * from pg_temp.compare('select id, (select count(pad) from (select pad, row_number() over () n from v3 where b = p.grp) x where n > 2) from p where id < 300');
+reset enable_seqscan;
+
 \set ECHO none
 set client_min_messages = warning;
 drop schema la_subplan cascade;

@@ -30,7 +30,9 @@ $node->safe_psql(
 	CREATE INDEX t_k ON t (k);
 	CREATE TABLE few (id int);
 	INSERT INTO few VALUES (1);
-	VACUUM (FREEZE, ANALYZE) t, few;
+	CREATE TABLE g AS SELECT i AS id, array[1, 10 + i % 7, 100 + i % 20000] AS tags FROM generate_series(1, 60000) i;
+	CREATE INDEX g_tags ON g USING gin (tags) WITH (fastupdate = off);
+	VACUUM (FREEZE, ANALYZE) t, few, g;
 	CHECKPOINT;));
 $node->restart;
 
@@ -130,6 +132,16 @@ for my $reset ('DISCARD ALL', 'RESET ALL')
 
 	$first += 40;
 	cmp_ok($issued, '<=', $unknown, "forgotten with $reset");
+}
+
+# pages of a GIN index: the first ones are read, and found to be waits
+{
+	my $query = 'SELECT count(*) FROM g WHERE tags @> array[1, 12]';
+
+	is($node->safe_psql('postgres', "$settings SET enable_bitmapscan = on; SET pg_lookahead.miss_threshold = 2; $query;
+			SELECT leaf_pages_issued > 0 FROM pg_lookahead_last_statement() WHERE kind = 'bitmap index scan'"),
+		$node->safe_psql('postgres', "SET pg_lookahead.enable = off; SET enable_indexscan = off; SET enable_bitmapscan = off; $query") . "\nt",
+		'GIN: pages that are read show that reads are waits');
 }
 
 # a nested statement that fails leaves nothing behind

@@ -361,6 +361,7 @@ for my $query (
 	'SELECT (SELECT (SELECT count(w) FROM t u WHERE u.id = t.b) FROM t WHERE t.id = o.k) FROM o',
 	'SELECT (SELECT (SELECT count(w) FROM t u WHERE u.id = o.k) FROM t WHERE t.id = 3) FROM o',
 	'SELECT * FROM o LEFT JOIN small s ON s.id = o.k WHERE EXISTS (SELECT FROM t WHERE t.a = o.k AND t.b > s.id)',
+	'SELECT (SELECT count(w) FROM t WHERE t.a = o.k) FROM o JOIN small s ON s.id = o.k AND o.k < 500',
 	'SELECT * FROM (VALUES (1), (2)) v(k) WHERE k = (SELECT count(w) FROM t WHERE t.a = v.k)',
 	'UPDATE o SET w = (SELECT max(w) FROM t WHERE t.a = o.k) WHERE k < 10')
 {
