@@ -4,8 +4,8 @@
 #
 #   coverage.py COVERAGE.json UNCOVERED
 #
-# COVERAGE.json is gcovr's.  UNCOVERED lists functions with lines that no test reaches, one a line:
-# FILE:FUNCTION: why; and reasons that no test names: FILE:"REASON": why.  The exit code is 1 if fewer
+# COVERAGE.json is gcovr's.  UNCOVERED lists functions with lines that no test reaches,
+# FILE:FUNCTION, FUNCTION, ...: why; and reasons that no test names: FILE:"REASON": why.  The exit code is 1 if fewer
 # than 90% of the lines are reached, if one that is not is in no listed function, if a listed function
 # is not there, or if no test names a reason why something runs as in stock.
 
@@ -54,11 +54,13 @@ def listed(path):
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        match = re.fullmatch(r'(src/[\w/]+\.[ch]):(\w+|"[^"]+"): (.+)', line)
+        match = re.fullmatch(r'(src/[\w/]+\.[ch]):(\w+(?:, \w+)*|"[^"]+"): (.+)', line)
         if match is None:
             faults.append(f"{path}:{number}: not FILE:FUNCTION: why")
-        else:
-            known[match.group(1), match.group(2)] = match.group(3)
+            continue
+        file, names, why = match.groups()
+        for name in [names] if names.startswith('"') else names.split(", "):
+            known[file, name] = why
     return known, faults
 
 
