@@ -413,6 +413,7 @@ select outer_side, taken('select * from kinds where ' || outer_side) from (value
 select outer_side, taken(outer_side) from (values
     ('select f as id from kinds group by f'), ('select distinct a[2] as id from kinds'), ('select distinct on (f) id from kinds order by f, id'),
     ('select max(id) as id from kinds group by a'), ('select max(id) as id from kinds group by aa'), ('select max(id) as id from kinds group by r'),
+    ('select max(id) as id, string_agg(w, '','' order by w desc) as w, count(distinct e) from kinds group by f'),
     ('select max(id) as id from kinds group by m'), ('select max(id) as id from kinds group by p'), ('select max(id) as id from kinds group by e'),
     ('select f as id, s from kinds group by grouping sets ((f, s), (f), (s))'), ('select coalesce(f, 1) as id from kinds group by cube (f, s, e)'),
     ('select id from kinds where f = 7 and id < 300'), ('select id from kinds where f = 7 or id < 30'), ('select id from kinds union select f from kinds'),
@@ -443,8 +444,22 @@ set max_parallel_workers_per_gather = 2;
 set parallel_setup_cost = 0;
 set parallel_tuple_cost = 0;
 set min_parallel_table_scan_size = 0;
-select taken('select id from kinds order by w, id');
+explain (costs off) select count(i.w) from (select id from kinds order by w, id offset 0) o join inner_side i on i.id = o.id;
+select count(i.w), sum(i.id) from (select id from kinds order by w, id offset 0) o join inner_side i on i.id = o.id;
+set pg_lookahead.force = on;
+select count(i.w), sum(i.id) from (select id from kinds order by w, id offset 0) o join inner_side i on i.id = o.id;
+reset pg_lookahead.force;
 set max_parallel_workers_per_gather = 0;
+-- two bitmaps of the outer side
+create table two as select i as id, i % 100 as a, i / 100 % 100 as b, repeat('t', 60) as w from generate_series(1, 20000) i;
+create index on two (a);
+create index on two (b);
+vacuum analyze two;
+set enable_seqscan = off;
+set enable_indexscan = off;
+explain (costs off) select id from two where a = 3 and b = 5;
+select taken('select id from two where a = 3 and b = 5');
+reset enable_indexscan;
 create index on kinds using gist (m);
 create index on kinds using gist (r);
 create index on kinds using spgist (w);

@@ -32,7 +32,9 @@ $node->safe_psql(
 	INSERT INTO few VALUES (1);
 	CREATE TABLE g AS SELECT i AS id, array[1, 10 + i % 7, 100 + i % 20000] AS tags FROM generate_series(1, 60000) i;
 	CREATE INDEX g_tags ON g USING gin (tags) WITH (fastupdate = off);
-	VACUUM (FREEZE, ANALYZE) t, few, g;
+	CREATE TABLE g2 AS TABLE g;
+	CREATE INDEX g2_tags ON g2 USING gin (tags) WITH (fastupdate = off);
+	VACUUM (FREEZE, ANALYZE) t, few, g, g2;
 	CHECKPOINT;));
 $node->restart;
 
@@ -142,6 +144,10 @@ for my $reset ('DISCARD ALL', 'RESET ALL')
 			SELECT leaf_pages_issued > 0 FROM pg_lookahead_last_statement() WHERE kind = 'bitmap index scan'"),
 		$node->safe_psql('postgres', "SET pg_lookahead.enable = off; SET enable_indexscan = off; SET enable_bitmapscan = off; $query") . "\nt",
 		'GIN: pages that are read show that reads are waits');
+	is($node->safe_psql('postgres', "$settings SET enable_bitmapscan = on; SET pg_lookahead.miss_threshold = 1000;
+			SELECT count(*) FROM g2 WHERE tags @> array[1, 12];
+			SELECT leaf_pages_issued FROM pg_lookahead_last_statement() WHERE kind = 'bitmap index scan'"),
+		"8572\n0", 'GIN: none is started before they have shown it');
 }
 
 # a nested statement that fails leaves nothing behind
