@@ -85,6 +85,16 @@ def unnamed_reasons():
     return [(reason, path) for reason, path in reasons.given().items() if reason not in text]
 
 
+def by_room(files):
+    """Lines of each room, and how many of them are reached."""
+    rooms = {}
+    for name, file in files.items():
+        room = rooms.setdefault(str(Path(name).parent), [0, 0])
+        room[0] += file.lines
+        room[1] += file.lines - sum(len(n) for n in file.missed.values())
+    return rooms
+
+
 def main():
     files = read(sys.argv[1])
     known, faults = listed(sys.argv[2])
@@ -95,6 +105,9 @@ def main():
         here = sum(len(n) for n in file.missed.values())
         missed += here
         print(f"{file.lines:7} {100.0 * (file.lines - here) / max(file.lines, 1):7.1f}%  {name}")
+    print()
+    for room, (lines, reached) in sorted(by_room(files).items()):
+        print(f"{lines:7} {100.0 * reached / max(lines, 1):7.1f}%  {room}")
     print(f"{total:7} {100.0 * (total - missed) / max(total, 1):7.1f}%  all\n")
     for (name, function) in known:
         if function.startswith('"'):
