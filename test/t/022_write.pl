@@ -73,7 +73,7 @@ sub wal_of
 {
 	my ($database, $settings, $statement) = @_;
 	# a commit flushes what a statement has left that failed
-	my $now = "SELECT pg_logical_emit_message(true, 'a', 'b') - '0/0'::pg_lsn IS NULL; SELECT pg_current_wal_insert_lsn()";
+	my $now = "SELECT pg_logical_emit_message(true, 'a', 'b') - '0/0'::pg_lsn IS NULL; SELECT pg_current_wal_flush_lsn()";
 	my ($from) = $node->safe_psql($database, $now) =~ /([0-9A-F]+\/[0-9A-F]+)$/;
 
 	$node->psql($database, "$settings $statement");

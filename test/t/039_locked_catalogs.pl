@@ -89,13 +89,15 @@ $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = -1\n");
 $standby->start;
 $primary->wait_for_catchup($standby);
 
-# replay has pg_class locked when the message behind it has been replayed
+# Replay has what the holder did when it has come to a transaction behind that.
+my $flusher = prepared_session($primary, "SELECT pg_logical_emit_message(true, 'la', 'first')");
+
 sub has_replayed
 {
 	my ($watcher) = @_;
-	my $lsn = ask($holder, "SELECT pg_logical_emit_message(false, 'la', 'here', true)");
+	my $lsn = ask($flusher, "SELECT pg_logical_emit_message(true, 'la', 'here')");
 
-	wait_until(sub { ask($watcher, "SELECT pg_last_wal_replay_lsn() >= '$lsn'") eq 't' });
+	wait_until(sub { ask($watcher, "SELECT pg_last_wal_replay_lsn() >= '$lsn'") eq 't' }) or die "replay has not come to $lsn";
 	return;
 }
 
@@ -120,6 +122,7 @@ $primary->wait_for_catchup($standby);
 pass('standby: replay goes on');
 
 $holder->quit;
+$flusher->quit;
 check_log($primary);
 check_log($standby);
 done_testing();
