@@ -334,8 +334,6 @@ note_function(LaEffects *e, Oid function, Oid input, Oid type, Oid subtype)
 	la_effects_of_support(e, function, n, types);
 	if (polymorphic)
 		la_effects_add(e, LA_MAY_FAIL, NULL);
-	if (function >= FirstNormalObjectId)
-		la_effects_add(e, LA_READS_STATE, NULL);
 }
 
 /*
