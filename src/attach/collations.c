@@ -19,7 +19,7 @@
 #include "utils/syscache.h"
 
 #include "attach/collations.h"
-#include "base/guard.h"
+#include "base/attempt.h"
 
 typedef struct Answer
 {
@@ -55,7 +55,7 @@ make_answers(void)
 	registered = true;
 }
 
-/* For la_guard_run_briefly(). */
+/* For la_attempt_read(). */
 static void
 compare_version(void *arg)
 {
@@ -81,7 +81,7 @@ examine(Oid collation)
 	if (!isnull)
 	{
 		question.recorded = TextDatumGetCString(recorded);
-		(void) la_guard_run_briefly(compare_version, &question);
+		(void) la_attempt_read(compare_version, &question);
 	}
 	ReleaseSysCache(tuple);
 	return isnull || question.same;

@@ -25,7 +25,7 @@
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
  *		pattern without escapes.  The server's functions raise errors of certain classes
- *		(rows/attempt.c), but for functions of rows, which hold references to descriptors when
+ *		(base/attempt.c), but for functions of rows, which hold references to descriptors when
  *		they fail (LA_FAILS_FREELY).  Comparison and
  *		hash functions are known not to fail one by one; polymorphic ones do if a part of the
  *		values has no such function (types.c).  A function of values that have a collation

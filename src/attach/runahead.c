@@ -58,7 +58,7 @@
  *	Attempts
  *		A key whose error is forgotten, since it is evaluated again in its turn, may fail
  *		(la_runahead_refuses_attempt()) if it does nothing else: then it is immutable, and its
- *		functions are the server's, so that rows/attempt.c keeps their errors.
+ *		functions are the server's, so that base/attempt.c keeps their errors.
  *	Row versions
  *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
  *		must not be read early.
@@ -615,7 +615,7 @@ la_runahead_refuses_expression(const LaRunAhead *ahead, Node *expression)
 }
 
 /*
- * May this expression be evaluated early for outer rows by la_attempt_quietly(), which is needed
+ * May this expression be evaluated early for outer rows by la_attempt_compute(), which is needed
  * if it may fail?
  */
 const char *

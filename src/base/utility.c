@@ -21,7 +21,7 @@
  *												copy() of each room, in a turn --> rows --> after()
  *
  * copy() is called once for each statement.  It opens what the server may open later or not at
- * all, so it neither fails nor waits (turn.c).  It is never called where COPY has a query, or
+ * all, so it neither fails nor waits (base/attempt.c).  It is never called where COPY has a query, or
  * fails before.
  *
  * What a session keeps of one client's statements (figures of the last one, a history of its
@@ -47,9 +47,9 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "base/statements.h"
-#include "base/turn.h"
 #include "base/utility.h"
 
 #define MAX_REGISTERED 8
@@ -190,7 +190,7 @@ utility_ExecutorCheckPerms(LA_CHECK_PERMS_ARGS)
 	if (r != NULL && r->copy != NULL && is_of_copy(r->copy, rangeTable))
 	{
 		r->table = linitial_node(RangeTblEntry, rangeTable)->relid;
-		if (!la_turn_make(begin_copy, r, &error) && error != NULL)
+		if (!la_attempt_open(begin_copy, r, &error) && error != NULL)
 			FreeErrorData(error);
 		r->copy = NULL;
 	}

@@ -6,7 +6,7 @@
  * change from one session to the next.  It is done once in a session, and again if the index has
  * another file, or has grown or shrunk by an eighth.
  *
- * A page that is damaged is not the planner's to report (base/guard.c).  Nothing is waited for
+ * A page that is damaged is not the planner's to report (base/attempt.c).  Nothing is waited for
  * but the read, and the page's lock, which is held for some microseconds only.
  *
  * src/plancost/leafsample.c
@@ -17,8 +17,8 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "base/guard.h"
 #include "btree/page.h"
 #include "plancost/leafsample.h"
 
@@ -121,7 +121,7 @@ la_leaf_sample(Relation index, LaScatter *scatter)
 		!is_similar(k->blocks, work.blocks))
 	{
 		k->relid = InvalidOid;
-		if (work.blocks > 1 && !la_guard_run_briefly(look_at_pages, &work))
+		if (work.blocks > 1 && !la_attempt_read(look_at_pages, &work))
 			memset(&work.scatter, 0, sizeof(work.scatter));
 		k->scatter = work.scatter;
 		k->file = la_rel_file_number(index);

@@ -16,7 +16,7 @@
  * to look at a page or two.  So up to MOST_TURNS changes have their turns at once, one of
  * TURNS_PART that are known: with few, their reads have only just been started.
  *
- * ERRORS.  A turn neither fails nor waits (applyattempt.c): its error is dropped.  Then there are
+ * ERRORS.  A turn neither fails nor waits (base/attempt.c): its error is dropped.  Then there are
  * no turns for some changes, and for twice as many after each further error.
  *
  * LOCKS.  Where one is not to be had at once, there is no turn for a change, and for twice as many
@@ -34,9 +34,9 @@
 
 #include "access/xact.h"
 
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "base/turn.h"
 #include "replay/applyahead.h"
 #include "replay/applylock.h"
 #include "replay/applymessage.h"
@@ -44,7 +44,6 @@
 #include "replay/applyrows.h"
 #include "replay/applyscan.h"
 #include "replay/applystats.h"
-#include "rows/attempt.h"
 #include "window/issue.h"
 
 #define MAX_LATE		8		/* turns at once of changes that have passed */
@@ -218,7 +217,7 @@ try_turn(void)
 {
 	ErrorData  *error;
 
-	if (la_turn_make(make_turn, NULL, &error))
+	if (la_attempt_open(make_turn, NULL, &error))
 		return;
 	la_applyrows_forget();
 	la_applystats_add(LA_APPLY_ERRORS);

@@ -13,7 +13,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#include "base/turn.h"
+#include "base/attempt.h"
 #include "replay/applyremote.h"
 
 #define MOST_MEMORY		(512 * 1024)	/* of a description */
@@ -90,7 +90,7 @@ la_applyremote_note(const LaApplyRelation *relation)
 	bool		is_key;
 
 	forget(relation->id);
-	if (!la_turn_has_memory(MOST_MEMORY))
+	if (!la_attempt_has_memory(MOST_MEMORY))
 		return;
 	if (remotes == NULL)
 		create_hash();

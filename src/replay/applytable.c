@@ -14,7 +14,7 @@
  *
  * A value is read only by an input function of a type that is listed here.  Those compute, or
  * look up an enum's label; they have no effects, and what they read of settings changes a hint
- * only.  One that fails is the server's to raise (rows/attempt.c).  Other types' columns are
+ * only.  One that fails is the server's to raise (base/attempt.c).  Other types' columns are
  * unknown, and so is an index that depends on them.
  *
  * Heap-only updates need no index page beyond that which finds the row.  Whether an update is
@@ -49,10 +49,10 @@
 #include "utils/rel.h"
 
 #include "attach/effects.h"
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "replay/applylock.h"
 #include "replay/applytable.h"
-#include "rows/attempt.h"
 #include "rows/fits.h"
 #include "rows/heappage.h"
 #include "rows/partition.h"
@@ -296,7 +296,7 @@ typedef struct Reading
 	bool		has_unchanged;
 } Reading;
 
-/* For la_attempt_quietly(). */
+/* For la_attempt_compute(). */
 static void
 read_columns(void *arg)
 {
@@ -339,7 +339,7 @@ la_applytable_read(LaApplyTable *t, LaApplyTuple row, bool *has_unchanged)
 	memset(t->slot->tts_isnull, true, t->slot->tts_tupleDescriptor->natts * sizeof(bool));
 	memset(t->slot->tts_values, 0, t->slot->tts_tupleDescriptor->natts * sizeof(Datum));
 	old = MemoryContextSwitchTo(t->columns->values);
-	known = la_attempt_quietly(read_columns, &r);
+	known = la_attempt_compute(read_columns, &r);
 	MemoryContextSwitchTo(old);
 	if (known)
 		ExecStoreVirtualTuple(t->slot);

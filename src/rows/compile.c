@@ -16,7 +16,7 @@
 #include "catalog/objectaccess.h"
 #include "executor/executor.h"
 
-#include "rows/attempt.h"
+#include "base/attempt.h"
 #include "rows/compile.h"
 
 typedef struct Compilation
@@ -44,7 +44,7 @@ try_compile(Compilation *c)
 	object_access_hook = NULL;
 	PG_TRY();
 	{
-		if (!la_attempt_quietly(compile, c))
+		if (!la_attempt_compute(compile, c))
 			c->state = NULL;
 	}
 	PG_FINALLY();

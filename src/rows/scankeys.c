@@ -9,7 +9,7 @@
  * Params that the row will have (params.c).
  *
  * Behaviour ATTEMPT: an expression that may fail, such as k + 1, is evaluated by
- * la_attempt_quietly().  The row has no key if it fails; the executor finds the error when the
+ * la_attempt_compute().  The row has no key if it fails; the executor finds the error when the
  * row's turn comes, or never.
  * Functions may leave half of what they keep between calls behind, so this expression is compiled
  * once more for this file, and again after an error.  After several errors there are no keys.
@@ -37,8 +37,8 @@
 #include "executor/executor.h"
 
 #include "attach/gate.h"
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "rows/attempt.h"
 #include "rows/compile.h"
 #include "rows/scankeys.h"
 
@@ -367,7 +367,7 @@ try_columns(LaScanKeys *keys, TupleTableSlot *row)
 
 	if (keys->nfailures >= MAX_FAILURES || !la_attempt_is_allowed())
 		return false;
-	if (la_attempt_quietly(attempt_columns, &attempt))
+	if (la_attempt_compute(attempt_columns, &attempt))
 		return attempt.has_key;
 	keys->nfailures = compile_again(keys) ? keys->nfailures + 1 : MAX_FAILURES;
 	return false;

@@ -18,7 +18,7 @@
  *	- if it depends on a generated column whose value is not known yet.
  *
  * An expression or a predicate that fails, as lower() does for damaged text, is the server's to
- * raise, if it writes the row: the row is left alone in this index (attempt.c).
+ * raise, if it writes the row: the row is left alone in this index (base/attempt.c).
  *
  * ON CONFLICT: the arbiter indexes are looked up first.  If one of them has an equal entry, its
  * rows are what the server reads next; otherwise it needs the leaf pages of the other indexes.
@@ -46,8 +46,8 @@
 
 #include "attach/effects.h"
 #include "base/accessmethod.h"
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "rows/attempt.h"
 #include "rows/bucket.h"
 #include "rows/compile.h"
 #include "rows/target.h"
@@ -469,5 +469,5 @@ la_target_set_key(LaTarget *target, int rel, TupleTableSlot *slot)
 	if (!ix->may_fail)
 		return set_index_key(target, ix, slot);
 	attempt.ix = ix;
-	return la_attempt_quietly(attempt_key, &attempt) && attempt.has_key;
+	return la_attempt_compute(attempt_key, &attempt) && attempt.has_key;
 }

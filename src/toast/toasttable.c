@@ -10,7 +10,7 @@
  * Which index it is, is remembered as long as neither has changed: most scans only ask how much
  * has been fetched by it.  As long as it is remembered, both are in the relation cache.
  * Otherwise they may be read from the catalogs, which are locked before, at once or not at all:
- * interrupts are held off here (base/guard.c), so nothing could end a wait, not even a standby's
+ * interrupts are held off here (base/attempt.c), so nothing could end a wait, not even a standby's
  * replay that needs the table's own lock.
  *
  * What has been fetched is seen from the statistics that this backend collects of the index: each

@@ -36,7 +36,7 @@
  *
  * Invariants
  *	- These are hints: the server fetches the values itself, by its own snapshot.
- *	- Errors are the server's to raise (guard.c).  After one, the scan is left alone.
+ *	- Errors are the server's to raise (base/attempt.c).  After one, the scan is left alone.
  *	- No lock is held and, but for reads in flight under direct I/O, no buffer pinned when a row is
  *	  returned.
  *
@@ -54,8 +54,8 @@
 
 #include "attach/gate.h"
 #include "attach/runahead.h"
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "base/guard.h"
 #include "base/guc.h"
 #include "base/stats.h"
 #include "btree/descent.h"
@@ -94,7 +94,7 @@ typedef struct LaValueAhead
 	LaValueRows rows;
 	bool		may_skip;
 	LaToastTable toast;
-	LaGuard		guard;
+	LaAttemptOwner guard;
 	Oid			table;
 
 	/* BOUNDED */
@@ -298,8 +298,8 @@ follower_clear(LaFollower *follower)
 
 	v->expected = 0;
 	if (v->ahead != NULL && la_ahead_has_rows(v->ahead))
-		(void) la_guard_run(&v->guard, forget_rows, v);
-	la_guard_rest(&v->guard);
+		(void) la_attempt_read_with(&v->guard, forget_rows, v);
+	la_attempt_rest(&v->guard);
 }
 
 static void
@@ -308,8 +308,8 @@ follower_end(LaFollower *follower)
 	LaValueAhead *v = (LaValueAhead *) follower;
 
 	if (v->ahead != NULL)
-		(void) la_guard_run(&v->guard, forget_rows, v);
-	la_guard_end(&v->guard);
+		(void) la_attempt_read_with(&v->guard, forget_rows, v);
+	la_attempt_end(&v->guard);
 }
 
 /* ---- turns ------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ begin(LaValueAhead *v)
 	if (v->rows.columns.n == 0 &&
 		!la_toastcolumns_of_scan(&v->rows.columns, (ScanState *) v->node))
 		return false;
-	if (!la_guard_run(&v->guard, find_index, v) || !OidIsValid(v->toast.index))
+	if (!la_attempt_read_with(&v->guard, find_index, v) || !OidIsValid(v->toast.index))
 		return false;
 	v->seen = la_toasttable_counts(&v->toast);
 	return true;
@@ -452,7 +452,7 @@ look(LaValueAhead *v, bool fetched, bool missed)
 		la_ahead_pass(v->ahead, fetched && missed);
 	if (v->ahead == NULL || la_ahead_is_active(v->ahead) || la_ahead_has_rows(v->ahead))
 	{
-		if (!la_guard_run(&v->guard, work, v) || v->ahead == NULL ||
+		if (!la_attempt_read_with(&v->guard, work, v) || v->ahead == NULL ||
 			v->unopened > MOST_UNOPENED)
 			return false;
 	}

@@ -34,8 +34,8 @@
 #include "storage/bufmgr.h"
 
 #include "attach/gate.h"
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "base/guard.h"
 #include "window/aio.h"
 
 #ifdef LA_HAVE_AIO
@@ -165,7 +165,7 @@ la_aio_finish(LaAio *aio, int slot, Relation rel, Buffer *current)
 
 	if (current != NULL)
 		WaitReadBuffers(&s->op);
-	else if (!la_guard_run_briefly(wait_for_read, &s->op))
+	else if (!la_attempt_read(wait_for_read, &s->op))
 	{
 		la_aio_cancel(aio, slot);
 		return result;

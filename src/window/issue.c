@@ -42,8 +42,8 @@
 #include "storage/smgr.h"
 
 #include "attach/gate.h"
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "base/guard.h"
 #include "window/bufferhint.h"
 #include "window/issue.h"
 #include "window/share.h"
@@ -353,7 +353,7 @@ read_for_server(Relation rel, BlockNumber block, Buffer recent, bool timed, bool
 	if (turn_to_recent(rel, block, recent, counted, &buffer))
 		ReleaseBuffer(buffer);
 	else
-		(void) la_guard_run_briefly(read_in_guard, &read);
+		(void) la_attempt_read(read_in_guard, &read);
 	return read.result;
 }
 

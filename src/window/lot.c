@@ -38,8 +38,8 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "base/guard.h"
 #include "window/history.h"
 #include "window/lot.h"
 #include "window/window_int.h"
@@ -221,7 +221,7 @@ wait_for(LaWindow *w, uint64 id)
 {
 	Wait		wait = {w->rels[id >> 32], (BlockNumber) id};
 
-	(void) la_guard_run_briefly(read_block, &wait);
+	(void) la_attempt_read(read_block, &wait);
 	la_share_on_wait(&w->share);
 }
 

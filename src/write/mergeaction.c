@@ -17,7 +17,7 @@
  *
  * Only the columns that the caller wants are computed, as a rule those of indexes.  An expression
  * that fails is the server's to raise, if it comes to it: nothing is known of the row then
- * (attempt.c).
+ * (base/attempt.c).
  *
  * Params: an InitPlan may be waiting for the first use of its value, and a function of a
  * procedural language may have to fetch the value of a variable.  Expressions with these are not
@@ -35,8 +35,8 @@
 #include "utils/rel.h"
 
 #include "attach/effects.h"
+#include "base/attempt.h"
 #include "base/compat.h"
-#include "rows/attempt.h"
 #include "rows/compile.h"
 #include "write/mergeaction.h"
 
@@ -263,7 +263,7 @@ check_condition(const LaMergeInto *merge, bool decides, bool may_fail, ExprState
 		return false;
 	if (may_fail && state != NULL)
 	{
-		if (!la_attempt_quietly(check, &c))
+		if (!la_attempt_compute(check, &c))
 			return false;
 	}
 	else if (state != NULL)
@@ -346,7 +346,7 @@ la_mergeaction_form(LaMergeInto *merge, LaMergeAction *action, TupleTableSlot *r
 		memset(new->tts_isnull, true, natts * sizeof(bool));
 	if (!action->columns_may_fail)
 		compute_columns(&forming);
-	else if (!la_attempt_quietly(compute_columns, &forming))
+	else if (!la_attempt_compute(compute_columns, &forming))
 		return NULL;
 	return ExecStoreVirtualTuple(new);
 }

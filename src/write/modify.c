@@ -38,7 +38,7 @@
  * Behaviours
  *	KEPT ERROR	If the plan fails for a row taken early, the error is kept until the row's turn,
  *		when everything before it has been written, as in stock.  If a row before it fails, that
- *		is the error of the statement.  See attempt.c about which errors are kept.
+ *		is the error of the statement.  See base/attempt.c about which errors are kept.
  *	COPIED	Rows are copied into slots of the plan's own kind.  The copies hold no pin.
  *
  * Invariants
@@ -57,10 +57,10 @@
 
 #include "attach/runahead.h"
 #include "attach/statement.h"
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "base/guc.h"
 #include "rows/ahead.h"
-#include "rows/attempt.h"
 #include "window/issue.h"
 #include "write/insert.h"
 #include "write/modify.h"
@@ -334,7 +334,7 @@ copy_row(LaModify *m, uint64 n, TupleTableSlot *row)
 	MemoryContextSwitchTo(old);
 }
 
-/* Behaviour KEPT ERROR, for la_attempt(): the plan's next row, before its turn. */
+/* Behaviour KEPT ERROR, for la_attempt_compute_kept(): the plan's next row, before its turn. */
 static void
 take_early(void *arg)
 {
@@ -356,7 +356,7 @@ fetch(void *arg, uint64 n)
 	if (early)
 	{
 		m->early = NULL;
-		m->error = la_attempt(take_early, m, m->context);
+		m->error = la_attempt_compute_kept(take_early, m, m->context);
 		row = m->early;
 	}
 	else

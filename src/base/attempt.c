@@ -1,0 +1,369 @@
+/*
+ * attempt.c
+ *	  Speculative work whose errors are discarded, or kept until the row's turn.
+ *
+ * Look-ahead does work that the statement may never come to.  An error of that work belongs to
+ * the statement only when the server itself gets there, and then the server raises it.  Whoever
+ * catches an error has to undo what it left behind.  What that is depends on the work:
+ *
+ *	kind		may								after an error, this undoes
+ *	COMPUTING	call functions on values		nothing: nothing is held
+ *	READING		read, pin and lock pages,		locks and pins of buffers, lightweight locks,
+ *				keep relations open				I/O in progress, the owner's references
+ *	OPENING		open relations, fill the		all of it, by rolling a subtransaction back
+ *				catalog caches, lock objects
+ *
+ * Proof for each kind that nothing else remains:
+ *
+ * COMPUTING.  Only errors of these are caught, all others are raised at once: data and the
+ * program's limits (classes 21, 22, 23, 54 and 0A), names and syntax in arguments (42, 3F, and a
+ * value of an enum that may not be used yet), a record that is not assigned (55000), and those
+ * without a class of their own (XX000), as of a value that gets too long.  Functions that compute
+ * something raise them while they hold memory of the caller's context only.  An error below a
+ * buffer's lock is not caught: taking a lock holds off interrupts, which is seen when the error is
+ * raised.  Cancels and damaged data are of other classes.
+ *
+ * READING.  There is no subtransaction, which a parallel worker may not begin, and which would take
+ * longer than the work.  What the work holds belongs to a resource owner of its own, below that of
+ * the query.  After an error we clean up as background processes do, which have no transaction
+ * either.
+ *	- The caller holds no lightweight lock, so that those held after an error are the work's.
+ *	- The work changes nothing that only the end of a (sub)transaction would undo.
+ *	- Interrupts are held off meanwhile, as they may raise errors that are not the work's: a cancel,
+ *	  or the error of a parallel worker, which the server tells only once.
+ *	- Warnings, as of a wrong checksum, are not shown: the server repeats them.  Where a setting
+ *	  makes it accept such a page, it would not, and nothing is read.
+ *
+ * OPENING.  The work runs in a subtransaction, without an ID unless it writes.  What an error
+ * leaves in the relation cache, only the end of a subtransaction cleans up.  It takes little memory,
+ * and is begun only where more is free.
+ *	- Interrupts are not held off, so that the session can be terminated at any time: that is a
+ *	  FATAL error, which nobody catches.  Two errors of interrupts are the caller's and are raised
+ *	  again: a cancel, and that a worker which applies a streamed transaction has failed, which this
+ *	  one is told only once.  Workers of a parallel query may tell of errors, too: none is begun there.
+ *	- No lock is waited for for longer than WAIT_MS.  The work takes its own locks without waiting
+ *	  (lock.c).  But what is missing in the caches is read from catalogs, which the server locks in
+ *	  the ordinary way; ProcSleep() heeds lock_timeout, which is WAIT_MS meanwhile.  All else that
+ *	  is waited for in the server ends by itself.
+ *	- The timeout strikes by way of a canceled statement.  It may do so just when the lock is granted,
+ *	  and is then noticed later: what is pending is taken back at the end.  What was pending before
+ *	  is processed before the work begins, and so is not mistaken for the work's.
+ *
+ * With exit_on_error each error ends the session, whoever catches it, and nothing is attempted.
+ *
+ * Input functions that report soft errors (16 and later) are caught like the rest: the executor
+ * decides about soft errors when it compiles an expression, and exports no way to ask for them.
+ *
+ * src/base/attempt.c
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timeout.h"
+#include "utils/wait_event.h"
+
+#include "base/attempt.h"
+#include "base/compat.h"
+
+#define WAIT_MS			1
+#define SPARE_MEMORY	(64 * 1024) /* for the subtransaction, and for the
+									 * error */
+
+/* Does the work fail?  Then its error is the current one, to be flushed or raised again. */
+static bool
+fails(void (*work) (void *arg), void *arg)
+{
+	volatile bool failed = false;
+
+	PG_TRY();
+	{
+		work(arg);
+	}
+	PG_CATCH();
+	{
+		failed = true;
+	}
+	PG_END_TRY();
+	return failed;
+}
+
+/* Take the current error from the server. */
+static ErrorData *
+take_error(MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ErrorData  *error = CopyErrorData();
+
+	FlushErrorState();
+	MemoryContextSwitchTo(old);
+	return error;
+}
+
+/* ---- COMPUTING ---- */
+
+static bool
+is_of_values(int sqlerrcode)
+{
+	if (sqlerrcode == ERRCODE_UNSAFE_NEW_ENUM_VALUE_USAGE || sqlerrcode == ERRCODE_INTERNAL_ERROR ||
+		sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+		return true;
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_CARDINALITY_VIOLATION:
+		case ERRCODE_DATA_EXCEPTION:
+		case ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION:
+		case ERRCODE_TO_CATEGORY(ERRCODE_INVALID_SCHEMA_NAME):
+		case ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION:
+		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* An error is being raised: is a lock held?  (Taking one holds off interrupts.) */
+static void
+note_held(void *arg)
+{
+	*(volatile uint32 *) arg = InterruptHoldoffCount;
+}
+
+/* Compute.  Returns the error, in this memory context, or NULL. */
+ErrorData *
+la_attempt_compute_kept(void (*work) (void *arg), void *arg, MemoryContext context)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ErrorData  *error = NULL;
+	uint32		held_before = InterruptHoldoffCount;
+	volatile uint32 held_at_error = held_before;
+	ErrorContextCallback callback = {error_context_stack, note_held, (void *) &held_at_error};
+
+	error_context_stack = &callback;
+	if (fails(work, arg))
+	{
+		if (!is_of_values(geterrcode()) || held_at_error != held_before)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(old);
+		error = take_error(context);
+		/* raising an error has forgotten it, and the caller may hold them off */
+		InterruptHoldoffCount = held_before;
+	}
+	error_context_stack = callback.previous;
+	return error;
+}
+
+/* Compute, if that is allowed, and forget the error.  Returns false if there was one. */
+bool
+la_attempt_compute(void (*work) (void *arg), void *arg)
+{
+	ErrorData  *error;
+
+	if (!la_attempt_is_allowed())
+		return false;
+	error = la_attempt_compute_kept(work, arg, CurrentMemoryContext);
+	if (error == NULL)
+		return true;
+	FreeErrorData(error);
+	return false;
+}
+
+/* ---- READING ---- */
+
+/* What is to be as it was when the work began. */
+typedef struct Before
+{
+	ResourceOwner owner;
+	MemoryContext context;
+	uint32		interrupt_holdoff;
+	uint32		cancel_holdoff;
+	int			client_messages;
+	int			log_messages;
+} Before;
+
+static void
+put_back(const Before *before)
+{
+	CurrentResourceOwner = before->owner;
+	client_min_messages = before->client_messages;
+	la_log_min_messages = before->log_messages;
+}
+
+static void
+release(ResourceOwner owner)
+{
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+	ResourceOwnerDelete(owner);
+}
+
+/* Is the error of reading a cancel, or a conflict with recovery? */
+static bool
+is_for_the_reader(int sqlerrcode)
+{
+	return ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION ||
+		ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
+}
+
+/* The work has failed. */
+static void
+clean_up(LaAttemptOwner *owner, const Before *before)
+{
+	ResourceOwner resources = owner->owner;
+
+	owner->owner = NULL;
+	owner->failed = true;
+	if (ResourceOwnerGetParent(resources) == NULL)
+		ResourceOwnerNewParent(resources, before->owner);
+	/* what it holds is then released with the query's resource owner */
+	if (is_for_the_reader(geterrcode()))
+		PG_RE_THROW();
+	MemoryContextSwitchTo(before->context);
+	FlushErrorState();
+	LWLockReleaseAll();
+	ConditionVariableCancelSleep();
+	pgstat_report_wait_end();
+	la_aio_error_cleanup();
+	la_abort_buffer_io();
+	UnlockBuffers();
+	release(resources);
+	QueryCancelHoldoffCount = before->cancel_holdoff;
+}
+
+/*
+ * Read.  What is left open belongs to this owner until the next attempt, or la_attempt_rest().
+ * Returns false if it has failed, now or before.
+ */
+bool
+la_attempt_read_with(LaAttemptOwner *owner, void (*work) (void *arg), void *arg)
+{
+	Before		before = {CurrentResourceOwner, CurrentMemoryContext, InterruptHoldoffCount,
+	QueryCancelHoldoffCount, client_min_messages, la_log_min_messages};
+	bool		failed;
+
+	if (owner->failed || zero_damaged_pages || ignore_checksum_failure || !la_attempt_is_allowed())
+		return false;
+	if (owner->owner == NULL)
+		owner->owner = ResourceOwnerCreate(CurrentResourceOwner, "pg_lookahead");
+	CurrentResourceOwner = owner->owner;
+	HOLD_INTERRUPTS();
+	client_min_messages = ERROR;
+	la_log_min_messages = ERROR;
+	failed = fails(work, arg);
+	put_back(&before);
+	if (failed)
+		clean_up(owner, &before);
+	InterruptHoldoffCount = before.interrupt_holdoff;
+	return !failed;
+}
+
+/*
+ * Read something briefly, as often happens.  The resource owner holds nothing meanwhile and is
+ * kept until work fails.
+ */
+bool
+la_attempt_read(void (*work) (void *arg), void *arg)
+{
+	static LaAttemptOwner brief = {NULL, false};
+
+	if (brief.owner == NULL)
+		brief.owner = ResourceOwnerCreate(NULL, "pg_lookahead");
+	brief.failed = false;
+	return la_attempt_read_with(&brief, work, arg);
+}
+
+/*
+ * There may be no more work for long: a function's statements have their caller's resource owner,
+ * and each would leave one of ours to it.  The work holds nothing.
+ */
+void
+la_attempt_rest(LaAttemptOwner *owner)
+{
+	if (owner->owner != NULL)
+		release(owner->owner);
+	owner->owner = NULL;
+}
+
+/* The query goes on, or ends regularly, without it.  The work holds nothing. */
+void
+la_attempt_end(LaAttemptOwner *owner)
+{
+	la_attempt_rest(owner);
+	owner->failed = true;
+}
+
+/* ---- OPENING ---- */
+
+/* Is the error of an interrupt that is the caller's? */
+static bool
+is_for_the_opener(const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
+		ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION) ||
+		(error->funcname != NULL && strstr(error->funcname, "ParallelApplyMessage") != NULL);
+}
+
+/* Is so much memory free? */
+bool
+la_attempt_has_memory(Size size)
+{
+	void	   *memory = MemoryContextAllocExtended(TopMemoryContext, size, MCXT_ALLOC_NO_OOM);
+
+	if (memory == NULL)
+		return false;
+	pfree(memory);
+	return true;
+}
+
+/* The work has ended.  A timeout of its own may be pending. */
+static void
+restore_timeout(int before)
+{
+	LockTimeout = before;
+	if (get_timeout_indicator(LOCK_TIMEOUT, true))
+		QueryCancelPending = false;
+}
+
+/*
+ * Open, within a transaction.  Returns false if it was not attempted, or has failed; then *error is
+ * the error, in this memory context, or NULL.
+ */
+bool
+la_attempt_open(void (*work) (void *arg), void *arg, ErrorData **error)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	int			lock_timeout = LockTimeout;
+
+	*error = NULL;
+	if (!la_attempt_is_allowed() || IsInParallelMode() || !la_attempt_has_memory(SPARE_MEMORY))
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	BeginInternalSubTransaction(NULL);
+	/* what is left in its own context would stay until the transaction ends */
+	MemoryContextSwitchTo(old);
+	LockTimeout = WAIT_MS;
+	if (fails(work, arg))
+	{
+		MemoryContextSwitchTo(old);
+		*error = take_error(old);
+	}
+	restore_timeout(lock_timeout);
+	if (*error == NULL)
+		ReleaseCurrentSubTransaction();
+	else
+		RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(old);
+	CurrentResourceOwner = owner;
+	if (*error != NULL && is_for_the_opener(*error))
+		ReThrowError(*error);
+	return *error == NULL;
+}
