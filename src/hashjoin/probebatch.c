@@ -16,7 +16,8 @@
  *	Copies: rows of a batch are copied into slots of the outer child's own kind.  What is copied
  *		is the columns that are needed, if all of them are by value, or if the row lies in one
  *		of the PROBE_BATCH_PINS buffers that the batch keeps pinned, as far as the budget
- *		allows; otherwise the row.
+ *		allows; otherwise the row.  Nothing is kept pinned where not all rows will be taken, as
+ *		in a cursor: VACUUM would wait for it.
  *	Slow start: where the join may end before all rows are taken, batches begin with one row,
  *		and double; the first one is joined before another is taken.
  *	Deferred counts: EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when
@@ -63,7 +64,7 @@
  * NULL.  (For a shared table hash values are computed twice.)
  */
 static const char *
-refuses_rows(const LaProbeBatches *b)
+refuses_rows(LaProbeBatches *b)
 {
 	HashJoin   *plan = (HashJoin *) b->table.node->js.ps.plan;
 	List	   *keys = b->inserts ? ((Hash *) b->table.hash->ps.plan)->hashkeys :
@@ -218,7 +219,7 @@ share_pin(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *slot)
 		return false;
 	if (n > 0 && batch->pins[n - 1] == buffer)
 		return true;
-	if (n == PROBE_BATCH_PINS || !la_gate_allows_pin(BufferIsLocal(buffer)))
+	if (n == PROBE_BATCH_PINS || !b->takes_all || !la_gate_allows_pin(BufferIsLocal(buffer)))
 		return false;
 	IncrBufferRefCount(buffer);
 	la_budget_take_pin(&b->budget, BufferIsLocal(buffer));

@@ -305,6 +305,21 @@ for my $case (
 	$reader->quit;
 }
 
+# A hash join that may end early keeps none of its outer side's pages pinned.
+my %pins;
+for my $look ([ 'stock', stock() ], [ 'forced', forced() ])
+{
+	my $reader = open_session($node, $look->[1]
+		  . 'SET enable_mergejoin = off; SET enable_nestloop = off; SET enable_seqscan = off; SET enable_bitmapscan = off;');
+
+	ask($reader, 'BEGIN; DECLARE c CURSOR FOR SELECT x.id, x.w FROM d x JOIN (SELECT id FROM v OFFSET 0) y ON y.id = x.id WHERE x.a >= 0');
+	is(ask($reader, 'MOVE 700 IN c; SELECT count(*) FROM pg_cursors'), 1, "hash join, $look->[0]: is under way");
+	($pins{ $look->[0] }) = grep { /^d\|/ } split /\n/, pinned_relations($node);
+	ask($reader, 'COMMIT');
+	$reader->quit;
+}
+is($pins{forced}, $pins{stock}, 'hash join: a cursor pins as many pages of the outer table');
+
 # ---- 4. caches that are discarded at every chance ------------------------------------
 
 SKIP:
