@@ -12,6 +12,7 @@ From the functions that pg_proc.dat names, the graph is followed to
   state      a variable of a setting (guc_tables.c, guc_parameters.dat), or a name of
              dev/functions.d/state
   raises     ereport(ERROR), or an error that a caller may have asked to be given
+  holds      a name of dev/functions.d/holds
 
 and not beyond the names in dev/functions.d/cuts, each of which has its reason there.
 
@@ -24,7 +25,8 @@ import fnmatch
 import re
 from pathlib import Path
 
-KINDS = ("notices", "state", "raises")
+KINDS = ("notices", "state", "raises", "holds")
+LISTS = KINDS + ("stable",)
 
 DIRECTORIES = ("src/backend", "src/common", "src/port", "src/timezone", "src/include")
 # what SQL does not reach, or what is for tools
@@ -213,13 +215,15 @@ def support_functions(tree):
 
 
 class Rules:
-    """dev/functions.d/cuts and dev/functions.d/state, read."""
+    """The files of dev/functions.d, read."""
 
     def __init__(self, directory):
         self.cuts = {}
         self.state = {}
         self.settings = {}
-        for name, target in (("cuts", self.cuts), ("state", self.state), ("settings", self.settings)):
+        self.holds = {}
+        for name, target in (("cuts", self.cuts), ("state", self.state), ("settings", self.settings),
+                             ("holds", self.holds)):
             reason = None
             for number, line in enumerate((directory / name).read_text().split("\n"), 1):
                 if line.startswith("#"):
@@ -241,6 +245,7 @@ class Finder:
     def __init__(self, graph, variables, rules):
         self.graph = graph
         self.variables = (variables - set(rules.settings)) | set(rules.state)
+        self.holders = set(rules.holds)
         self.cuts = self.expanded(rules.cuts)
         self.callers = {}
         self.met = set()
@@ -279,6 +284,8 @@ class Finder:
             return False
         if kind == "state" and unit.names & self.variables:
             return True
+        if kind == "holds":
+            return bool(unit.names & self.holders)
         return kind in unit.does
 
     def search(self, kind):
@@ -306,23 +313,24 @@ class Finder:
                 way.append(unit.name)
                 last = unit
                 unit = self.next[kind][id(unit)]
-            if kind == "state":
-                way += sorted(last.names & self.variables)[:1]
+            if kind in ("state", "holds"):
+                way += sorted(last.names & (self.variables if kind == "state" else self.holders))[:1]
             return way
         return None
 
 
 def found_in(tree, rules):
-    """({kind: {oid: name}}, {oid} of all functions, cuts that are idle) for the sources of one major.
+    """({list: {oid: name}}, {oid} of all functions, cuts that are idle) for the sources of one major.
 
     Of notices, functions that are not volatile; of state, those that are declared immutable; of
-    errors, support functions of the server's access methods.  A function that is not found in the
-    sources, as it is made by a macro of its own, does all of it.
+    errors, support functions of the server's access methods; of what holds, and of "stable", those that
+    are declared stable.  A function that is not found in the sources, as it is made by a macro
+    of its own, does all of it.
     """
     tree = Path(tree)
     finder = Finder(Graph(tree), settings_of(tree), rules)
     support = support_functions(tree)
-    found = {kind: {} for kind in KINDS}
+    found = {kind: {} for kind in LISTS}
     known = set()
     for proc in catalog(tree, "pg_proc.dat"):
         volatility = proc.get("provolatile", "i")
@@ -333,9 +341,12 @@ def found_in(tree, rules):
             "notices": volatility != "v",
             "state": volatility == "i",
             "raises": proc["proname"] in support,
+            "holds": volatility == "s",
         }
         there = proc["prosrc"] in finder.graph.by_name
-        for kind in KINDS:
+        for kind in wanted:
             if wanted[kind] and (not there or finder.way(proc["prosrc"], kind)):
                 found[kind][int(proc["oid"])] = proc["prosrc"]
+        if volatility == "s":
+            found["stable"][int(proc["oid"])] = proc["prosrc"]
     return found, known, finder.idle()

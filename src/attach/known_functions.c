@@ -2,8 +2,8 @@
  * known_functions.c
  *	  Functions of the server of which more is known than pg_proc says.
  *
- * Functions that raise notices, or read state though they are declared immutable, and support
- * functions that raise errors, are found by dev/functions in the server's sources
+ * Functions that raise notices, or read state though they are declared immutable, support functions
+ * that raise errors, and stable ones that hold nothing then, are found by dev/functions in the sources
  * (function_lists.h).  A function of the server that these sources do not have counts as one with
  * effects.  What follows here is known by reading: of the functions that it would not be right to
  * judge by what they call, the source of each has been read in all supported versions.  Running
@@ -34,7 +34,8 @@ static const Oid fixed[] = {
 /*
  * Functions that are not declared volatile, and run code that their arguments name (a
  * query over a view, the input function of a type, a hash function), or assign a
- * transaction ID, or show whether one has been assigned.
+ * transaction ID, or show whether one has been assigned, or how many multixacts, which row locks
+ * of the statement's own assign.
  */
 static const Oid effects[] = {
 	F_TABLE_TO_XML, F_TABLE_TO_XMLSCHEMA, F_TABLE_TO_XML_AND_XMLSCHEMA,
@@ -42,7 +43,7 @@ static const Oid effects[] = {
 	F_DATABASE_TO_XML, F_DATABASE_TO_XMLSCHEMA, F_DATABASE_TO_XML_AND_XMLSCHEMA,
 	LA_INPUT_TEST_FUNCTIONS
 	F_SATISFIES_HASH_PARTITION, F_TXID_CURRENT, F_PG_CURRENT_XACT_ID,
-	F_TXID_CURRENT_IF_ASSIGNED, F_PG_CURRENT_XACT_ID_IF_ASSIGNED
+	F_MXID_AGE, F_TXID_CURRENT_IF_ASSIGNED, F_PG_CURRENT_XACT_ID_IF_ASSIGNED
 };
 
 /*
@@ -90,6 +91,7 @@ static const struct
 	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
 	[LA_FUNCTION_EFFECTS] = {effects, lengthof(effects)},
 	[LA_FUNCTION_STATE] = {NULL, 0, made_state, lengthof(made_state)},
+	[LA_FUNCTION_SETTINGS] = {NULL, 0, made_settings, lengthof(made_settings)},
 	[LA_FUNCTION_NOTICES] = {NULL, 0, made_notices, lengthof(made_notices)},
 	[LA_FUNCTION_DRAWS] = {draws, lengthof(draws)},
 	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},

@@ -14,6 +14,7 @@ typedef enum LaKnownFunction
 	LA_FUNCTION_EFFECTS,		/* has effects, or shows those of the server,
 								 * though not declared volatile */
 	LA_FUNCTION_STATE,			/* immutable, but reads state */
+	LA_FUNCTION_SETTINGS,		/* stable, and an error leaves nothing held */
 	LA_FUNCTION_NOTICES,		/* may raise a notice or a warning */
 	LA_FUNCTION_DRAWS,			/* volatile, but only draws a value */
 	LA_FUNCTION_ERRORFREE,		/* raises no error, whatever its arguments */
