@@ -25,8 +25,9 @@
  *		that depends on its arguments, or is listed in known_functions.c, or is called with
  *		a constant that rules out its errors, as in integer division by 10, or LIKE with a
  *		pattern without escapes.  The server's functions raise errors of certain classes
- *		(base/attempt.c), but for functions of rows, which hold references to descriptors when
- *		they fail (LA_FAILS_FREELY).  Comparison and
+ *		(base/attempt.c), except functions of rows, which hold references to descriptors when
+ *		they fail (LA_FAILS_FREELY).  Stable ones may hold entries of the catalogs' caches then
+ *		(LA_MAY_HOLD), except those that read settings only.  Comparison and
  *		hash functions are known not to fail one by one; polymorphic ones do if a part of the
  *		values has no such function (types.c).  A function of values that have a collation
  *		fails if their collations conflict, which is found when it is called.
@@ -40,7 +41,8 @@
  *	Plain types
  *		A polymorphic function calls functions of the types that it is given: comparison
  *		functions, input and output functions, constraints of domains.  It is trusted for
- *		the server's own types, enums, and arrays and rows of only these.
+ *		the server's own types, enums, and arrays and rows of only these.  The columns of an
+ *		anonymous row are found in the plan.
  *	Indirect calls
  *		What is called on behalf of an expression counts as well: support functions of
  *		aggregates, constraints of domains, operators' functions, the comparison and hash
@@ -146,7 +148,12 @@ note_call(LaEffects *e, Oid function, int ntypes, const Oid *types)
 	else if (la_function_is(function, LA_FUNCTION_STATE) ||
 			 (proc->provolatile == PROVOLATILE_STABLE &&
 			  !la_function_is(function, LA_FUNCTION_FIXED)))
+	{
 		la_effects_add(e, LA_READS_STATE, NULL);
+		if (proc->provolatile == PROVOLATILE_STABLE &&
+			!la_function_is(function, LA_FUNCTION_SETTINGS))
+			la_effects_add(e, LA_MAY_HOLD, NULL);
+	}
 	if (!proc->proleakproof && !la_function_is(function, LA_FUNCTION_ERRORFREE))
 		la_effects_add(e, LA_MAY_FAIL, NULL);
 	if (la_function_is(function, LA_FUNCTION_NOTICES))
@@ -211,7 +218,7 @@ la_effects_of_support(LaEffects *e, Oid function, int ntypes, const Oid *types)
 
 	note_call(&own, function, ntypes, types);
 	if (!support_may_fail(function, ntypes, types))
-		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
+		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY | LA_MAY_HOLD);
 	la_effects_add(e, own.flags, own.reason);
 }
 
@@ -281,6 +288,87 @@ note_collation(LaEffects *e, Oid collation, int ntypes, const Oid *types)
 	}
 }
 
+/* The expression of the node's child that this Var stands for, and that child. */
+static Node *
+expression_below(const Plan **plan, const Var *var)
+{
+	const TargetEntry *entry;
+
+	switch (nodeTag(*plan))
+	{
+		case T_Result:
+		case T_ProjectSet:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Limit:
+		case T_Unique:
+		case T_Material:
+		case T_Agg:
+		case T_Group:
+		case T_WindowAgg:
+		case T_Hash:
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			break;
+		default:
+			return NULL;
+	}
+	*plan = var->varno == OUTER_VAR ? outerPlan(*plan) : innerPlan(*plan);
+	entry = *plan == NULL ? NULL : get_tle_by_resno((*plan)->targetlist, var->varattno);
+	return entry == NULL ? NULL : (Node *) entry->expr;
+}
+
+/* The types of an anonymous row's columns.  Returns how many, or -1 if they are not known. */
+static int
+columns_of_row(const Plan *plan, Node *row, Oid *types, int room)
+{
+	List	   *columns = NIL;
+	int			n = 0;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (row != NULL && IsA(row, RowExpr))
+		columns = ((RowExpr *) row)->args;
+	else if (row == NULL || !IsA(row, Var) || plan == NULL)
+		return -1;
+	else if (((Var *) row)->varno == OUTER_VAR || ((Var *) row)->varno == INNER_VAR)
+	{
+		row = expression_below(&plan, (Var *) row);
+		return columns_of_row(plan, row, types, room);
+	}
+	else if (((Var *) row)->varattno == InvalidAttrNumber && IsA(plan, SubqueryScan))
+		columns = ((const SubqueryScan *) plan)->subplan->targetlist;
+	else
+		return -1;
+	foreach(lc, columns)
+	{
+		const TargetEntry *entry = IsA(lfirst(lc), TargetEntry) ? lfirst(lc) : NULL;
+
+		if (n >= room)
+			return -1;
+		if (entry == NULL || !entry->resjunk)
+			types[n++] = exprType(entry == NULL ? lfirst(lc) : (Node *) entry->expr);
+	}
+	return n;
+}
+
+/* Add the type of an argument, or instead of an anonymous row's the types of its columns. */
+static void
+add_type(LaEffects *e, Node *arg, Oid type, Oid *types, int *n)
+{
+	int			columns = type != RECORDOID ? -1 :
+		columns_of_row(e->plan, arg, types + *n, FUNC_MAX_ARGS - *n);
+
+	if (columns >= 0)
+	{
+		la_effects_add(e, LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
+		*n += columns;
+	}
+	else if (*n < FUNC_MAX_ARGS)
+		types[(*n)++] = type;
+}
+
 /* A call with these arguments, of which a constant may rule out errors. */
 static void
 note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
@@ -291,11 +379,9 @@ note_call_of(LaEffects *e, Oid function, Oid result, Oid collation, List *args)
 	int			n = 0;
 	ListCell   *lc;
 
+	own.plan = e->plan;
 	foreach(lc, args)
-	{
-		if (n < FUNC_MAX_ARGS)
-			types[n++] = exprType(lfirst(lc));
-	}
+		add_type(&own, lfirst(lc), exprType(lfirst(lc)), types, &n);
 	types[n++] = result;
 	note_call(&own, function, n, types);
 	if (second != NULL && IsA(second, Const) && !second->constisnull &&
@@ -416,7 +502,7 @@ la_effects_of_index(LaEffects *e, Relation index)
 
 			la_effects_of_support(&own, index->rd_support[i * nsupport + j], 1, &type);
 			if (!is_called_by_search(index->rd_rel->relam, j + 1))
-				own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
+				own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY | LA_MAY_HOLD);
 			la_effects_add(e, own.flags, own.reason);
 		}
 		la_effects_of_collation(e, index->rd_indcollation[i]);
@@ -501,8 +587,11 @@ note_aggregate(LaEffects *e, const Aggref *aggref)
 	}
 	foreach(lc, aggref->aggargtypes)
 	{
-		if (n < FUNC_MAX_ARGS)
-			types[n++] = lfirst_oid(lc);
+		const TargetEntry *arg = aggref->aggkind != AGGKIND_NORMAL ||
+			aggref->aggsplit != AGGSPLIT_SIMPLE ? NULL :
+			get_tle_by_resno(aggref->args, foreach_current_index(lc) + 1);
+
+		add_type(e, arg == NULL ? NULL : (Node *) arg->expr, lfirst_oid(lc), types, &n);
 	}
 	types[n++] = aggref->aggtype;
 	note_collation(e, aggref->inputcollid, n, types);
@@ -564,18 +653,50 @@ note_domain(LaEffects *e, Oid type)
 	MemoryContextDelete(context);
 }
 
+/* A type's input or output function, and of an array's the one of its elements. */
+static void
+note_conversion_of(LaEffects *e, Oid type, bool input)
+{
+	Oid			types[] = {type};
+	Oid			element = get_element_type(type);
+	Oid			function;
+	Oid			parameter;
+	bool		varlena;
+
+	if (!la_type_is_plain(type))
+		la_effects_add(e, LA_HAS_EFFECTS,
+					   "a value is converted from or to a type that is not the server's");
+	else if (OidIsValid(element))
+	{
+		la_effects_add(e, LA_READS_STATE, NULL);
+		note_conversion_of(e, element, input);
+	}
+	else
+	{
+		if (input)
+			getTypeInputInfo(type, &function, &parameter);
+		else
+			getTypeOutputInfo(type, &function, &varlena);
+		note_call(e, function, lengthof(types), types);
+	}
+}
+
 static void
 note_conversion(LaEffects *e, Oid from, Oid to)
 {
+	LaEffects	output = {0};
+	LaEffects	input = {0};
+
 	/* neither output functions of plain types nor textin() fail */
-	la_effects_add(e, LA_READS_STATE, NULL);
-	if (to != TEXTOID)
-		la_effects_add(e, LA_MAY_FAIL, NULL);
+	note_conversion_of(&output, from, false);
+	note_conversion_of(&input, to, true);
+	output.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY | LA_MAY_HOLD);
+	if (to == TEXTOID)
+		input.flags &= ~LA_MAY_FAIL;
+	la_effects_add(e, output.flags, output.reason);
+	la_effects_add(e, input.flags, input.reason);
 	if (!la_type_is_quiet(from) || !la_type_is_quiet(to))
 		la_effects_add(e, LA_HAS_NOTICES, NULL);
-	if (!la_type_is_plain(from) || !la_type_is_plain(to))
-		la_effects_add(e, LA_HAS_EFFECTS,
-					   "a value is converted from or to a type that is not the server's");
 }
 
 static void

@@ -17,6 +17,8 @@
 #define LA_DRAWS			0x20	/* draws a value in an order, as nextval() */
 #define LA_HAS_NOTICES		0x40	/* may raise a notice or a warning */
 #define LA_FAILS_FREELY		0x80	/* may fail with an error of any class */
+#define LA_MAY_HOLD			0x100	/* if it fails, something may stay held,
+									 * as an entry of a catalog's cache */
 #define LA_ANY_EFFECTS		(LA_HAS_EFFECTS | LA_DRAWS)
 
 typedef struct LaEffects
@@ -28,6 +30,9 @@ typedef struct LaEffects
 								 * "record is not assigned yet" */
 	List	   *evaluated;		/* expressions that do not count, since they
 								 * have been evaluated before */
+
+	/* whose expressions these are, to find the columns of rows; or NULL */
+	const Plan *plan;
 
 	/* adds what the first evaluation of this Param may do; or NULL */
 	void		(*note_param) (struct LaEffects *effects, int param, void *arg);

@@ -354,7 +354,7 @@ note_function_of_index(LaEffects *e, const RelationData *index, int column, Oid 
 		return;
 	note_function(&own, function, input, type, subtype);
 	if (am >= FirstNormalObjectId && function < FirstGenbkiObjectId)
-		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY);
+		own.flags &= ~(LA_MAY_FAIL | LA_FAILS_FREELY | LA_MAY_HOLD);
 	la_effects_add(e, own.flags, own.reason);
 }
 

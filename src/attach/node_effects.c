@@ -389,6 +389,7 @@ la_node_effects(PlanState *ps, bool filter_passed, LaNodeEffects *e)
 	LaEffects  *start = &e->start;
 	LaEffects  *later = &e->later;
 
+	e->start.plan = e->keys.plan = e->later.plan = ps->plan;
 	if (!note_scan(ps, start, later) && !note_source(ps, start, later) &&
 		!note_join(ps, e) && !note_comparing(ps, start, later))
 		la_effects_add(later, LA_HAS_EFFECTS,

@@ -41,7 +41,9 @@
  *		use of a subplan's rows (more than one), variables of a procedural language that
  *		have no value yet, and whatever receives the rows (a row that is too big).
  *		A caller that keeps an error until its turn (keeps_errors) needs no such proof: what is
- *		raised, and after which row, is as in stock.  But it cannot keep errors of any class.
+ *		raised, and after which row, is as in stock.  But it cannot keep errors of any class, and
+ *		nodes that have failed must not be executed again.  So that is for an outer side that is
+ *		executed once, and whose rows will all be taken.
  *	Notices
  *		What raises notices must not be early where other effects come between rows, nor be
  *		evaluated once more, as keys of the inner side are.  (Otherwise the rule for failures
@@ -54,11 +56,11 @@
  *		the order of calls is the same.  (If the statement fails, more values have been drawn.)
  *	Hints
  *		A key that is evaluated for a hint only (hints_only), for a row whose plan stock might
- *		never execute, may find another state, but may not fail.
+ *		never execute, may find another state.
  *	Attempts
  *		A key whose error is forgotten, since it is evaluated again in its turn, may fail
- *		(la_runahead_refuses_attempt()) if it does nothing else: then it is immutable, and its
- *		functions are the server's, so that base/attempt.c keeps their errors.
+ *		(la_runahead_refuses_attempt()) if the error is of a class that base/attempt.c keeps, and
+ *		leaves nothing held.  That is so of the server's functions that compute, or read settings.
  *	Row versions
  *		A row's xmin, xmax, cmin and cmax may be changed by the statement itself, so they
  *		must not be read early.
@@ -81,6 +83,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
@@ -100,6 +103,7 @@ typedef struct RestWalk
 	PlanState  *without_keys;	/* keys of this join */
 	PlanState  *without_pages;	/* what this index scan calls for its pages */
 	List	   *computed;		/* InitPlans that a key computes */
+	bool		with_ctes;		/* those that are read, too */
 } RestWalk;
 
 static LaNodeEffects
@@ -213,6 +217,8 @@ walk_rest(PlanState *ps, void *arg)
 	la_effects_add(state.effects, e.start.flags, e.start.reason);
 	if (ps != state.without_keys)
 		la_effects_add(state.effects, e.keys.flags, e.keys.reason);
+	if (state.with_ctes && IsA(ps, CteScanState))
+		(void) walk_rest(((CteScanState *) ps)->cteplanstate, &state);
 	return planstate_tree_walker(ps, walk_rest, &state);
 }
 
@@ -332,7 +338,7 @@ note_param(LaEffects *effects, int param, void *arg)
 {
 	const LaStatement *s = la_statement_of(arg);
 	ParamSearch search = {.param = param};
-	RestWalk	state = {.effects = effects};
+	RestWalk	state = {.effects = effects,.with_ctes = true};
 
 	if (s == NULL)
 		la_effects_add(effects, LA_HAS_EFFECTS, "the statement is not known");
@@ -483,6 +489,8 @@ walk_outer(PlanState *ps, OuterWalk walk)
 static const char *
 judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 {
+	bool		keeps_errors = ahead->keeps_errors && !is_key;
+
 	if ((early->flags & LA_HAS_EFFECTS) != 0)
 		return early->reason;
 	if ((early->flags & LA_DRAWS) != 0 && !ahead->writer_is_quiet)
@@ -506,11 +514,11 @@ judge(const LaRunAhead *ahead, const LaEffects *early, bool is_key, Node *key)
 		if (!ahead->writer_is_quiet && !la_runahead_is_without_effects(ahead->outer->state))
 			return "a stable function is called in a statement that has effects";
 	}
-	if ((early->flags & LA_HAS_NOTICES) != 0 && (ahead->keeps_errors || is_key))
+	if ((early->flags & LA_HAS_NOTICES) != 0 && (keeps_errors || is_key))
 		return "a function may raise a notice";
-	if ((early->flags & LA_FAILS_FREELY) != 0 && ahead->keeps_errors)
+	if ((early->flags & LA_FAILS_FREELY) != 0 && keeps_errors)
 		return "a function of rows may fail";
-	if ((early->flags & LA_MAY_FAIL) != 0 && !ahead->keeps_errors &&
+	if ((early->flags & LA_MAY_FAIL) != 0 && !keeps_errors &&
 		!fails_alone(ahead, is_key, key))
 		return "an expression may fail that the server might not evaluate";
 	return NULL;
@@ -558,14 +566,70 @@ la_runahead_refuses_reading(bool takes_all, const EState *estate)
 	return NULL;
 }
 
-/* May rows be taken early from the outer side? */
+/* Is a node below this one, or itself, one that is executed once if this one is? */
+static bool
+is_executed_once(PlanState *ps, const PlanState *node)
+{
+	PlanState **members = NULL;
+	int			n = 0;
+
+	if (ps == NULL || ps == node)
+		return ps != NULL;
+	switch (nodeTag(ps))
+	{
+		case T_NestLoopState:
+			return is_executed_once(outerPlanState(ps), node);
+		case T_RecursiveUnionState:
+			return false;
+		case T_SubqueryScanState:
+			return is_executed_once(((SubqueryScanState *) ps)->subplan, node);
+		case T_AppendState:
+			members = ((AppendState *) ps)->appendplans;
+			n = ((AppendState *) ps)->as_nplans;
+			break;
+		case T_MergeAppendState:
+			members = ((MergeAppendState *) ps)->mergeplans;
+			n = ((MergeAppendState *) ps)->ms_nplans;
+			break;
+		default:
+			return is_executed_once(outerPlanState(ps), node) ||
+				is_executed_once(innerPlanState(ps), node);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (is_executed_once(members[i], node))
+			return true;
+	}
+	return false;
+}
+
+/* "Failure": may an error of the outer side be kept until its turn? */
+static bool
+may_keep_errors(const LaRunAhead *ahead)
+{
+	const EState *estate = ahead->outer->state;
+	const LaStatement *s = la_statement_of(estate);
+
+	return ahead->can_keep_errors && s != NULL &&
+		(estate->es_top_eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD)) == 0 &&
+		la_runahead_takes_all(&ahead->context, estate) && is_executed_once(s->top, ahead->outer);
+}
+
+/* May rows be taken early from the outer side?  Sets keeps_errors if they then may fail. */
 const char *
-la_runahead_refuses_outer(const LaRunAhead *ahead)
+la_runahead_refuses_outer(LaRunAhead *ahead)
 {
 	LaEffects	early = no_effects(ahead);
 	OuterWalk	walk = {&early, true, true};
 
 	walk_outer(ahead->outer, walk);
+	if (!ahead->keeps_errors && (early.flags & LA_MAY_FAIL) != 0 && may_keep_errors(ahead))
+	{
+		ahead->keeps_errors = true;
+		if (judge(ahead, &early, false, NULL) == NULL)
+			return NULL;
+		ahead->keeps_errors = false;
+	}
 	return judge(ahead, &early, false, NULL);
 }
 
@@ -625,7 +689,9 @@ la_runahead_refuses_attempt(const LaRunAhead *ahead, Node *expression, bool *may
 
 	la_effects_of_expression(&early, expression);
 	*may_fail = (early.flags & LA_MAY_FAIL) != 0;
-	return early.flags == LA_MAY_FAIL ? NULL : judge(ahead, &early, true, expression);
+	if ((early.flags & (LA_FAILS_FREELY | LA_MAY_HOLD)) == 0)
+		early.flags &= ~LA_MAY_FAIL;
+	return judge(ahead, &early, true, expression);
 }
 
 /* May this comparison function be called early with outer rows' values, and this collation? */

@@ -21,7 +21,8 @@ typedef struct LaRunAhead
 	PlanState  *outer;			/* its outer side */
 	PlanState  *inner;			/* inner side with keys to evaluate, or NULL */
 	LaDemandContext context;	/* of the join */
-	bool		keeps_errors;	/* of the outer side, until their turn */
+	bool		can_keep_errors;	/* of the outer side, until their turn */
+	bool		keeps_errors;	/* ... and has to, as it may fail */
 	bool		hints_only;		/* keys are for hints; stock may never
 								 * evaluate them */
 	bool		pages_only;		/* of `outer`, an index scan, the pages of the
@@ -31,7 +32,7 @@ typedef struct LaRunAhead
 } LaRunAhead;
 
 extern const char *la_runahead_refuses_reading(bool takes_all, const EState *estate);
-extern const char *la_runahead_refuses_outer(const LaRunAhead *ahead);
+extern const char *la_runahead_refuses_outer(LaRunAhead *ahead);
 extern const char *la_runahead_refuses_pages(PlanState *scan, const LaEffects *early);
 extern const char *la_runahead_refuses_plan(PlanState *plan);
 extern const char *la_runahead_refuses_expression(const LaRunAhead *ahead,

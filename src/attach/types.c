@@ -111,6 +111,9 @@ la_type_is_plain(Oid type)
 		case TYPTYPE_RANGE:
 		case TYPTYPE_MULTIRANGE:
 			return type < FirstNormalObjectId;
+		case TYPTYPE_PSEUDO:
+			/* of a literal, which the function takes for text */
+			return type == UNKNOWNOID;
 		default:
 			return false;
 	}

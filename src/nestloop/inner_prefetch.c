@@ -438,8 +438,7 @@ la_innerprefetch_pass(LaNestLoop *join)
 bool
 la_innerprefetch_has_rows(const LaNestLoop *join)
 {
-	return join->prefetch != NULL &&
-		join->prefetch->queue.rows.head < join->prefetch->queue.rows.tail;
+	return join->prefetch != NULL && la_childqueue_has_rows(&join->prefetch->queue.rows);
 }
 
 /* Have all rows been returned?  If so, the outer child must not be executed again. */

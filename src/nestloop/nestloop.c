@@ -446,6 +446,7 @@ examine(Candidate *c)
 	join->ahead.join = &c->node->js.ps;
 	join->ahead.outer = join->outer;
 	join->ahead.inner = innerPlanState(c->node);
+	join->ahead.can_keep_errors = true;
 	la_demand_context(&c->node->js.ps, &join->ahead.context);
 	if (!init_inner(join))
 	{

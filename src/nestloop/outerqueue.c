@@ -30,6 +30,7 @@ void
 la_outerqueue_init(LaOuterQueue *queue, LaNestLoop *join)
 {
 	la_childqueue_init(&queue->rows, join->interposer, join->context, &join->budget);
+	queue->rows.keeps_errors = join->ahead.keeps_errors;
 	queue->rows.may_fetch = may_fetch;
 	queue->rows.arg = join;
 }
@@ -49,7 +50,7 @@ LaOuterRow *
 la_outerqueue_row(LaOuterQueue *queue, uint64 n)
 {
 	uint64		known = queue->rows.tail;
-	TupleTableSlot *slot = la_childqueue_row(&queue->rows, n);
+	TupleTableSlot *slot = la_childqueue_row(&queue->rows, n, false);
 
 	for (; known < queue->rows.tail; known++)
 	{

@@ -12,6 +12,8 @@
  *	COUNTED WHEN RETURNED: rows are fetched below the child's instrumentation
  *	   (attach/interpose_node.c), so EXPLAIN ANALYZE counts a row of the child when it is
  *	   returned to the parent.  Nodes below the child have counted it by then.
+ *	KEPT ERROR: if the child may fail (keeps_errors), an error of a row that is fetched early is
+ *	   kept and raised when the parent asks for that row.  The child is not executed again.
  *
  * Invariant: rows are returned in the order in which they were fetched, each once.
  *
@@ -22,6 +24,7 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "base/attempt.h"
 #include "base/compat.h"
 #include "rows/childqueue.h"
 
@@ -77,26 +80,49 @@ append(LaChildQueue *queue, TupleTableSlot *slot)
 	queue->tail++;
 }
 
-/* Row number n; rows up to it are fetched.  NULL if that is not possible now. */
+static void
+execute_child(void *arg)
+{
+	LaChildQueue *queue = arg;
+
+	queue->fetched = queue->interposer->below(queue->child);
+}
+
+/* Have the child return its next row.  Returns false if there is none, or it has failed. */
+static bool
+fetch(LaChildQueue *queue, bool early)
+{
+	if (early && queue->keeps_errors)
+		queue->error = la_attempt_compute_kept(execute_child, queue, queue->context);
+	else
+		execute_child(queue);
+	if (queue->error != NULL)
+		return false;
+	queue->at_end = TupIsNull(queue->fetched);
+	return !queue->at_end;
+}
+
+/*
+ * Row number n; rows up to it are fetched.  NULL if that is not possible now.  early: the parent
+ * has not asked for the first row of the queue yet.
+ */
 TupleTableSlot *
-la_childqueue_row(LaChildQueue *queue, uint64 n)
+la_childqueue_row(LaChildQueue *queue, uint64 n, bool early)
 {
 	Assert(n >= queue->head);
 	while (queue->tail <= n)
 	{
 		int64		queued = queue->tail - queue->head;
-		TupleTableSlot *slot;
 
-		if (queue->at_end || queued >= LA_QUEUE_SIZE - 1 ||
-			!queue->may_fetch(queue->arg, queued) || !has_memory(queue))
+		early |= queued > 0;
+		if (queue->error != NULL && !early)
+			ReThrowError(queue->error);
+		if (queue->at_end || queue->error != NULL || queued >= LA_QUEUE_SIZE - 1 ||
+			(early && queue->keeps_errors && !la_attempt_is_allowed()) ||
+			!queue->may_fetch(queue->arg, queued) || !has_memory(queue) ||
+			!fetch(queue, early))
 			return NULL;
-		slot = queue->interposer->below(queue->child);
-		if (TupIsNull(slot))
-		{
-			queue->at_end = true;
-			return NULL;
-		}
-		append(queue, slot);
+		append(queue, queue->fetched);
 	}
 	return la_childqueue_at(queue, n);
 }
@@ -106,7 +132,7 @@ TupleTableSlot *
 la_childqueue_head(LaChildQueue *queue)
 {
 	la_childqueue_release(queue);
-	return la_childqueue_row(queue, queue->head);
+	return la_childqueue_row(queue, queue->head, false);
 }
 
 /* Return that row to the parent. */

@@ -23,6 +23,9 @@ typedef struct LaChildQueue
 	uint64		head;			/* the row to be returned next */
 	uint64		tail;			/* the row to be fetched next */
 	bool		at_end;			/* the child has no more rows */
+	bool		keeps_errors;	/* it may fail before its turn */
+	ErrorData  *error;			/* it has, instead of row number tail */
+	TupleTableSlot *fetched;	/* from the child, last */
 	TupleTableSlot *returned;	/* the row returned last, or NULL */
 
 	/* may a row be fetched now, while so many are queued? */
@@ -38,15 +41,16 @@ la_childqueue_at(const LaChildQueue *queue, uint64 n)
 	return queue->slots[n & (LA_QUEUE_SIZE - 1)];
 }
 
+/* Is the next row from the queue, or an error? */
 static inline bool
 la_childqueue_has_rows(const LaChildQueue *queue)
 {
-	return queue->head < queue->tail;
+	return queue->head < queue->tail || queue->error != NULL;
 }
 
 extern void la_childqueue_init(LaChildQueue *queue, const LaInterposer *interposer,
 							   MemoryContext context, LaBudget *budget);
-extern TupleTableSlot *la_childqueue_row(LaChildQueue *queue, uint64 n);
+extern TupleTableSlot *la_childqueue_row(LaChildQueue *queue, uint64 n, bool early);
 extern void la_childqueue_release(LaChildQueue *queue);
 extern TupleTableSlot *la_childqueue_head(LaChildQueue *queue);
 extern TupleTableSlot *la_childqueue_return_head(LaChildQueue *queue);

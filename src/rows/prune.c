@@ -9,6 +9,9 @@
  *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: returned
  *													--> none, or several: unknown
  *
+ * Behaviour ATTEMPT: expressions that may fail are compiled once more for this file, and attempted, as
+ * the keys of scans are (scankeys.c).  A row for which they fail has no member.
+ *
  * Invariant: the Append prunes again when it is the row's turn, and its state is as if this
  * file had not done it before.
  *
@@ -26,8 +29,21 @@
 #include "utils/memutils.h"
 
 #include "attach/collations.h"
+#include "base/attempt.h"
 #include "base/compat.h"
+#include "rows/compile.h"
 #include "rows/prune.h"
+
+#define MAX_FAILURES	16		/* of attempts, each of which costs
+								 * microseconds */
+
+/* The expressions of a partitioned table, compiled for this file; see ATTEMPT. */
+typedef struct OwnStates
+{
+	PartitionPruneContext *context;
+	int			n;
+	ExprState **states;
+} OwnStates;
 
 struct LaPrune
 {
@@ -35,11 +51,18 @@ struct LaPrune
 	ExprContext *econtext;		/* of the pruning's expressions */
 	LaParams   *params;
 	MemoryContext scratch;
+	MemoryContext context;		/* of the rows */
+	ParamListInfo external;		/* Params */
+	bool		may_fail;
+	List	   *own;			/* of OwnStates *, if so */
+	int			nfailures;
+	Bitmapset  *members;		/* found last, in the scratch memory */
 };
 
-/* Why must these steps not be executed early?  NULL if they may. */
+/* Why must these steps not be executed early?  NULL if they may; may_fail is set if they may fail. */
 static const char *
-refuses_steps(const LaKeyRows *rows, List *steps, const PartitionPruneContext *context)
+refuses_steps(LaPrune *prune, const LaKeyRows *rows, List *steps,
+			  const PartitionPruneContext *context)
 {
 	Oid			collation = InvalidOid;
 	ListCell   *lc;
@@ -54,12 +77,14 @@ refuses_steps(const LaKeyRows *rows, List *steps, const PartitionPruneContext *c
 	{
 		PartitionPruneStepOp *step = lfirst(lc);
 		const char *refused;
+		bool		may_fail;
 		ListCell   *function;
 		ListCell   *expression;
 
 		if (!IsA(step, PartitionPruneStepOp))
 			continue;
-		refused = la_runahead_refuses_expression(rows->ahead, (Node *) step->exprs);
+		refused = la_runahead_refuses_attempt(rows->ahead, (Node *) step->exprs, &may_fail);
+		prune->may_fail |= may_fail;
 		forboth(function, step->cmpfns, expression, step->exprs)
 		{
 			if (refused == NULL)
@@ -70,6 +95,49 @@ refuses_steps(const LaKeyRows *rows, List *steps, const PartitionPruneContext *c
 			return refused;
 	}
 	return NULL;
+}
+
+/* Compile the expressions of a table for this file. */
+static bool
+compile_own(LaPrune *prune, OwnStates *own)
+{
+	for (int i = 0; i < own->n; i++)
+	{
+		const ExprState *state = own->context->exprstates[i];
+
+		own->states[i] = NULL;
+		if (state == NULL)
+			continue;
+		own->states[i] = la_compile_expression(state->expr, prune->external);
+		if (own->states[i] == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Behaviour ATTEMPT: at first, and after an error.  Returns false if that fails. */
+static bool
+compile_all(LaPrune *prune)
+{
+	MemoryContext old = MemoryContextSwitchTo(prune->context);
+	bool		result = true;
+	ListCell   *lc;
+
+	foreach(lc, prune->own)
+		result = result && compile_own(prune, lfirst(lc));
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+static void
+add_own(LaPrune *prune, PartitionedRelPruningData *table)
+{
+	OwnStates  *own = palloc(sizeof(OwnStates));
+
+	own->context = &table->exec_context;
+	own->n = table->exec_context.partnatts * list_length(table->exec_pruning_steps);
+	own->states = palloc0(own->n * sizeof(ExprState *));
+	prune->own = lappend(prune->own, own);
 }
 
 /* Fill in the pruning's ExprContext; false if it must not, or need not, be done early. */
@@ -88,9 +156,10 @@ find_econtext(LaPrune *prune, const LaKeyRows *rows, const char **refused)
 
 			if (table->exec_pruning_steps == NIL)
 				continue;
-			*refused = refuses_steps(rows, table->exec_pruning_steps, &table->exec_context);
+			*refused = refuses_steps(prune, rows, table->exec_pruning_steps, &table->exec_context);
 			if (*refused != NULL)
 				return false;
+			add_own(prune, table);
 			Assert(prune->econtext == NULL || prune->econtext == table->exec_context.exprcontext);
 			prune->econtext = table->exec_context.exprcontext;
 		}
@@ -109,7 +178,9 @@ la_prune_create(PartitionPruneState *pruning, LaKeyRows *rows, const char **refu
 		return NULL;
 	prune = palloc0(sizeof(LaPrune));
 	prune->pruning = pruning;
-	if (!find_econtext(prune, rows, refused))
+	prune->context = rows->context;
+	prune->external = rows->params.estate->es_param_list_info;
+	if (!find_econtext(prune, rows, refused) || (prune->may_fail && !compile_all(prune)))
 		return NULL;
 	prune->params = la_params_create(&rows->params, pruning->execparamids, &has_values);
 	if (!has_values)
@@ -119,6 +190,47 @@ la_prune_create(PartitionPruneState *pruning, LaKeyRows *rows, const char **refu
 	return prune;
 }
 
+static void
+find_members(void *arg)
+{
+	LaPrune    *prune = arg;
+
+	prune->members = la_find_matching_subplans(prune->pruning);
+}
+
+/* Exchange the executor's compiled expressions and those of this file. */
+static void
+exchange_states(const LaPrune *prune)
+{
+	ListCell   *lc;
+
+	foreach(lc, prune->own)
+	{
+		OwnStates  *own = lfirst(lc);
+		ExprState **states = own->context->exprstates;
+
+		own->context->exprstates = own->states;
+		own->states = states;
+	}
+}
+
+/* Behaviour ATTEMPT.  Returns false if it has failed. */
+static bool
+attempt_members(LaPrune *prune)
+{
+	bool		done;
+
+	if (prune->nfailures >= MAX_FAILURES)
+		return false;
+	/* what is not caught ends the query, and the executor's state with it */
+	exchange_states(prune);
+	done = la_attempt_compute(find_members, prune);
+	exchange_states(prune);
+	if (!done)
+		prune->nfailures = compile_all(prune) ? prune->nfailures + 1 : MAX_FAILURES;
+	return done;
+}
+
 /* The member of the Append that this row will need; -1 if none, several, or not known. */
 int
 la_prune_find(LaPrune *prune, TupleTableSlot *row)
@@ -126,7 +238,6 @@ la_prune_find(LaPrune *prune, TupleTableSlot *row)
 	ParamExecData *params = la_params_get(prune->params, row);
 	ParamExecData *now = prune->econtext->ecxt_param_exec_vals;
 	MemoryContext old;
-	Bitmapset  *members;
 	int			member = -1;
 
 	if (params == NULL)
@@ -135,7 +246,11 @@ la_prune_find(LaPrune *prune, TupleTableSlot *row)
 	/* no need to restore the context after an error, which ends the query */
 	old = MemoryContextSwitchTo(prune->scratch);
 	prune->econtext->ecxt_param_exec_vals = params;
-	members = la_find_matching_subplans(prune->pruning);
+	prune->members = NULL;
+	if (!prune->may_fail)
+		find_members(prune);
+	else if (!attempt_members(prune))
+		prune->members = NULL;
 	prune->econtext->ecxt_param_exec_vals = now;
 
 	/*
@@ -143,7 +258,7 @@ la_prune_find(LaPrune *prune, TupleTableSlot *row)
 	 * the root table; expressions of other levels may have used it, too
 	 */
 	ResetExprContext(prune->econtext);
-	if (!bms_get_singleton_member(members, &member))
+	if (!bms_get_singleton_member(prune->members, &member))
 		member = -1;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(prune->scratch);

@@ -186,7 +186,7 @@ next(LaRowsToCome *rows)
 		return NULL;
 	r->next = Max(r->next, c->queue.head);
 	c->asked = true;
-	slot = la_childqueue_row(&c->queue, r->next);
+	slot = la_childqueue_row(&c->queue, r->next, true);
 	c->asked = false;
 	if (slot != NULL)
 		r->next++;
@@ -231,7 +231,9 @@ static Child *
 create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 			 const char **refused)
 {
-	LaRunAhead	ahead = {.join = node,.outer = child,.context = *context};
+	LaRunAhead	ahead = {
+		.join = node,.outer = child,.context = *context,.can_keep_errors = true
+	};
 	bool		is_cte = IsA(node, CteScanState);
 	ExprContext *rescanned = is_cte ? NULL : rescanned_with(node, child);
 	Child	   *c;
@@ -256,6 +258,7 @@ create_child(PlanState *node, PlanState *child, const LaDemandContext *context,
 	c->interposer.on_end = on_end;
 	la_interpose_begin(&c->interposer, child, LA_LAYER_OUTPUT, exec_child);
 	la_childqueue_init(&c->queue, &c->interposer, CurrentMemoryContext, &c->budget);
+	c->queue.keeps_errors = ahead.keeps_errors;
 	c->queue.may_fetch = may_fetch;
 	c->queue.arg = c;
 	return c;

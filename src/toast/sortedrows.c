@@ -254,7 +254,7 @@ follow(SortedRows *s)
 	if (s->follower->attends && s->queue->returned != NULL)
 	{
 		s->ahead = true;
-		(void) la_childqueue_row(s->queue, s->queue->head + WANTED - 1);
+		(void) la_childqueue_row(s->queue, s->queue->head + WANTED - 1, true);
 		s->ahead = false;
 	}
 	if (la_follow(s->follower))
@@ -301,7 +301,7 @@ is_near_top(const PlanState *ps)
 		if (IsA(plan, SubqueryScan))
 			plan = ((const SubqueryScan *) plan)->subplan;
 		else if (IsA(plan, Limit) || IsA(plan, Result) || IsA(plan, ProjectSet) ||
-				 IsA(plan, Unique))
+				 IsA(plan, Unique) || IsA(plan, Agg) || IsA(plan, Group))
 			plan = outerPlan(plan);
 		else
 			return false;
