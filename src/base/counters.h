@@ -19,10 +19,11 @@ typedef enum LaKind
 	LA_KIND_INDEX_INSERT,
 	LA_KIND_FOREIGN_KEY,
 	LA_KIND_TOAST,
-	LA_KIND_SUBPLAN
+	LA_KIND_SUBPLAN,
+	LA_KIND_TID_SCAN
 } LaKind;
 
-#define LA_NUM_KINDS (LA_KIND_SUBPLAN + 1)
+#define LA_NUM_KINDS (LA_KIND_TID_SCAN + 1)
 
 /*
  * The counters, in the order of the view's columns.  Blocks are classified as in "Extended

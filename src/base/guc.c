@@ -47,6 +47,7 @@ bool		la_enable_write;
 bool		la_enable_foreign_key;
 bool		la_enable_toast;
 bool		la_enable_subplan;
+bool		la_enable_tid_scan;
 bool		la_enable_replay;
 bool		la_enable_apply;
 bool		la_adjust_costs;
@@ -111,6 +112,9 @@ static const BoolSetting bool_settings[] = {
 	{"pg_lookahead.enable_subplan", &la_enable_subplan, true, PGC_USERSET, 0,
 		"Enables look-ahead over the rows for which correlated subqueries are executed.",
 	"Applies to subqueries that look up values of the row by btree indexes."},
+	{"pg_lookahead.enable_tid_scan", &la_enable_tid_scan, true, PGC_USERSET, 0,
+		"Enables look-ahead in scans of rows by their TIDs.",
+	"Applies to lists of TIDs, as in ctid = ANY (...)."},
 	{"pg_lookahead.nestloop_reuse_tids", &la_nestloop_reuse_tids, true, PGC_USERSET, 0,
 		"Enables inner index scans of nested loops to reuse the TIDs found by look-ahead.",
 	"When off, the inner scan searches the index again for each outer row."},

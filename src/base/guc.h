@@ -22,6 +22,7 @@ extern bool la_enable_write;
 extern bool la_enable_foreign_key;
 extern bool la_enable_toast;
 extern bool la_enable_subplan;
+extern bool la_enable_tid_scan;
 extern bool la_enable_replay;
 extern bool la_enable_apply;
 extern bool la_adjust_costs;

@@ -101,7 +101,8 @@ static const char *const kind_names[LA_NUM_KINDS] = {
 	"index insert",
 	"foreign key",
 	"toast",
-	"subplan"
+	"subplan",
+	"tid scan"
 };
 
 static SharedStats *shared = NULL;

@@ -75,6 +75,22 @@ la_rowparams_add(LaRowParams *row, int param, AttrNumber attribute)
 	row->n++;
 }
 
+/* The attribute of the row that this expression is; 0 if it is something else. */
+AttrNumber
+la_rowparams_attribute(const LaRowParams *row, Expr *expression)
+{
+	while (IsA(expression, RelabelType))
+		expression = ((RelabelType *) expression)->arg;
+	if (!IsA(expression, Param) || ((Param *) expression)->paramkind != PARAM_EXEC)
+		return 0;
+	for (int i = 0; i < row->n; i++)
+	{
+		if (row->params[i] == ((Param *) expression)->paramid)
+			return row->attributes[i];
+	}
+	return 0;
+}
+
 /* *has_values is set to true if a Param that is used is a value of the row, else unchanged. */
 LaParams *
 la_params_create(const LaRowParams *row, Bitmapset *used, bool *has_values)

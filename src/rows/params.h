@@ -23,6 +23,7 @@ typedef struct LaParams LaParams;
 extern bool la_params_walker(Node *node, void *arg);
 extern void la_rowparams_init(LaRowParams *row, EState *estate, int max);
 extern void la_rowparams_add(LaRowParams *row, int param, AttrNumber attribute);
+extern AttrNumber la_rowparams_attribute(const LaRowParams *row, Expr *expression);
 extern LaParams *la_params_create(const LaRowParams *row, Bitmapset *used, bool *has_values);
 extern ParamExecData *la_params_get(LaParams *params, TupleTableSlot *slot);
 

@@ -120,22 +120,6 @@ la_keyedscan_init(LaKeyedScan *s, PlanState *ps, Relation heap)
 	return true;
 }
 
-/* The attribute of the row that this expression is; 0 if it is something else. */
-static AttrNumber
-row_attribute(const LaRowParams *row, Expr *expression)
-{
-	while (IsA(expression, RelabelType))
-		expression = ((RelabelType *) expression)->arg;
-	if (!IsA(expression, Param) || ((Param *) expression)->paramkind != PARAM_EXEC)
-		return 0;
-	for (int i = 0; i < row->n; i++)
-	{
-		if (row->params[i] == ((Param *) expression)->paramid)
-			return row->attributes[i];
-	}
-	return 0;
-}
-
 /* The equality key of that column, or NULL if there is none or more than one. */
 static ScanKey
 equality_key(const LaKeyedScan *scan, int column)
@@ -201,7 +185,7 @@ init_column(LaScanKeys *keys, ScanKeyColumn *column, ScanKey key, Bitmapset **pa
 		column->expression = scan->runtime[i].key_expr;
 		column->toastable = scan->runtime[i].key_toastable;
 		expression = column->expression->expr;
-		column->attribute = row_attribute(&keys->rows->params, expression);
+		column->attribute = la_rowparams_attribute(&keys->rows->params, expression);
 		if (column->attribute != 0)
 			return true;
 		scan->keys_refused = la_runahead_refuses_attempt(keys->rows->ahead,

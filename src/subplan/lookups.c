@@ -7,6 +7,9 @@
  *			   -> Index Scan    <---   the heap blocks of its matches
  *			   -> Index Scan           (not this one: its key has values of the row above it)
  *
+ * A TID scan whose address is a value of the row looks up that block, without an index.  Where a plan
+ * has look-ups in indexes, too, those come first, and TID scans are left to the server.
+ *
  * All nodes are looked through that execute their children for each execution of their own: Sort,
  * Limit, Aggregate, joins, Append and MergeAppend, and so on; and InitPlans of theirs, such as that
  * of min() by an index.  Of a nested loop it is the outer side, and where that does not depend on
@@ -26,12 +29,14 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/rel.h"
 
+#include "attach/gate.h"
 #include "rows/prune.h"
 #include "subplan/lookups.h"
 #include "window/issue.h"
@@ -50,7 +55,9 @@ typedef struct Partitions
 
 typedef struct Lookup
 {
-	LaKeyedScan s;
+	LaKeyedScan s;				/* of a TID scan only the table */
+	AttrNumber	tid;			/* of a TID scan: attribute of the row; or 0 */
+	BlockNumber nblocks;		/* ... of the table, or fewer */
 	int			most;			/* heap blocks */
 	Partitions *partitions;		/* it is below a member, or NULL */
 	int			member;
@@ -63,6 +70,7 @@ struct LaLookups
 	LaKeyRows  *rows;
 	LaAhead    *ahead;
 	List	   *items;			/* of Lookup *, which LaScanKeys points to */
+	bool		by_tid;			/* all of them are TID scans, else none */
 	List	   *partitions;		/* of Partitions * */
 	const char *refused;
 	Lookup	   *searched;		/* for the last key */
@@ -81,6 +89,38 @@ typedef struct Walk
 
 static void walk(LaLookups *l, PlanState *ps, Walk state);
 
+/* The attribute of the row that is the address of a TID scan's row; 0 if it is something else. */
+static AttrNumber
+tid_attribute(const LaLookups *l, const PlanState *ps)
+{
+	const List *quals = ((const TidScan *) ps->plan)->tidquals;
+	const OpExpr *op = list_length(quals) == 1 ? linitial(quals) : NULL;
+	Node	   *sides[2];
+
+	if (op == NULL || !IsA(op, OpExpr) || list_length(op->args) != 2)
+		return 0;
+	for (int i = 0; i < 2; i++)
+		sides[i] = list_nth(op->args, i);
+	for (int i = 0; i < 2; i++)
+	{
+		if (IsA(sides[i], Var) &&
+			((Var *) sides[i])->varattno == SelfItemPointerAttributeNumber)
+			return la_rowparams_attribute(&l->rows->params, (Expr *) sides[1 - i]);
+	}
+	return 0;
+}
+
+/* Fill in a look-up.  Returns false if it cannot be known ahead. */
+static bool
+init_lookup(const LaLookups *l, Lookup *lookup, PlanState *ps, Relation heap)
+{
+	if (!IsA(ps, TidScanState))
+		return la_keyedscan_init(&lookup->s, ps, heap);
+	lookup->s.heap = heap;
+	lookup->tid = tid_attribute(l, ps);
+	return lookup->tid != 0 && la_gate_is_heap(heap);
+}
+
 static void
 add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 {
@@ -91,7 +131,7 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 		list_length(l->items) >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS))
 		return;
 	lookup = palloc0(sizeof(Lookup));
-	if (!la_keyedscan_init(&lookup->s, ps, heap))
+	if (!init_lookup(l, lookup, ps, heap))
 	{
 		pfree(lookup);
 		return;
@@ -243,6 +283,7 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 	{
 		case T_IndexScanState:
 		case T_IndexOnlyScanState:
+		case T_TidScanState:
 			add(l, ps, ((ScanState *) ps)->ss_currentRelation, state);
 			break;
 		case T_BitmapHeapScanState:
@@ -288,6 +329,22 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 	}
 }
 
+/* Either all look-ups are TID scans, or none. */
+static void
+choose_kind(LaLookups *l)
+{
+	ListCell   *lc;
+
+	l->by_tid = true;
+	foreach(lc, l->items)
+		l->by_tid &= ((Lookup *) lfirst(lc))->tid != 0;
+	foreach(lc, l->items)
+	{
+		if (!l->by_tid && ((Lookup *) lfirst(lc))->tid != 0)
+			l->items = foreach_delete_current(l->items, lc);
+	}
+}
+
 /*
  * The lookups of a plan, created in the current memory context.  first_match_only: one row of it is
  * enough.  NULL if there are none that can be known ahead; *refused is the reason that prohibits
@@ -306,6 +363,8 @@ la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only, const
 	{
 		Lookup	   *lookup = lfirst(lc);
 
+		if (lookup->tid != 0)
+			continue;
 		if (la_scankeys_get(&lookup->s, rows) == NULL)
 		{
 			if (lookup->s.keys_refused != NULL)
@@ -318,15 +377,25 @@ la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only, const
 		if (ScanDirectionIsBackward(lookup->s.direction))
 			la_descent_search_backward(lookup->s.descent);
 	}
+	choose_kind(l);
 	*refused = l->refused;
 	return l->items == NIL ? NULL : l;
 }
 
-/* One of the scans. */
-const LaKeyedScan *
-la_lookups_first(const LaLookups *l)
+/* The table of one of the scans. */
+Relation
+la_lookups_table(const LaLookups *l)
 {
-	return &((Lookup *) linitial(l->items))->s;
+	return ((Lookup *) linitial(l->items))->s.heap;
+}
+
+/* Its index, or the table of a TID scan. */
+Oid
+la_lookups_known_by(const LaLookups *l)
+{
+	const LaKeyedScan *scan = &((Lookup *) linitial(l->items))->s;
+
+	return RelationGetRelid(l->by_tid ? scan->heap : scan->index);
 }
 
 /* The number of the heap of an earlier lookup, or -1. */
@@ -358,7 +427,8 @@ la_lookups_set_ahead(LaLookups *l, LaAhead *ahead)
 	{
 		Lookup	   *lookup = lfirst(lc);
 
-		lookup->index_number = la_ahead_add_relation(ahead, lookup->s.index, lookup->s.descent);
+		lookup->index_number = l->by_tid ? 0 :
+			la_ahead_add_relation(ahead, lookup->s.index, lookup->s.descent);
 		lookup->heap_number = known_heap(l, lookup);
 		if (lookup->heap_number < 0)
 			lookup->heap_number = la_ahead_add_relation(ahead, lookup->s.heap, NULL);
@@ -369,6 +439,25 @@ la_lookups_set_ahead(LaLookups *l, LaAhead *ahead)
 }
 
 /* ---- LaRowSource ---------------------------------------------------------------------- */
+
+/* The block of the row's address, which may be anything. */
+static void
+plan_tid(Lookup *lookup, TupleTableSlot *row, LaAheadRow *visits)
+{
+	bool		isnull;
+	ItemPointer tid = (ItemPointer) DatumGetPointer(slot_getattr(row, lookup->tid, &isnull));
+	LaRowVisit *v;
+
+	if (isnull)
+		return;
+	if (ItemPointerGetBlockNumberNoCheck(tid) >= lookup->nblocks)
+		lookup->nblocks = RelationGetNumberOfBlocks(lookup->s.heap);
+	if (ItemPointerGetBlockNumberNoCheck(tid) >= lookup->nblocks ||
+		(v = la_ahead_add_visit(visits, lookup->heap_number)) == NULL)
+		return;
+	v->block = ItemPointerGetBlockNumberNoCheck(tid);
+	v->state = ROW_VISIT_KNOWN;
+}
 
 void
 la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
@@ -383,11 +472,16 @@ la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
 	}
 	foreach(lc, l->items)
 	{
-		const Lookup *lookup = lfirst(lc);
+		Lookup	   *lookup = lfirst(lc);
 
-		if (lookup->partitions == NULL || lookup->partitions->chosen == lookup->member)
+		if (lookup->partitions != NULL && lookup->partitions->chosen != lookup->member)
+			continue;
+		if (l->by_tid)
+			plan_tid(lookup, row, visits);
+		else
 			(void) la_ahead_add_visit(visits, lookup->index_number);
 	}
+	visits->located = l->by_tid;
 }
 
 bool

@@ -14,7 +14,8 @@ typedef struct LaLookups LaLookups;
 
 extern LaLookups *la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only,
 									const char **refused);
-extern const LaKeyedScan *la_lookups_first(const LaLookups *l);
+extern Relation la_lookups_table(const LaLookups *l);
+extern Oid	la_lookups_known_by(const LaLookups *l);
 extern bool la_lookups_set_ahead(LaLookups *l, LaAhead *ahead);
 extern void la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits);
 extern bool la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel);

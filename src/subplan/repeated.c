@@ -295,10 +295,9 @@ create_ahead(LaRepeated *r)
 		.set_key = set_key,
 		.locate = locate
 	};
-	const LaKeyedScan *scan = la_lookups_first(r->lookups);
 	LaAheadConfig config = {
-		.rel = scan->heap,
-		.known_by = RelationGetRelid(scan->index),
+		.rel = la_lookups_table(r->lookups),
+		.known_by = la_lookups_known_by(r->lookups),
 		.estate = r->node->state,
 		.takes_all = la_runahead_takes_all(&r->context, r->node->state),
 		.order = LA_ORDER_BY_PROBE
@@ -424,11 +423,9 @@ la_repeated_execute(LaRepeated *r)
 void
 la_repeated_end(LaRepeated *r)
 {
-	const LaKeyedScan *scan;
-
 	la_budget_end(&r->budget);
 	if (r->ahead == NULL)
 		return;
-	scan = la_lookups_first(r->lookups);
-	la_ahead_end(r->ahead, r->kind, RelationGetRelid(scan->heap), RelationGetRelid(scan->index));
+	la_ahead_end(r->ahead, r->kind, RelationGetRelid(la_lookups_table(r->lookups)),
+				 la_lookups_known_by(r->lookups));
 }

@@ -1,14 +1,15 @@
 /*
  * tidscan.c
- *	  Scans of rows by their addresses: ctid = ANY (...).
+ *	  Scans of rows by their addresses, ctid = ANY (...): a source of rows.
  *
  * The node sorts the addresses when it is executed first, and fetches one row after the other.
  *
  *		tss_TidList:	[ tid | tid | tid | tid | tid ]
  *							^ tss_TidPtr: the row that it has returned
  *
- * So all rows to come are known, and their pages are read for it, a moment before the node comes
- * to them.  The node may pass rows over: those that are dead, or that its filter rejects.
+ * So all rows to come are known.  Their blocks are read ahead (tidblocks.c), and the values that they
+ * have out of line (valueahead.c), for which their pages are read as well.  The node may pass rows
+ * over: those that are dead, or that its filter rejects.
  *
  * Left alone are scans of few rows (attach_threshold), and those that turn.
  *
@@ -19,8 +20,11 @@
 #include "executor/executor.h"
 #include "utils/snapmgr.h"
 
+#include "attach/attach.h"
 #include "attach/interpose_node.h"
+#include "base/explain.h"
 #include "base/guc.h"
+#include "toast/tidblocks.h"
 #include "toast/tidscan.h"
 #include "toast/valueahead.h"
 
@@ -29,7 +33,9 @@
 typedef struct TidRows
 {
 	LaInterposer interposer;
-	LaFollower *follower;		/* NULL until there are enough rows */
+	bool		begun;			/* there are enough rows */
+	LaFollower *follower;		/* of values, or NULL */
+	LaTidBlocks *blocks;		/* or NULL */
 } TidRows;
 
 static LaNodeKind kind;
@@ -51,12 +57,18 @@ peek(void *arg, int n, LaComingRow *row)
 }
 
 static void
-on_rescan(LaInterposer *interposer)
+clear(TidRows *t)
 {
-	TidRows    *t = la_interpose_container(TidRows, interposer);
-
 	if (t->follower != NULL)
 		t->follower->clear(t->follower);
+	if (t->blocks != NULL)
+		la_tidblocks_clear(t->blocks);
+}
+
+static void
+on_rescan(LaInterposer *interposer)
+{
+	clear(la_interpose_container(TidRows, interposer));
 }
 
 static void
@@ -73,7 +85,11 @@ begin(TidRows *t)
 		.context = node->ps.state->es_query_cxt
 	};
 
-	t->follower = la_valueahead_create(&scan);
+	t->begun = true;
+	if (la_valueahead_is_possible(scan.table) && IsMVCCSnapshot(scan.snapshot))
+		t->follower = la_valueahead_create(&scan);
+	if (la_tidblocks_is_possible((TidScanState *) node))
+		t->blocks = la_tidblocks_create((TidScanState *) node);
 }
 
 /* Does the scan go on as in stock? */
@@ -88,25 +104,33 @@ static TupleTableSlot *
 exec_tid_scan(PlanState *ps)
 {
 	TidRows    *t = la_interpose_container(TidRows, la_interpose_enter(ps, LA_LAYER_NODE));
-	TupleTableSlot *slot = t->interposer.below(ps);
+	bool		alone = is_left_alone((TidScanState *) ps);
+	TupleTableSlot *slot;
 
+	if (t->blocks != NULL && !alone)
+		la_tidblocks_next(t->blocks);
+	slot = t->interposer.below(ps);
 	if (TupIsNull(slot))
 	{
 		/* often the end of the scan */
-		if (t->follower != NULL)
-			t->follower->clear(t->follower);
+		clear(t);
 		return slot;
 	}
 	if (is_left_alone((TidScanState *) ps))
 	{
+		clear(t);
 		if (t->follower != NULL)
 			t->follower->end(t->follower);
 		la_interpose_end(&t->interposer);
 		return slot;
 	}
-	if (t->follower == NULL)
+	if (!t->begun)
 		begin(t);
-	if (!la_follow(t->follower))
+	if (t->blocks != NULL)
+		la_tidblocks_returned(t->blocks);
+	if (t->follower != NULL && !la_follow(t->follower))
+		t->follower = NULL;
+	if (t->follower == NULL && t->blocks == NULL)
 		la_interpose_end(&t->interposer);
 	return slot;
 }
@@ -118,19 +142,44 @@ may_have_rows(const TidScan *plan)
 	return list_length(plan->tidquals) > 1 || IsA(linitial(plan->tidquals), ScalarArrayOpExpr);
 }
 
+static bool
+is_possible(TidScanState *node)
+{
+	return (la_valueahead_is_possible(node->ss.ss_currentRelation) &&
+			IsMVCCSnapshot(node->ss.ps.state->es_snapshot)) || la_tidblocks_is_possible(node);
+}
+
 /* la_attach_function */
-bool
-la_tidscan_attach(PlanState *ps, bool limited)
+static bool
+attach(PlanState *ps, bool limited)
 {
 	TidRows    *t;
 
-	if (!may_have_rows((const TidScan *) ps->plan) ||
-		!la_valueahead_is_possible(((ScanState *) ps)->ss_currentRelation) ||
-		!IsMVCCSnapshot(ps->state->es_snapshot) || !la_interpose_is_possible(ps, &kind))
+	if (!may_have_rows((const TidScan *) ps->plan) || !is_possible((TidScanState *) ps) ||
+		!la_interpose_is_possible(ps, &kind))
 		return false;
 	t = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(TidRows));
 	t->interposer.listens_to = ps->ps_ExprContext;
 	t->interposer.on_rescan = on_rescan;
 	la_interpose_begin(&t->interposer, ps, LA_LAYER_NODE, exec_tid_scan);
 	return true;
+}
+
+static const LaCounters *
+explain_source(PlanState *ps)
+{
+	LaInterposer *interposer = IsA(ps, TidScanState) ? la_interpose_find(ps, LA_LAYER_NODE) : NULL;
+	TidRows    *t;
+
+	if (interposer == NULL || interposer->function != exec_tid_scan)
+		return NULL;
+	t = la_interpose_container(TidRows, interposer);
+	return t->blocks == NULL ? NULL : la_tidblocks_counters(t->blocks);
+}
+
+void
+la_tidscan_init(void)
+{
+	la_attach_register(T_TidScanState, attach);
+	la_explain_register(explain_source);
 }

@@ -7,8 +7,6 @@
 #ifndef LA_TOAST_TIDSCAN_H
 #define LA_TOAST_TIDSCAN_H
 
-#include "nodes/execnodes.h"
-
-extern bool la_tidscan_attach(PlanState *ps, bool limited);
+extern void la_tidscan_init(void);
 
 #endif							/* LA_TOAST_TIDSCAN_H */

@@ -190,10 +190,10 @@ la_toast_init(void)
 {
 	la_attach_register(T_SeqScanState, attach_table_scan);
 	la_attach_register(T_TidRangeScanState, attach_table_scan);
-	la_attach_register(T_TidScanState, la_tidscan_attach);
 	la_attach_register(T_SortState, la_sortedrows_attach);
 	la_follow_register(follow_index_scan);
 	la_follow_register_table(follow_bitmap_scan);
+	la_tidscan_init();
 	la_unplanned_init();
 	la_copyto_init();
 	la_rewrite_init();
