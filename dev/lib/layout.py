@@ -14,7 +14,7 @@ declared by what lies in the same room or below it, macros included.
 
 Project headers are named relative to src/.  The server's version is asked for in
 base/compat.h alone (and base/compat_bitmap.h, base/compat_btree.h); what that says of a version
-by a macro LA_... does not divide functions elsewhere.  Files have a header comment and at most 800 lines, of at most 100 columns;
+by a macro LA_... does not divide functions elsewhere.  Files have a header comment and at most 1,500 lines, of at most 100 columns;
 functions have at most 60, or the file's header says why not, naming them.
 
 Descriptors of scans are cast in attach/descriptors.h alone, which checks whose they are; what may be
@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 
 SRC = Path("src")
-MAX_LINES = 800
+MAX_LINES = 1500
 MAX_FUNCTION = 60
 MAX_COLUMNS = 100
 MAX_MAKEFILE = 60

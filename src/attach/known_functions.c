@@ -3,12 +3,12 @@
  *	  Functions of the server of which more is known than pg_proc says.
  *
  * Functions that raise notices, or read state though they are declared immutable, support functions
- * that raise errors, and stable ones that hold nothing then, are found by dev/functions in the sources
- * (function_lists.h).  A function of the server that these sources do not have counts as one with
- * effects.  What follows here is known by reading: of the functions that it would not be right to
- * judge by what they call, the source of each has been read in all supported versions.  Running
- * out of memory, interrupts and damaged data do not count as errors, since they do not
- * depend on the order of evaluation.
+ * that raise errors, and stable ones that hold nothing then, are found by dev/functions in the
+ * server's sources (function_lists.h).  A function of the server that these sources do not have
+ * counts as one with effects.  What follows here is known by reading: of functions that it would
+ * not be right to judge by what they call, the source of each has been read in all supported
+ * versions.  Running out of memory, interrupts and damaged data do not count as errors, since they
+ * do not depend on the order of evaluation.
  *
  * src/attach/known_functions.c
  */

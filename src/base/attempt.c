@@ -35,19 +35,20 @@
  *	  makes it accept such a page, it would not, and nothing is read.
  *
  * OPENING.  The work runs in a subtransaction, without an ID unless it writes.  What an error
- * leaves in the relation cache, only the end of a subtransaction cleans up.  It takes little memory,
- * and is begun only where more is free.
+ * leaves in the relation cache, only the end of a subtransaction cleans up.  It takes little
+ * memory, and is begun only where more is free.
  *	- Interrupts are not held off, so that the session can be terminated at any time: that is a
  *	  FATAL error, which nobody catches.  Two errors of interrupts are the caller's and are raised
  *	  again: a cancel, and that a worker which applies a streamed transaction has failed, which this
- *	  one is told only once.  Workers of a parallel query may tell of errors, too: none is begun there.
+ *	  one is told only once.  Workers of a parallel query may tell of errors, too: nothing is
+ *	  attempted there.
  *	- No lock is waited for for longer than WAIT_MS.  The work takes its own locks without waiting
  *	  (lock.c).  But what is missing in the caches is read from catalogs, which the server locks in
  *	  the ordinary way; ProcSleep() heeds lock_timeout, which is WAIT_MS meanwhile.  All else that
  *	  is waited for in the server ends by itself.
- *	- The timeout strikes by way of a canceled statement.  It may do so just when the lock is granted,
- *	  and is then noticed later: what is pending is taken back at the end.  What was pending before
- *	  is processed before the work begins, and so is not mistaken for the work's.
+ *	- The timeout strikes by way of a canceled statement.  It may do so just when the lock is
+ *	  granted, and is then noticed later: what is pending is taken back at the end.  What was
+ *	  pending before is processed before the work begins, and so is not mistaken for the work's.
  *
  * With exit_on_error each error ends the session, whoever catches it, and nothing is attempted.
  *

@@ -21,7 +21,7 @@
  *												copy() of each room, in a turn --> rows --> after()
  *
  * copy() is called once for each statement.  It opens what the server may open later or not at
- * all, so it neither fails nor waits (base/attempt.c).  It is never called where COPY has a query, or
+ * all, so it neither fails nor waits (attempt.c).  It is never called where COPY has a query, or
  * fails before.
  *
  * What a session keeps of one client's statements (figures of the last one, a history of its

@@ -114,7 +114,7 @@ PG_FUNCTION_INFO_V1(pg_lookahead_knee);
 
 /* Make requests of a pattern.  Returns whether others used the device. */
 static bool
-measure(Calibration *c, const LaReadPattern *pattern, LaReadResult *result)
+measure(Calibration *c, const LaReadPattern *pattern, LaMeasured *result)
 {
 	int64		before = la_disk_bytes(c->files->device);
 	int64		after;
@@ -138,7 +138,7 @@ measure(Calibration *c, const LaReadPattern *pattern, LaReadResult *result)
 /* tuple_us: 0 where none is measured. */
 static void
 put_row(Calibration *c, const char *name, const LaReadPattern *pattern,
-		const LaReadResult *result, bool busy, double tuple_us)
+		const LaMeasured *result, bool busy, double tuple_us)
 {
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS] = {0};
@@ -163,7 +163,7 @@ put_row(Calibration *c, const char *name, const LaReadPattern *pattern,
 static double
 measure_row(Calibration *c, const char *name, const LaReadPattern *pattern)
 {
-	LaReadResult result;
+	LaMeasured result;
 	bool		busy = measure(c, pattern, &result);
 
 	put_row(c, name, pattern, &result, busy, 0.0);
@@ -175,20 +175,20 @@ measure_row(Calibration *c, const char *name, const LaReadPattern *pattern)
 static int
 compare_results(const void *a, const void *b)
 {
-	double		x = ((const LaReadResult *) a)->requests_per_s,
-				y = ((const LaReadResult *) b)->requests_per_s;
+	double		x = ((const LaMeasured *) a)->requests_per_s,
+				y = ((const LaMeasured *) b)->requests_per_s;
 
 	return (x > y) - (x < y);
 }
 
 /* What has been measured at a depth in all rounds: its row, and its rate. */
 static void
-conclude_depth(Calibration *c, int place, LaReadResult *results, bool busy)
+conclude_depth(Calibration *c, int place, LaMeasured *results, bool busy)
 {
 	LaReadPattern pattern = {.depth = 1 << place,.blocks = 1};
 	double		rates[ROUNDS];
 
-	qsort(results, ROUNDS, sizeof(LaReadResult), compare_results);
+	qsort(results, ROUNDS, sizeof(LaMeasured), compare_results);
 	for (int round = 0; round < ROUNDS; round++)
 		rates[round] = results[round].requests_per_s;
 	if (la_curve_spread(rates, ROUNDS) > MAX_SPREAD)
@@ -203,7 +203,7 @@ conclude_depth(Calibration *c, int place, LaReadResult *results, bool busy)
 static void
 measure_random(Calibration *c)
 {
-	LaReadResult results[LA_STORAGE_DEPTHS][ROUNDS];
+	LaMeasured results[LA_STORAGE_DEPTHS][ROUNDS];
 	bool		busy[LA_STORAGE_DEPTHS] = {false};
 
 	for (int round = 0; round < ROUNDS; round++)
@@ -262,7 +262,7 @@ static void
 measure_processor(Calibration *c)
 {
 	LaReadPattern pattern = {.sequential = true,.depth = 1,.blocks = 1};
-	LaReadResult result;
+	LaMeasured result;
 
 	c->tuple_us = la_processor_measure(&result);
 	put_row(c, "memory", &pattern, &result, false, c->tuple_us);

@@ -345,7 +345,7 @@ is_over(const Run *run, double now)
 }
 
 static void
-conclude(const Run *run, double now, LaReadResult *result)
+conclude(const Run *run, double now, LaMeasured *result)
 {
 	result->requests_per_s = run->times.count * 1e6 / (now - run->counted_from_us);
 	result->average_us = la_times_average(&run->times);
@@ -355,7 +355,7 @@ conclude(const Run *run, double now, LaReadResult *result)
 
 /* Make requests of a pattern for some time. */
 void
-la_reader_measure(LaReader *reader, const LaReadPattern *pattern, LaReadResult *result)
+la_reader_measure(LaReader *reader, const LaReadPattern *pattern, LaMeasured *result)
 {
 	Run		   *run = palloc0(sizeof(Run));
 	double		now;
@@ -409,7 +409,7 @@ la_reader_use(LaReader *reader, const LaBlockFiles *files)
 }
 
 void
-la_reader_measure(LaReader *reader, const LaReadPattern *pattern, LaReadResult *result)
+la_reader_measure(LaReader *reader, const LaReadPattern *pattern, LaMeasured *result)
 {
 }
 

@@ -20,21 +20,21 @@ typedef struct LaReadPattern
 	double		seconds;
 } LaReadPattern;
 
-typedef struct LaReadResult
+typedef struct LaMeasured
 {
 	double		requests_per_s;
 	double		average_us;		/* of a request, from its start to its end */
 	double		median_us;
 	double		p99_us;
 	int64		bytes;			/* read in all */
-} LaReadResult;
+} LaMeasured;
 
 typedef struct LaReader LaReader;
 
 extern LaReader *la_reader_create(void);
 extern void la_reader_use(LaReader *reader, const LaBlockFiles *files);
 extern void la_reader_measure(LaReader *reader, const LaReadPattern *pattern,
-							  LaReadResult *result);
+							  LaMeasured *result);
 extern void la_reader_destroy(LaReader *reader);
 
 #endif							/* LA_DIRECTREAD_H */

@@ -153,7 +153,7 @@ measure_executions(LaTimes *times)
 
 /* Microseconds for each tuple; and what the query means in blocks of the catalog. */
 double
-la_processor_measure(LaReadResult *blocks)
+la_processor_measure(LaMeasured *blocks)
 {
 	LaTimes    *times = palloc0(sizeof(LaTimes));
 	BlockNumber nblocks = blocks_of_catalog();

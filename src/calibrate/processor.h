@@ -9,6 +9,6 @@
 
 #include "calibrate/directread.h"
 
-extern double la_processor_measure(LaReadResult *blocks);
+extern double la_processor_measure(LaMeasured *blocks);
 
 #endif							/* LA_PROCESSOR_H */

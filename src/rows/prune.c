@@ -9,8 +9,8 @@
  *		row --> params --> ExecFindMatchingSubPlans --> exactly one member: returned
  *													--> none, or several: unknown
  *
- * Behaviour ATTEMPT: expressions that may fail are compiled once more for this file, and attempted, as
- * the keys of scans are (scankeys.c).  A row for which they fail has no member.
+ * Behaviour ATTEMPT: expressions that may fail are compiled once more for this file, and attempted,
+ * as the keys of scans are (scankeys.c).  A row for which they fail has no member.
  *
  * Invariant: the Append prunes again when it is the row's turn, and its state is as if this
  * file had not done it before.
@@ -59,7 +59,7 @@ struct LaPrune
 	Bitmapset  *members;		/* found last, in the scratch memory */
 };
 
-/* Why must these steps not be executed early?  NULL if they may; may_fail is set if they may fail. */
+/* Why must these steps not be executed early?  NULL if they may.  Sets may_fail, if so. */
 static const char *
 refuses_steps(LaPrune *prune, const LaKeyRows *rows, List *steps,
 			  const PartitionPruneContext *context)

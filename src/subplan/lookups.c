@@ -7,8 +7,8 @@
  *			   -> Index Scan    <---   the heap blocks of its matches
  *			   -> Index Scan           (not this one: its key has values of the row above it)
  *
- * A TID scan whose address is a value of the row looks up that block, without an index.  Where a plan
- * has look-ups in indexes, too, those come first, and TID scans are left to the server.
+ * A TID scan whose address is a value of the row looks up that block, without an index.  Where a
+ * plan has look-ups in indexes, too, those come first, and TID scans are left to the server.
  *
  * All nodes are looked through that execute their children for each execution of their own: Sort,
  * Limit, Aggregate, joins, Append and MergeAppend, and so on; and InitPlans of theirs, such as that

@@ -7,9 +7,9 @@
  *		tss_TidList:	[ tid | tid | tid | tid | tid ]
  *							^ tss_TidPtr: the row that it has returned
  *
- * So all rows to come are known.  Their blocks are read ahead (tidblocks.c), and the values that they
- * have out of line (valueahead.c), for which their pages are read as well.  The node may pass rows
- * over: those that are dead, or that its filter rejects.
+ * So all rows to come are known.  Their blocks are read ahead (tidblocks.c), and the values that
+ * they have out of line (valueahead.c), for which their pages are read as well.  The node may pass
+ * rows over: those that are dead, or that its filter rejects.
  *
  * Left alone are scans of few rows (attach_threshold), and those that turn.
  *
