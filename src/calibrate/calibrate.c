@@ -163,7 +163,7 @@ put_row(Calibration *c, const char *name, const LaReadPattern *pattern,
 static double
 measure_row(Calibration *c, const char *name, const LaReadPattern *pattern)
 {
-	LaMeasured result;
+	LaMeasured	result;
 	bool		busy = measure(c, pattern, &result);
 
 	put_row(c, name, pattern, &result, busy, 0.0);
@@ -203,7 +203,7 @@ conclude_depth(Calibration *c, int place, LaMeasured *results, bool busy)
 static void
 measure_random(Calibration *c)
 {
-	LaMeasured results[LA_STORAGE_DEPTHS][ROUNDS];
+	LaMeasured	results[LA_STORAGE_DEPTHS][ROUNDS];
 	bool		busy[LA_STORAGE_DEPTHS] = {false};
 
 	for (int round = 0; round < ROUNDS; round++)
@@ -262,7 +262,7 @@ static void
 measure_processor(Calibration *c)
 {
 	LaReadPattern pattern = {.sequential = true,.depth = 1,.blocks = 1};
-	LaMeasured result;
+	LaMeasured	result;
 
 	c->tuple_us = la_processor_measure(&result);
 	put_row(c, "memory", &pattern, &result, false, c->tuple_us);

@@ -461,7 +461,7 @@ la_innerprefetch_clear(LaNestLoop *join)
 	la_window_clear(join->heap.window);
 	la_childqueue_clear(&prefetch->queue.rows);
 	la_innersearch_release_all(&prefetch->search);
-	la_issue_release_map(&prefetch->search.vmbuf, &join->budget);
+	la_issue_release_map(&prefetch->search.map, &join->budget);
 	prefetch->current = NULL;
 	prefetch->leaf.deferred = false;
 	prefetch->leaf.next_row = prefetch->heap.next_row = prefetch->queue.rows.head;

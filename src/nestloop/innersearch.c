@@ -88,18 +88,6 @@ la_innersearch_find_leaf(LaInnerSearch *search, LaOuterRow *row, bool may_wait)
 	return true;
 }
 
-static bool
-is_all_visible(LaInnerSearch *search, int inner, BlockNumber block)
-{
-	LaNestLoop *join = search->join;
-
-	/* la_issue_all_visible() would take it for a page of this heap's map */
-	if (inner != search->vm_inner)
-		la_issue_release_map(&search->vmbuf, &join->budget);
-	search->vm_inner = inner;
-	return la_issue_all_visible(join->inners[inner].s.heap, block, &search->vmbuf, &join->budget);
-}
-
 /* Behaviour HEAP BLOCKS. */
 static void
 note_heap_blocks(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matches)
@@ -115,7 +103,8 @@ note_heap_blocks(LaInnerSearch *search, LaOuterRow *row, const LaMatches *matche
 		if (block == last)
 			continue;
 		last = block;
-		if (inner->s.index_only && is_all_visible(search, row->inner, block))
+		if (inner->s.index_only &&
+			la_issue_all_visible(inner->s.heap, block, &search->map, &search->join->budget))
 			continue;
 		visit->rel = row->inner;
 		visit->block = block;

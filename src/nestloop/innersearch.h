@@ -8,6 +8,7 @@
 #define LA_INNERSEARCH_H
 
 #include "nestloop/outerqueue.h"
+#include "window/issue.h"
 
 #define LA_MAX_VISITS	2048	/* of all rows in the queue; a power of 2 */
 #define LA_MAX_MATCHES	4096	/* the same */
@@ -16,7 +17,7 @@
 typedef struct LaInnerSearch
 {
 	LaNestLoop *join;
-	Buffer		vmbuf;			/* of the heap of this inner scan */
+	LaMapPage	map;
 	int			vm_inner;
 	uint32		first_visit;
 	uint32		end_visit;

@@ -639,15 +639,9 @@ locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last
 	Change	   *c = change_at(n);
 	LaApplyTable *t = c->table;
 
-	for (int i = 0; i < Min(matches->count, MAX_MATCHES); i++)
-	{
-		LaRowVisit *v = la_ahead_add_visit(row, t->heap_rel);
+	LaMatchVisits which = {.most = MAX_MATCHES};
 
-		if (v == NULL)
-			break;
-		v->block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
-		v->state = ROW_VISIT_KNOWN;
-	}
+	la_ahead_add_matches(ahead, row, t->heap_rel, matches, &which);
 	c->has_tid = matches->count > 0;
 	if (c->has_tid)
 		c->tid = matches->tids[0];

@@ -208,6 +208,53 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 	return v;
 }
 
+/* The same, of a block that is known. */
+LaRowVisit *
+la_ahead_add_block(LaAheadRow *row, int rel, BlockNumber block)
+{
+	LaRowVisit *v = la_ahead_add_visit(row, rel);
+
+	if (v != NULL)
+	{
+		v->block = block;
+		v->state = ROW_VISIT_KNOWN;
+	}
+	return v;
+}
+
+/* For LaRowSource.locate: the heap blocks of what has been found. */
+void
+la_ahead_add_matches(LaAhead *a, LaAheadRow *row, int rel, const LaMatches *matches,
+					 const LaMatchVisits *which)
+{
+	BlockNumber seen = InvalidBlockNumber;
+	LaRowVisit *v = NULL;
+	int			n = 0;
+
+	for (int i = 0; i < matches->count; i++)
+	{
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
+		bool		follows = block == seen + 1 && seen != InvalidBlockNumber;
+
+		if (block == seen)
+			continue;
+		seen = block;
+		if (v != NULL && follows && v->more < which->most_more)
+		{
+			v->more++;
+			continue;
+		}
+		if (n++ >= which->most)
+			break;
+		v = NULL;
+		if (which->map != NULL && la_issue_all_visible(a->rels[rel], block, which->map, &a->budget))
+			continue;
+		v = la_ahead_add_block(row, rel, block);
+		if (v == NULL)
+			break;
+	}
+}
+
 /* ---- what the caller does for each row --------------------------------------- */
 
 /* Are rows to be passed to la_ahead_turn(), instead of la_ahead_pass()? */

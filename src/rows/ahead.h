@@ -11,6 +11,7 @@
 
 #include "base/budget.h"
 #include "rows/rowsource.h"
+#include "window/issue.h"
 #include "window/reads.h"
 
 /* How to look ahead. */
@@ -28,6 +29,16 @@ typedef struct LaAheadConfig
 	LaIssueOrder order;
 } LaAheadConfig;
 
+/* Which heap blocks of matches are to be visited: in their order, each once in a row. */
+typedef struct LaMatchVisits
+{
+	int			most;			/* blocks, or with most_more runs of them */
+	int			most_more;		/* successive blocks behind a visit's first
+								 * one */
+	LaMapPage  *map;			/* of an index-only scan, which leaves out
+								 * blocks that are all-visible; or NULL */
+} LaMatchVisits;
+
 extern LaAhead *la_ahead_create(const LaRowSource *source, const LaAheadConfig *config);
 extern int	la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent);
 extern LaBudget *la_ahead_budget(LaAhead *a);
@@ -36,6 +47,9 @@ extern MemoryContext la_ahead_copies(LaAhead *a);
 extern void la_ahead_set_block(LaAhead *a, BlockNumber block);
 extern void *la_ahead_own(LaAhead *a, uint64 n);
 extern LaRowVisit *la_ahead_add_visit(LaAheadRow *row, int rel);
+extern LaRowVisit *la_ahead_add_block(LaAheadRow *row, int rel, BlockNumber block);
+extern void la_ahead_add_matches(LaAhead *a, LaAheadRow *row, int rel, const LaMatches *matches,
+								 const LaMatchVisits *which);
 extern bool la_ahead_is_active(const LaAhead *a);
 extern bool la_ahead_is_armed(const LaAhead *a);
 extern bool la_ahead_has_rows(const LaAhead *a);

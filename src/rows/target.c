@@ -343,15 +343,9 @@ la_target_locate(const LaTarget *target, LaAheadRow *row, const LaMatches *match
 {
 	if (matches->count > 0 && target->heap_rel >= 0)
 	{
-		for (int i = 0; i < Min(matches->count, MAX_HEAP_VISITS); i++)
-		{
-			LaRowVisit *v = la_ahead_add_visit(row, target->heap_rel);
+		LaMatchVisits which = {.most = MAX_HEAP_VISITS};
 
-			if (v == NULL)
-				break;
-			v->block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
-			v->state = ROW_VISIT_KNOWN;
-		}
+		la_ahead_add_matches(target->ahead, row, target->heap_rel, matches, &which);
 		return true;
 	}
 	if (last)

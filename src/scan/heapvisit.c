@@ -38,7 +38,7 @@ la_heapvisit_is_needed(LaScan *ls, ItemPointer tid)
 {
 	return ls->kind != LA_KIND_INDEX_ONLY_SCAN ||
 		!la_issue_all_visible(ls->scan->heapRelation, ItemPointerGetBlockNumberNoCheck(tid),
-							  &ls->vmbuf, &ls->budget);
+							  &ls->map, &ls->budget);
 }
 
 /* The same, asked once: *known keeps the answer, so that foreseeing and returning a row agree. */

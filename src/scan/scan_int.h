@@ -121,7 +121,7 @@ struct LaScan
 	BlockNumber moved_page;		/* leaf page that nbtree was put back on */
 	bool		ended;			/* the last call has found no row */
 
-	Buffer		vmbuf;			/* visibility map page, index-only scans */
+	LaMapPage	map;			/* of index-only scans */
 	BlockNumber index_size;		/* see la_issue_exists() */
 
 	MemoryContextCallback callback;

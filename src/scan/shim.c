@@ -326,7 +326,7 @@ shim_endscan(IndexScanDesc scan)
 		ls->follower->end(ls->follower);
 	ls->follower = NULL;
 	la_leafahead_free(ls);
-	la_issue_release_map(&ls->vmbuf, &ls->budget);
+	la_issue_release_map(&ls->map, &ls->budget);
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amendscan(scan);
 }
@@ -419,7 +419,6 @@ la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
 	ls->demand = *demand;
 	ls->order = ForwardScanDirection;
 	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops : &la_rowqueue_ops;
-	ls->vmbuf = InvalidBuffer;
 	ls->moved_page = InvalidBlockNumber;
 	ls->index_size = ls->issued_leaf = InvalidBlockNumber;
 	ls->observed_block = InvalidBlockNumber;

@@ -74,8 +74,7 @@ struct LaLookups
 	List	   *partitions;		/* of Partitions * */
 	const char *refused;
 	Lookup	   *searched;		/* for the last key */
-	Buffer		vmbuf;
-	Relation	vm_heap;		/* whose map that is a page of */
+	LaMapPage	map;			/* of the table of an index-only scan */
 };
 
 /* What a node passes on to its children. */
@@ -446,17 +445,14 @@ plan_tid(Lookup *lookup, TupleTableSlot *row, LaAheadRow *visits)
 {
 	bool		isnull;
 	ItemPointer tid = (ItemPointer) DatumGetPointer(slot_getattr(row, lookup->tid, &isnull));
-	LaRowVisit *v;
 
 	if (isnull)
 		return;
 	if (ItemPointerGetBlockNumberNoCheck(tid) >= lookup->nblocks)
 		lookup->nblocks = RelationGetNumberOfBlocks(lookup->s.heap);
-	if (ItemPointerGetBlockNumberNoCheck(tid) >= lookup->nblocks ||
-		(v = la_ahead_add_visit(visits, lookup->heap_number)) == NULL)
-		return;
-	v->block = ItemPointerGetBlockNumberNoCheck(tid);
-	v->state = ROW_VISIT_KNOWN;
+	if (ItemPointerGetBlockNumberNoCheck(tid) < lookup->nblocks)
+		(void) la_ahead_add_block(visits, lookup->heap_number,
+								  ItemPointerGetBlockNumberNoCheck(tid));
 }
 
 void
@@ -501,48 +497,22 @@ la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel)
 	return la_scankeys_set(l->searched->s.keys, row);
 }
 
-static bool
-is_all_visible(LaLookups *l, Relation heap, BlockNumber block)
-{
-	LaBudget   *budget = la_ahead_budget(l->ahead);
-
-	/* la_issue_all_visible() would take it for a page of this heap's map */
-	if (heap != l->vm_heap)
-		la_issue_release_map(&l->vmbuf, budget);
-	l->vm_heap = heap;
-	return la_issue_all_visible(heap, block, &l->vmbuf, budget);
-}
-
 /* The matches are of the last key that was set. */
 void
 la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches)
 {
 	const Lookup *lookup = l->searched;
-	BlockNumber seen = InvalidBlockNumber;
-	int			n = 0;
+	LaMatchVisits which = {
+		.most = lookup->most,
+		.map = lookup->s.index_only ? &l->map : NULL
+	};
 
-	for (int i = 0; i < matches->count && n < lookup->most; i++)
-	{
-		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
-		LaRowVisit *v;
-
-		if (block == seen)
-			continue;
-		seen = block;
-		n++;
-		if (lookup->s.index_only && is_all_visible(l, lookup->s.heap, block))
-			continue;
-		v = la_ahead_add_visit(row, lookup->heap_number);
-		if (v == NULL)
-			break;
-		v->block = block;
-		v->state = ROW_VISIT_KNOWN;
-	}
+	la_ahead_add_matches(l->ahead, row, lookup->heap_number, matches, &which);
 }
 
 /* Release what is pinned. */
 void
 la_lookups_release(LaLookups *l)
 {
-	la_issue_release_map(&l->vmbuf, la_ahead_budget(l->ahead));
+	la_issue_release_map(&l->map, la_ahead_budget(l->ahead));
 }

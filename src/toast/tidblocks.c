@@ -69,13 +69,9 @@ plan_visits(void *arg, uint64 n, LaAheadRow *row)
 {
 	LaTidBlocks *b = arg;
 	int64		place = (int64) n - b->base;
-	LaRowVisit *visit;
 
-	if (place > 0 && block_at(b, place) == block_at(b, place - 1))
-		return;
-	visit = la_ahead_add_visit(row, b->heap_number);
-	visit->block = block_at(b, place);
-	visit->state = ROW_VISIT_KNOWN;
+	if (place == 0 || block_at(b, place) != block_at(b, place - 1))
+		(void) la_ahead_add_block(row, b->heap_number, block_at(b, place));
 }
 
 /* ---- the scan ---- */

@@ -187,24 +187,9 @@ static bool
 locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
 	LaValueAhead *v = arg;
-	BlockNumber seen = InvalidBlockNumber;
-	LaRowVisit *visit = NULL;
+	LaMatchVisits which = {.most = LA_ROW_VISITS,.most_more = v->most_more};
 
-	for (int i = 0; i < matches->count; i++)
-	{
-		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
-
-		if (block == seen)
-			continue;
-		if (visit != NULL && block == seen + 1 && visit->more < v->most_more)
-			visit->more++;
-		else if ((visit = la_ahead_add_visit(row, v->table_number)) != NULL)
-		{
-			visit->block = block;
-			visit->state = ROW_VISIT_KNOWN;
-		}
-		seen = block;
-	}
+	la_ahead_add_matches(v->ahead, row, v->table_number, matches, &which);
 	return last;
 }
 

@@ -259,36 +259,41 @@ la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current)
  * one, if the budget has room for a pin.
  */
 bool
-la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
-					 LaBudget *budget)
+la_issue_all_visible(Relation heap, BlockNumber block, LaMapPage *map, LaBudget *budget)
 {
 	bool		local = RelationUsesLocalBuffers(heap);
-	bool		was_pinned = BufferIsValid(*map);
-	bool		visible = VM_ALL_VISIBLE(heap, block, map);
+	bool		was_pinned;
+	bool		visible;
 
-	if (!was_pinned && BufferIsValid(*map))
+	/* the server would take it for a page of this heap's map */
+	if (map->heap != heap)
+		la_issue_release_map(map, budget);
+	map->heap = heap;
+	was_pinned = BufferIsValid(map->buffer);
+	visible = VM_ALL_VISIBLE(heap, block, &map->buffer);
+	if (!was_pinned && BufferIsValid(map->buffer))
 	{
 		if (la_gate_allows_pin(local))
 			la_budget_take_pin(budget, local);
 		else
 		{
-			ReleaseBuffer(*map);
-			*map = InvalidBuffer;
+			ReleaseBuffer(map->buffer);
+			map->buffer = InvalidBuffer;
 		}
 	}
-	else if (was_pinned && !BufferIsValid(*map))
+	else if (was_pinned && !BufferIsValid(map->buffer))
 		la_budget_return_pin(budget, local);
 	return visible;
 }
 
 void
-la_issue_release_map(Buffer *map, LaBudget *budget)
+la_issue_release_map(LaMapPage *map, LaBudget *budget)
 {
-	if (!BufferIsValid(*map))
+	if (!BufferIsValid(map->buffer))
 		return;
-	la_budget_return_pin(budget, BufferIsLocal(*map));
-	ReleaseBuffer(*map);
-	*map = InvalidBuffer;
+	la_budget_return_pin(budget, BufferIsLocal(map->buffer));
+	ReleaseBuffer(map->buffer);
+	map->buffer = InvalidBuffer;
 }
 
 /*

@@ -35,6 +35,13 @@ typedef struct LaReadResult
 	double		us;				/* microseconds that took, if timed */
 } LaReadResult;
 
+/* A page of a table's visibility map, which may stay pinned for the next question. */
+typedef struct LaMapPage
+{
+	Buffer		buffer;
+	Relation	heap;
+} LaMapPage;
+
 extern bool la_issue_exists(Relation rel, BlockNumber block,
 							BlockNumber *known_size);
 extern bool la_issue_is_cached(Relation rel, BlockNumber block, Buffer *recent);
@@ -48,9 +55,9 @@ extern LaReadResult la_issue_read(Relation rel, BlockNumber block,
 								  Buffer recent, bool timed, bool counted,
 								  Buffer *current);
 extern void la_issue_replace_current(Relation rel, Buffer buffer, Buffer *current);
-extern bool la_issue_all_visible(Relation heap, BlockNumber block, Buffer *map,
+extern bool la_issue_all_visible(Relation heap, BlockNumber block, LaMapPage *map,
 								 LaBudget *budget);
-extern void la_issue_release_map(Buffer *map, LaBudget *budget);
+extern void la_issue_release_map(LaMapPage *map, LaBudget *budget);
 extern double la_issue_clock_us(void);
 
 /* Blocks that this backend has read into buffers so far, shared and local. */

@@ -393,17 +393,7 @@ la_keytables_set_key(LaKeyTables *t, HeapTuple row, int rel)
 void
 la_keytables_locate(LaKeyTables *t, LaAheadRow *row, const LaMatches *matches)
 {
-	BlockNumber seen = InvalidBlockNumber;
+	LaMatchVisits which = {.most = MAX_HEAP_VISITS - (row->nvisits - row->nfirst)};
 
-	for (int i = 0; i < matches->count && row->nvisits - row->nfirst < MAX_HEAP_VISITS; i++)
-	{
-		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&matches->tids[i]);
-		LaRowVisit *v = block == seen ? NULL : la_ahead_add_visit(row, t->searched->heap_number);
-
-		seen = block;
-		if (v == NULL)
-			continue;
-		v->block = block;
-		v->state = ROW_VISIT_KNOWN;
-	}
+	la_ahead_add_matches(t->ahead, row, t->searched->heap_number, matches, &which);
 }
