@@ -63,16 +63,25 @@ ext_make()
 		COPT="-isystem $("$config" --includedir-server) ${WARNINGS[*]}" "$@"
 }
 
-# Scripts of versions that were never released would offer these versions still.
 install_extension()
 {
 	(
 		flock 9
-		logged "$LOGS/ext-$1.log" ext_make "$1" install || exit
-		for script in "$("$(server_pg_config "$1")" --sharedir)"/extension/pg_lookahead--*.sql; do
-			[ -e "$ROOT/sql/${script##*/}" ] || rm -f "$script"
-		done
+		logged "$LOGS/ext-$1.log" ext_make "$1" install && install_older "$1"
 	) 9>"$(extension_dir "$1").lock"
+}
+
+# install_older NAME: scripts of older versions, which tests update from, and none of versions
+# that are gone or were never released, which would offer these still
+install_older()
+{
+	local directory script
+
+	directory=$("$(server_pg_config "$1")" --sharedir)/extension
+	for script in "$directory"/pg_lookahead--*.sql; do
+		[ -e "$ROOT/sql/${script##*/}" ] || rm -f "$script"
+	done
+	install -m 644 "$ROOT"/test/data/pg_lookahead--*.sql "$directory"
 }
 
 # check_refusal NAME: compat.h must stop an unsupported major with one #error.

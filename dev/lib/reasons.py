@@ -48,9 +48,13 @@ def given():
     return found
 
 
+def numbers(version):
+    return [int(n) for n in re.findall(r"\d+", version)]
+
+
 def explained():
     """The reasons in the newest definition of pg_lookahead_reasons(), and its script."""
-    for path in sorted(Path("sql").glob("*.sql"), reverse=True):
+    for path in sorted(Path("sql").glob("*.sql"), key=lambda p: numbers(p.stem.split("--")[-1]), reverse=True):
         body = re.search(r"FUNCTION pg_lookahead_reasons\(.*?AS \$\$(.*?)\$\$;", path.read_text(), re.S)
         if body:
             rows = re.findall(r"^    \('((?:[^']|'')*)',", body.group(1), re.M)

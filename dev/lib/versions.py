@@ -6,9 +6,9 @@
 #                                for what PGXN would not take of it; exit code 1 when there is any
 #   versions.py set VERSION      all places name that one
 #   versions.py freeze [DATE]    the version is released: changelogs get the date, and test/t/019_upgrade.pl
-#                                the checksum of its script, which does not change from then on
+#                                the checksums of its scripts, which do not change from then on
 #
-# Set renames the update script of a version that was never released, with the symbols in the
+# Set renames the scripts of a version that was never released, with the symbols in the
 # library that are named for it.  After a release it begins a new update script instead.
 # dev/release calls this.
 
@@ -44,9 +44,9 @@ def version():
     return json.loads(Path("META.json").read_text())["version"]
 
 
-def script_to(number):
-    """The script that ends at the version: an update, or a whole one."""
-    return next(iter(sorted(Path("sql").glob(f"pg_lookahead--*{number}.sql"), key=lambda p: -len(p.name))), None)
+def scripts_to(number):
+    """The scripts that end at the version: a whole one, updates."""
+    return sorted(p for p in Path("sql").glob("pg_lookahead--*.sql") if p.stem.split("--")[-1] == number)
 
 
 def released():
@@ -104,7 +104,7 @@ def check():
         found = re.search(pattern, Path(file).read_text(), re.M)
         if not found or found[1] != number:
             yield f"{file} names version {found[1] if found else '-'}, META.json {number}"
-    if not script_to(number):
+    if not scripts_to(number):
         yield f"no script in sql leads to version {number}"
     yield from (f"META.json: {text}" for text in meta_findings())
 
@@ -134,14 +134,16 @@ def name_version(number):
     replace("META.json", r'"release_status": "\w+"', f'"release_status": "{status}"')
 
 
-def rename_script(script, old, new):
+def rename_scripts(scripts, old, new):
     """Of a version that nobody has."""
-    renamed = script.with_name(script.name.replace(f"--{old}.sql", f"--{new}.sql"))
-    script.rename(renamed)
-    replace(renamed, re.escape(old), new)
-    print(f"{script} is {renamed} now")
+    renamed = []
+    for script in scripts:
+        renamed.append(script.with_name(script.name.replace(f"--{old}.sql", f"--{new}.sql")))
+        script.rename(renamed[-1])
+        replace(renamed[-1], re.escape(old), new)
+        print(f"{script} is {renamed[-1]} now")
     was, is_now = ("_" + "_".join(n.split(".")[:2]) + r"\b" for n in (old, new))
-    for path in [renamed, EXPECTED, *sorted(Path("src").rglob("*.c"))]:
+    for path in [*renamed, EXPECTED, *sorted(Path("src").rglob("*.c"))]:
         replace(path, rf"(lookahead\w*){was}", rf"\g<1>{is_now[:-2]}")
     replace(EXPECTED, rf"^ {re.escape(old)}$", f" {new}")
     for page in PAGES:
@@ -184,11 +186,11 @@ def set_version(new):
     problems = list(check())
     if problems:
         sys.exit("error: first mend:\n" + "\n".join(problems))
-    script = script_to(old)
-    if script.name in released():
+    scripts = scripts_to(old)
+    if scripts[0].name in released():
         begin_script(old, new)
     else:
-        rename_script(script, old, new)
+        rename_scripts(scripts, old, new)
     name_version(new)
     mentions = subprocess.run(["git", "-c", "safe.directory=*", "grep", "-nwF", old, "--", ".", ":!bench/results", ":!docs/results"],
                               capture_output=True, text=True).stdout
@@ -201,24 +203,24 @@ def set_version(new):
 
 def freeze(day):
     number = version()
-    script = script_to(number)
+    scripts = scripts_to(number)
     problems = list(check())
     if problems:
         sys.exit("error: first mend:\n" + "\n".join(problems))
-    if script.name in released():
-        sys.exit(f"error: {script.name} has been released")
+    if scripts[0].name in released():
+        sys.exit(f"error: {scripts[0].name} has been released")
     replace("CHANGELOG.md", rf"^## {re.escape(number)} \(unreleased\)$", f"## {number} ({day:%Y-%m-%d})", 1)
     stamp = format_datetime(datetime(day.year, day.month, day.day, 12).astimezone())
     replace("debian/changelog", r"\A(pg-lookahead \(.*\)) UNRELEASED;", r"\1 unstable;")
     replace("debian/changelog", r"\A((?:.*\n)*? -- .*?>  ).*", rf"\g<1>{stamp}", 1)
     replace("packaging/pg_lookahead.spec", r"^\* \w+ \w+ +\d+ \d+ ", f"* {rpm_day(day)} ", 1)
-    digest = hashlib.sha256(script.read_bytes()).hexdigest()
     text = RELEASED.read_text()
     last = re.search(r"^(my %released = \(.*?)\);", text, re.M | re.S)
     if not last:
         sys.exit(f"error: {RELEASED} has no list of released scripts")
-    RELEASED.write_text(text[: last.end(1)] + f",\n\t'{script.name}' => '{digest}'" + text[last.end(1):])
-    print(f"{RELEASED}: {script.name} does not change any more")
+    sums = "".join(f",\n\t'{script.name}' => '{hashlib.sha256(script.read_bytes()).hexdigest()}'" for script in scripts)
+    RELEASED.write_text(text[: last.end(1)] + sums + text[last.end(1):])
+    print(f"{RELEASED}: {', '.join(script.name for script in scripts)}: no change any more")
 
 
 def main():

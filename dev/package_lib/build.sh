@@ -111,10 +111,16 @@ pgxn_install()
 	pgxn --yes install --nosudo --pg_config "$config" "./$archive"
 }
 
+# script: one that leads to this version
+script()
+{
+	unzip -Z1 "$archive" | sed -n "s,.*/sql/\(pg_lookahead--.*$version\.sql\)$,\1,p" | head -n 1
+}
+
 installed()
 {
 	[ -e "$("$config" --pkglibdir)/pg_lookahead.so" ] &&
-		[ -e "$("$config" --sharedir)/extension/pg_lookahead--0.1.0.sql" ]
+		[ -e "$("$config" --sharedir)/extension/$(script)" ]
 }
 
 case $action in
@@ -130,7 +136,7 @@ case $action in
 		test_that "it holds library, control file and scripts" rpm_holds \
 			"$("$config" --pkglibdir)/pg_lookahead.so" \
 			"$("$config" --sharedir)/extension/pg_lookahead.control" \
-			"$("$config" --sharedir)/extension/pg_lookahead--0.1.0.sql"
+			"$("$config" --sharedir)/extension/$(script)"
 		test_that "rpmlint finds neither error nor warning" rpmlint_is_silent
 		;;
 	pgxn)

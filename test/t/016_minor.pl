@@ -129,7 +129,7 @@ $node->safe_psql(
 $node->stop;
 
 # The functions and views of the extension, of this library.
-my $script = slurp_file("$top/sql/pg_lookahead--0.1.0.sql");
+my ($script) = map { slurp_file($_) } grep { !/--.*--/ } glob "$top/sql/pg_lookahead--*.sql";
 $script =~ s/^\\echo.*$//mg;
 
 # Start the server with this library; returns where its log begins.
@@ -141,8 +141,6 @@ sub start_with
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$path'");
 	$node->start;
 	(my $create = $script) =~ s/MODULE_PATHNAME/$path/g;
-	$create .= "CREATE FUNCTION pg_lookahead_library(OUT built_for text, OUT server text, OUT disabled text[])
-		AS '$path', 'pg_lookahead_library' LANGUAGE C;";
 	$node->safe_psql('postgres', "DROP SCHEMA IF EXISTS la CASCADE; CREATE SCHEMA la; SET search_path = la; $create");
 	return $offset;
 }

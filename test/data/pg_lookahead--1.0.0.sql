@@ -1,13 +1,19 @@
-/* sql/pg_lookahead--0.1.0--1.0.0.sql */
+/* test/data/pg_lookahead--1.0.0.sql */
 
--- complain if script is sourced in psql, rather than via ALTER EXTENSION
-\echo Use "ALTER EXTENSION pg_lookahead UPDATE TO '1.0.0'" to load this file. \quit
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION pg_lookahead" to load this file. \quit
 
--- Views keep what users have built on them and granted: their columns are renamed in place, and
--- the functions beneath them, whose result types change, are exchanged.
+-- Views and functions in SQL are parsed when they are created, so that they name objects, not words:
+-- the extension may be moved to another schema, and search_path does not matter.  But while this
+-- script runs, the schema of the extension is searched after pg_catalog, and an object there that
+-- fits the types better would be taken.  So functions of pg_catalog are named with it, and operators
+-- have operands of exactly their types.
 
--- scans_armed becomes scans_activated; the times are new.
-CREATE FUNCTION pg_stat_get_lookahead_new(
+-- ---- statistics of the server -----------------------------------------------------------
+--
+-- They are counted since the last reset, and need shared_preload_libraries.  Times are milliseconds.
+
+CREATE FUNCTION pg_stat_get_lookahead(
     OUT kind text,
     OUT scans_attached bigint,
     OUT scans_activated bigint,
@@ -29,70 +35,13 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
-ALTER VIEW pg_stat_lookahead RENAME COLUMN scans_armed TO scans_activated;
-CREATE OR REPLACE VIEW pg_stat_lookahead AS
-    SELECT s.* FROM pg_stat_get_lookahead_new() s;
-DROP FUNCTION pg_stat_get_lookahead();
-ALTER FUNCTION pg_stat_get_lookahead_new() RENAME TO pg_stat_get_lookahead;
-
--- outcome is divided into status and, as the new last column, reason; index_rows becomes
--- index_entries.
-CREATE FUNCTION pg_stat_get_lookahead_index_build_new(
-    OUT status text,
-    OUT builds bigint,
-    OUT parallel_builds bigint,
-    OUT spilled_builds bigint,
-    OUT index_entries bigint,
-    OUT scan_time double precision,
-    OUT sort_time double precision,
-    OUT load_time double precision,
-    OUT reason text)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_index_build_1_0'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
-ALTER VIEW pg_stat_lookahead_index_build RENAME COLUMN outcome TO status;
-ALTER VIEW pg_stat_lookahead_index_build RENAME COLUMN index_rows TO index_entries;
-CREATE OR REPLACE VIEW pg_stat_lookahead_index_build AS
-    SELECT s.* FROM pg_stat_get_lookahead_index_build_new() s;
-DROP FUNCTION pg_stat_get_lookahead_index_build();
-ALTER FUNCTION pg_stat_get_lookahead_index_build_new() RENAME TO pg_stat_get_lookahead_index_build;
-
--- scans_armed becomes scans_activated; the new last column says why a node did not look ahead,
--- where that would not have been safe.
-DROP FUNCTION pg_lookahead_last_statement();
-
-CREATE FUNCTION pg_lookahead_last_statement(
-    OUT kind text,
-    OUT relation regclass,
-    OUT index regclass,
-    OUT scans_attached bigint,
-    OUT scans_activated bigint,
-    OUT blocks_foreseen bigint,
-    OUT blocks_issued bigint,
-    OUT blocks_cached bigint,
-    OUT blocks_skipped_recent bigint,
-    OUT blocks_skipped_sequential bigint,
-    OUT blocks_on_time bigint,
-    OUT blocks_late bigint,
-    OUT blocks_wasted bigint,
-    OUT entries_killed bigint,
-    OUT leaf_pages_issued bigint,
-    OUT avg_distance double precision,
-    OUT max_distance bigint,
-    OUT capacity bigint,
-    OUT reason text)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_lookahead_last_statement_1_0'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
--- Every object says what it is for.
 COMMENT ON FUNCTION pg_stat_get_lookahead()
     IS 'figures of look-ahead in the whole server since the last reset; behind pg_stat_lookahead';
-COMMENT ON FUNCTION pg_stat_get_lookahead_index_build()
-    IS 'builds of btree indexes in the whole server since the last reset; behind pg_stat_lookahead_index_build';
-COMMENT ON FUNCTION pg_lookahead_last_statement()
-    IS 'figures of look-ahead for each index scan and join of the last statement of this session that had one';
+
+CREATE VIEW pg_stat_lookahead AS
+    SELECT s.* FROM pg_stat_get_lookahead() s;
+
+GRANT SELECT ON pg_stat_lookahead TO PUBLIC;
 
 COMMENT ON VIEW pg_stat_lookahead
     IS 'figures of look-ahead in the whole server, by kind of scan or join';
@@ -131,6 +80,29 @@ COMMENT ON COLUMN pg_stat_lookahead.saved_time
 COMMENT ON COLUMN pg_stat_lookahead.saved_time_error
     IS 'milliseconds by which the estimate may be wrong';
 
+-- By what became of an index build: taken over, or left to the server and why.
+CREATE FUNCTION pg_stat_get_lookahead_index_build(
+    OUT status text,
+    OUT builds bigint,
+    OUT parallel_builds bigint,
+    OUT spilled_builds bigint,
+    OUT index_entries bigint,
+    OUT scan_time double precision,
+    OUT sort_time double precision,
+    OUT load_time double precision,
+    OUT reason text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_index_build_1_0'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_index_build()
+    IS 'builds of btree indexes in the whole server since the last reset; behind pg_stat_lookahead_index_build';
+
+CREATE VIEW pg_stat_lookahead_index_build AS
+    SELECT s.* FROM pg_stat_get_lookahead_index_build() s;
+
+GRANT SELECT ON pg_stat_lookahead_index_build TO PUBLIC;
+
 COMMENT ON VIEW pg_stat_lookahead_index_build
     IS 'builds of btree indexes in the whole server, by what became of them';
 COMMENT ON COLUMN pg_stat_lookahead_index_build.status
@@ -151,8 +123,6 @@ COMMENT ON COLUMN pg_stat_lookahead_index_build.load_time
     IS 'milliseconds spent on merging, and on writing pages';
 COMMENT ON COLUMN pg_stat_lookahead_index_build.reason
     IS 'why the build was left to the server';
-
--- Statistics by statement and by index.
 
 CREATE FUNCTION pg_stat_get_lookahead_statements(
     OUT userid oid,
@@ -184,108 +154,13 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_statements'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
+COMMENT ON FUNCTION pg_stat_get_lookahead_statements()
+    IS 'figures of look-ahead by statement; behind pg_stat_lookahead_statements';
+
 CREATE VIEW pg_stat_lookahead_statements AS
     SELECT s.* FROM pg_stat_get_lookahead_statements() s;
 
-CREATE FUNCTION pg_stat_get_lookahead_indexes(
-    OUT dbid oid,
-    OUT relid oid,
-    OUT indexrelid oid,
-    OUT scans_activated bigint,
-    OUT blocks_foreseen bigint,
-    OUT blocks_issued bigint,
-    OUT blocks_cached bigint,
-    OUT blocks_skipped_recent bigint,
-    OUT blocks_skipped_sequential bigint,
-    OUT blocks_on_time bigint,
-    OUT blocks_late bigint,
-    OUT blocks_wasted bigint,
-    OUT blocks_evicted bigint,
-    OUT blocks_not_started bigint,
-    OUT entries_killed bigint,
-    OUT leaf_pages_issued bigint,
-    OUT wait_time double precision,
-    OUT saved_time double precision,
-    OUT saved_time_error double precision,
-    OUT stats_since timestamp with time zone)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_indexes'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
-CREATE VIEW pg_stat_lookahead_indexes AS
-    SELECT s.relid,
-           n.nspname AS schemaname,
-           t.relname,
-           s.indexrelid,
-           i.relname AS indexrelname,
-           s.scans_activated,
-           s.blocks_foreseen,
-           s.blocks_issued,
-           s.blocks_cached,
-           s.blocks_skipped_recent,
-           s.blocks_skipped_sequential,
-           s.blocks_on_time,
-           s.blocks_late,
-           s.blocks_wasted,
-           s.blocks_evicted,
-           s.blocks_not_started,
-           s.entries_killed,
-           s.leaf_pages_issued,
-           s.wait_time,
-           s.saved_time,
-           s.saved_time_error,
-           s.stats_since
-    FROM pg_stat_get_lookahead_indexes() s
-    JOIN pg_catalog.pg_database d ON d.oid = s.dbid AND d.datname = pg_catalog.current_database()
-    JOIN pg_catalog.pg_class t ON t.oid = s.relid
-    JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-    LEFT JOIN pg_catalog.pg_class i ON i.oid = s.indexrelid;
-
-CREATE FUNCTION pg_stat_get_lookahead_info(
-    OUT statements bigint,
-    OUT statements_max bigint,
-    OUT statements_dealloc bigint,
-    OUT indexes bigint,
-    OUT indexes_max bigint,
-    OUT indexes_dealloc bigint,
-    OUT stats_reset timestamp with time zone)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_info'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
-CREATE VIEW pg_stat_lookahead_info AS
-    SELECT s.* FROM pg_stat_get_lookahead_info() s;
-
-CREATE FUNCTION pg_stat_lookahead_statements_reset(
-    userid oid DEFAULT 0,
-    dbid oid DEFAULT 0,
-    queryid bigint DEFAULT 0)
-RETURNS void
-AS 'MODULE_PATHNAME', 'pg_stat_lookahead_statements_reset'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
-REVOKE ALL ON FUNCTION pg_stat_lookahead_statements_reset(oid, oid, bigint) FROM PUBLIC;
-
-CREATE FUNCTION pg_lookahead_explain(query text)
-RETURNS SETOF text
-AS 'MODULE_PATHNAME', 'pg_lookahead_explain'
-LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
-
-GRANT SELECT ON pg_stat_lookahead_statements, pg_stat_lookahead_indexes, pg_stat_lookahead_info
-    TO PUBLIC;
-
-COMMENT ON FUNCTION pg_stat_get_lookahead_statements()
-    IS 'figures of look-ahead by statement; behind pg_stat_lookahead_statements';
-COMMENT ON FUNCTION pg_stat_get_lookahead_indexes()
-    IS 'figures of look-ahead by table and index, of all databases; behind pg_stat_lookahead_indexes';
-COMMENT ON FUNCTION pg_stat_get_lookahead_info()
-    IS 'how full the statistics of statements and indexes are; behind pg_stat_lookahead_info';
-COMMENT ON FUNCTION pg_stat_lookahead_statements_reset(oid, oid, bigint)
-    IS 'removes the statistics of the statements of a user, of a database, with an identifier; 0 is any';
-COMMENT ON FUNCTION pg_stat_lookahead_reset()
-    IS 'sets all statistics of pg_lookahead to zero';
-COMMENT ON FUNCTION pg_lookahead_explain(text)
-    IS 'executes a statement, and returns its plan as EXPLAIN (ANALYZE, BUFFERS) does, with lines about look-ahead on every supported server';
+GRANT SELECT ON pg_stat_lookahead_statements TO PUBLIC;
 
 COMMENT ON VIEW pg_stat_lookahead_statements
     IS 'figures of look-ahead by statement, for all executions that have read blocks, looked ahead, or were not allowed to';
@@ -339,6 +214,66 @@ COMMENT ON COLUMN pg_stat_lookahead_statements.reasons
     IS 'why scans, joins or writes were not allowed to look ahead';
 COMMENT ON COLUMN pg_stat_lookahead_statements.stats_since
     IS 'when the first of these executions ended';
+
+CREATE FUNCTION pg_stat_get_lookahead_indexes(
+    OUT dbid oid,
+    OUT relid oid,
+    OUT indexrelid oid,
+    OUT scans_activated bigint,
+    OUT blocks_foreseen bigint,
+    OUT blocks_issued bigint,
+    OUT blocks_cached bigint,
+    OUT blocks_skipped_recent bigint,
+    OUT blocks_skipped_sequential bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint,
+    OUT blocks_evicted bigint,
+    OUT blocks_not_started bigint,
+    OUT entries_killed bigint,
+    OUT leaf_pages_issued bigint,
+    OUT wait_time double precision,
+    OUT saved_time double precision,
+    OUT saved_time_error double precision,
+    OUT stats_since timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_indexes'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_indexes()
+    IS 'figures of look-ahead by table and index, of all databases; behind pg_stat_lookahead_indexes';
+
+CREATE VIEW pg_stat_lookahead_indexes AS
+    SELECT s.relid,
+           n.nspname AS schemaname,
+           t.relname,
+           s.indexrelid,
+           i.relname AS indexrelname,
+           s.scans_activated,
+           s.blocks_foreseen,
+           s.blocks_issued,
+           s.blocks_cached,
+           s.blocks_skipped_recent,
+           s.blocks_skipped_sequential,
+           s.blocks_on_time,
+           s.blocks_late,
+           s.blocks_wasted,
+           s.blocks_evicted,
+           s.blocks_not_started,
+           s.entries_killed,
+           s.leaf_pages_issued,
+           s.wait_time,
+           s.saved_time,
+           s.saved_time_error,
+           s.stats_since
+    FROM pg_stat_get_lookahead_indexes() s
+    JOIN pg_catalog.pg_database d ON d.oid = s.dbid AND d.datname = pg_catalog.current_database()
+    JOIN pg_catalog.pg_class t ON t.oid = s.relid
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+    LEFT JOIN pg_catalog.pg_class i ON i.oid = s.indexrelid;
+
+GRANT SELECT ON pg_stat_lookahead_indexes TO PUBLIC;
+
 COMMENT ON VIEW pg_stat_lookahead_indexes
     IS 'figures of look-ahead by table and index of the current database; a null index: several, or a bitmap scan''s heap blocks';
 COMMENT ON COLUMN pg_stat_lookahead_indexes.relid
@@ -385,6 +320,27 @@ COMMENT ON COLUMN pg_stat_lookahead_indexes.saved_time_error
     IS 'milliseconds by which the estimate may be wrong for want of timed single reads';
 COMMENT ON COLUMN pg_stat_lookahead_indexes.stats_since
     IS 'when the first of these scans ended';
+
+CREATE FUNCTION pg_stat_get_lookahead_info(
+    OUT statements bigint,
+    OUT statements_max bigint,
+    OUT statements_dealloc bigint,
+    OUT indexes bigint,
+    OUT indexes_max bigint,
+    OUT indexes_dealloc bigint,
+    OUT stats_reset timestamp with time zone)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_info'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_info()
+    IS 'how full the statistics of statements and indexes are; behind pg_stat_lookahead_info';
+
+CREATE VIEW pg_stat_lookahead_info AS
+    SELECT s.* FROM pg_stat_get_lookahead_info() s;
+
+GRANT SELECT ON pg_stat_lookahead_info TO PUBLIC;
+
 COMMENT ON VIEW pg_stat_lookahead_info
     IS 'how full the statistics of statements and indexes are; dealloc: entries that have given way to others';
 COMMENT ON COLUMN pg_stat_lookahead_info.statements
@@ -401,13 +357,276 @@ COMMENT ON COLUMN pg_stat_lookahead_info.indexes_dealloc
     IS 'entries of tables and indexes that have given way to others';
 COMMENT ON COLUMN pg_stat_lookahead_info.stats_reset
     IS 'when all statistics were last reset';
--- ---- calibration of storage -------------------------------------------------------------
---
--- Views and bodies of functions are parsed here and now, so that they name objects, not words: the
--- extension may be moved to another schema, and search_path does not matter.  Now the schema of the
--- extension is searched, too, after pg_catalog, and an object there that fits the types better would
--- be taken.  So functions of pg_catalog are named with it, and operators have operands of exactly
--- their types.
+
+-- Logical replication: what apply workers look ahead for.
+CREATE FUNCTION pg_stat_get_lookahead_apply(
+    OUT subid oid,
+    OUT pid integer,
+    OUT state text,
+    OUT queue_size bigint,
+    OUT queued_messages bigint,
+    OUT queued_bytes bigint,
+    OUT messages bigint,
+    OUT changes bigint,
+    OUT changes_ahead bigint,
+    OUT changes_left bigint,
+    OUT locked bigint,
+    OUT errors bigint,
+    OUT reason text,
+    OUT blocks_foreseen bigint,
+    OUT blocks_issued bigint,
+    OUT blocks_cached bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint,
+    OUT read_wait_time double precision,
+    OUT saved_time double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_apply'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_apply()
+    IS 'figures of the workers that apply changes; behind pg_stat_lookahead_apply';
+
+CREATE VIEW pg_stat_lookahead_apply AS
+    SELECT a.subid, s.subname, a.pid, a.state, a.queue_size, a.queued_messages, a.queued_bytes, a.messages, a.changes, a.changes_ahead, a.changes_left, a.locked, a.errors, a.reason, a.blocks_foreseen, a.blocks_issued, a.blocks_cached, a.blocks_on_time, a.blocks_late, a.blocks_wasted, a.read_wait_time, a.saved_time
+    FROM pg_stat_get_lookahead_apply() a LEFT JOIN pg_catalog.pg_subscription s ON s.oid = a.subid;
+
+GRANT SELECT ON pg_stat_lookahead_apply TO PUBLIC;
+
+COMMENT ON VIEW pg_stat_lookahead_apply
+    IS 'workers of logical replication that apply changes: what they look ahead for';
+COMMENT ON COLUMN pg_stat_lookahead_apply.subid
+    IS 'subscription whose changes the worker applies';
+COMMENT ON COLUMN pg_stat_lookahead_apply.subname
+    IS 'name of the subscription';
+COMMENT ON COLUMN pg_stat_lookahead_apply.pid
+    IS 'process of the worker';
+COMMENT ON COLUMN pg_stat_lookahead_apply.state
+    IS 'off: look-ahead is switched off; passive: no change has waited; observing: reads are timed; ahead: it looks ahead';
+COMMENT ON COLUMN pg_stat_lookahead_apply.queue_size
+    IS 'bytes of memory for messages that are received ahead';
+COMMENT ON COLUMN pg_stat_lookahead_apply.queued_messages
+    IS 'messages in it';
+COMMENT ON COLUMN pg_stat_lookahead_apply.queued_bytes
+    IS 'bytes of these';
+COMMENT ON COLUMN pg_stat_lookahead_apply.messages
+    IS 'messages handed over to the server';
+COMMENT ON COLUMN pg_stat_lookahead_apply.changes
+    IS 'changes among them, without those of streamed transactions';
+COMMENT ON COLUMN pg_stat_lookahead_apply.changes_ahead
+    IS 'changes that were looked at before their turn';
+COMMENT ON COLUMN pg_stat_lookahead_apply.changes_left
+    IS 'changes that nothing was known of before their turn';
+COMMENT ON COLUMN pg_stat_lookahead_apply.locked
+    IS 'times that looking ahead was given up because a table was locked, or being changed';
+COMMENT ON COLUMN pg_stat_lookahead_apply.errors
+    IS 'errors of looking ahead, which were dropped';
+COMMENT ON COLUMN pg_stat_lookahead_apply.reason
+    IS 'why nothing was known of the last of these changes';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_foreseen
+    IS 'visits of blocks known in advance';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_issued
+    IS 'blocks whose reads were started early';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_cached
+    IS 'foreseen blocks that were found in shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_on_time
+    IS 'issued blocks that were read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_late
+    IS 'issued blocks that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_wasted
+    IS 'issued blocks that were not needed';
+COMMENT ON COLUMN pg_stat_lookahead_apply.read_wait_time
+    IS 'milliseconds that timed reads have taken';
+COMMENT ON COLUMN pg_stat_lookahead_apply.saved_time
+    IS 'milliseconds by which they would have taken longer, estimated';
+
+-- Recovery: how it goes on, and what it waits for.
+CREATE FUNCTION pg_stat_get_lookahead_replay(
+    OUT state text,
+    OUT started timestamp with time zone,
+    OUT ended timestamp with time zone,
+    OUT waiting_for text,
+    OUT replay_lsn pg_lsn,
+    OUT bytes_behind bigint,
+    OUT catch_up_time double precision,
+    OUT wal_bytes bigint,
+    OUT records bigint,
+    OUT blocks bigint,
+    OUT wal_rate_1 double precision,
+    OUT wal_rate_5 double precision,
+    OUT wal_rate_15 double precision,
+    OUT record_rate_1 double precision,
+    OUT record_rate_5 double precision,
+    OUT record_rate_15 double precision,
+    OUT block_rate_1 double precision,
+    OUT block_rate_5 double precision,
+    OUT block_rate_15 double precision,
+    OUT busy_time double precision,
+    OUT wal_wait_time double precision,
+    OUT read_wait_time double precision,
+    OUT conflict_wait_time double precision,
+    OUT pause_time double precision,
+    OUT wal_waits bigint,
+    OUT read_waits bigint,
+    OUT conflict_waits bigint,
+    OUT pauses bigint,
+    OUT depth integer,
+    OUT depth_by text,
+    OUT blocks_read bigint,
+    OUT blocks_advised bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_replay'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_stat_get_lookahead_replay()
+    IS 'figures of recovery since the server started; behind pg_stat_lookahead_replay';
+
+CREATE VIEW pg_stat_lookahead_replay AS
+    SELECT s.* FROM pg_stat_get_lookahead_replay() s;
+
+GRANT SELECT ON pg_stat_lookahead_replay TO PUBLIC;
+
+COMMENT ON VIEW pg_stat_lookahead_replay
+    IS 'recovery, of a standby or after a crash: how fast it is, what it waits for, how far it reads ahead';
+COMMENT ON COLUMN pg_stat_lookahead_replay.state
+    IS 'crash recovery, archive recovery, standby, or ended; null: the server has not recovered since it started';
+COMMENT ON COLUMN pg_stat_lookahead_replay.started
+    IS 'when redo began';
+COMMENT ON COLUMN pg_stat_lookahead_replay.ended
+    IS 'when redo ended';
+COMMENT ON COLUMN pg_stat_lookahead_replay.waiting_for
+    IS 'at this moment: wal, reads, conflict or pause; processor: for none of them';
+COMMENT ON COLUMN pg_stat_lookahead_replay.replay_lsn
+    IS 'end of the last record that was replayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.bytes_behind
+    IS 'bytes of WAL from there to the end of what the sending server has, as far as is known; null without a WAL receiver';
+COMMENT ON COLUMN pg_stat_lookahead_replay.catch_up_time
+    IS 'milliseconds until replay has caught up, estimated; null: it does not catch up, or that is not known';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_bytes
+    IS 'bytes of WAL replayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.records
+    IS 'records replayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks
+    IS 'blocks that these have changed or looked at';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_1
+    IS 'bytes of WAL per second, an average over 1 minute';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_5
+    IS 'bytes of WAL per second, an average over 5 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_15
+    IS 'bytes of WAL per second, an average over 15 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_1
+    IS 'records per second, an average over 1 minute';
+COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_5
+    IS 'records per second, an average over 5 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_15
+    IS 'records per second, an average over 15 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_1
+    IS 'blocks per second, an average over 1 minute';
+COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_5
+    IS 'blocks per second, an average over 5 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_15
+    IS 'blocks per second, an average over 15 minutes';
+COMMENT ON COLUMN pg_stat_lookahead_replay.busy_time
+    IS 'milliseconds in which replay did not wait for any of the following';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_wait_time
+    IS 'milliseconds in which there was no WAL to replay';
+COMMENT ON COLUMN pg_stat_lookahead_replay.read_wait_time
+    IS 'milliseconds of records that waited for reads';
+COMMENT ON COLUMN pg_stat_lookahead_replay.conflict_wait_time
+    IS 'milliseconds of records that waited for sessions';
+COMMENT ON COLUMN pg_stat_lookahead_replay.pause_time
+    IS 'milliseconds in which replay was paused or delayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.wal_waits
+    IS 'times that replay waited for WAL';
+COMMENT ON COLUMN pg_stat_lookahead_replay.read_waits
+    IS 'records that waited for reads';
+COMMENT ON COLUMN pg_stat_lookahead_replay.conflict_waits
+    IS 'records that waited for sessions';
+COMMENT ON COLUMN pg_stat_lookahead_replay.pauses
+    IS 'times that replay was paused or delayed';
+COMMENT ON COLUMN pg_stat_lookahead_replay.depth
+    IS 'reads that the server keeps in flight ahead of replay, at most; 0: it does not read ahead';
+COMMENT ON COLUMN pg_stat_lookahead_replay.depth_by
+    IS 'what the depth was chosen by: default, setting, calibration, learning, or memory, where reads come from';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_read
+    IS 'blocks that replay has read into shared buffers';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_advised
+    IS 'blocks whose reads were started early';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_on_time
+    IS '... that were then read without a wait';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_late
+    IS '... that were still waited for';
+COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_wasted
+    IS '... that were not read after all';
+
+CREATE FUNCTION pg_stat_lookahead_reset()
+RETURNS void
+AS 'MODULE_PATHNAME', 'pg_stat_lookahead_reset'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION pg_stat_lookahead_reset() FROM PUBLIC;
+
+COMMENT ON FUNCTION pg_stat_lookahead_reset()
+    IS 'sets all statistics of pg_lookahead to zero';
+
+CREATE FUNCTION pg_stat_lookahead_statements_reset(
+    userid oid DEFAULT 0,
+    dbid oid DEFAULT 0,
+    queryid bigint DEFAULT 0)
+RETURNS void
+AS 'MODULE_PATHNAME', 'pg_stat_lookahead_statements_reset'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION pg_stat_lookahead_statements_reset(oid, oid, bigint) FROM PUBLIC;
+
+COMMENT ON FUNCTION pg_stat_lookahead_statements_reset(oid, oid, bigint)
+    IS 'removes the statistics of the statements of a user, of a database, with an identifier; 0 is any';
+
+-- ---- this session ------------------------------------------------------------------------
+
+-- One row per scan node, for the last statement of this session that scanned an index.  Parallel
+-- workers are not included.  The reason says why a node did not look ahead, where that would not
+-- have been safe.
+CREATE FUNCTION pg_lookahead_last_statement(
+    OUT kind text,
+    OUT relation regclass,
+    OUT index regclass,
+    OUT scans_attached bigint,
+    OUT scans_activated bigint,
+    OUT blocks_foreseen bigint,
+    OUT blocks_issued bigint,
+    OUT blocks_cached bigint,
+    OUT blocks_skipped_recent bigint,
+    OUT blocks_skipped_sequential bigint,
+    OUT blocks_on_time bigint,
+    OUT blocks_late bigint,
+    OUT blocks_wasted bigint,
+    OUT entries_killed bigint,
+    OUT leaf_pages_issued bigint,
+    OUT avg_distance double precision,
+    OUT max_distance bigint,
+    OUT capacity bigint,
+    OUT reason text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pg_lookahead_last_statement_1_0'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_lookahead_last_statement()
+    IS 'figures of look-ahead for each index scan and join of the last statement of this session that had one';
+
+CREATE FUNCTION pg_lookahead_explain(query text)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'pg_lookahead_explain'
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION pg_lookahead_explain(text)
+    IS 'executes a statement, and returns its plan as EXPLAIN (ANALYZE, BUFFERS) does, with lines about look-ahead on every supported server';
+
+-- ---- calibration of storage --------------------------------------------------------------
 
 -- The table is not for dumps: what it says is of the storage of this machine, and wrong wherever a
 -- dump is restored.  So pg_extension_config_dump() is not called for it.  pg_upgrade, which takes
@@ -430,12 +649,44 @@ CREATE TABLE pg_lookahead_calibration (
 
 GRANT SELECT ON pg_lookahead_calibration TO PUBLIC;
 
+COMMENT ON TABLE pg_lookahead_calibration
+    IS 'reads of the storage of tablespaces as pg_lookahead_calibrate() has measured them on this machine; not dumped';
+COMMENT ON COLUMN pg_lookahead_calibration.tablespace
+    IS 'OID of the tablespace';
+COMMENT ON COLUMN pg_lookahead_calibration.tablespace_name
+    IS 'name of the tablespace when it was measured';
+COMMENT ON COLUMN pg_lookahead_calibration.measured_at
+    IS 'when it was measured';
+COMMENT ON COLUMN pg_lookahead_calibration.pattern
+    IS 'random (single blocks), neighbours (several blocks, the first one random), sequential, or memory (a catalog that is scanned there)';
+COMMENT ON COLUMN pg_lookahead_calibration.depth
+    IS 'requests in flight';
+COMMENT ON COLUMN pg_lookahead_calibration.request_blocks
+    IS 'blocks of a request';
+COMMENT ON COLUMN pg_lookahead_calibration.iops
+    IS 'requests per second';
+COMMENT ON COLUMN pg_lookahead_calibration.blocks_per_s
+    IS 'blocks per second';
+COMMENT ON COLUMN pg_lookahead_calibration.latency_avg
+    IS 'milliseconds from the start of a request to its end, on average';
+COMMENT ON COLUMN pg_lookahead_calibration.latency_p50
+    IS 'milliseconds that half of the requests did not exceed, within 5%';
+COMMENT ON COLUMN pg_lookahead_calibration.latency_p99
+    IS 'milliseconds that 99 of 100 requests did not exceed, within 5%';
+COMMENT ON COLUMN pg_lookahead_calibration.busy
+    IS 'others used the storage meanwhile, or its rate was not steady';
+COMMENT ON COLUMN pg_lookahead_calibration.tuple_us
+    IS 'microseconds of the processor for a tuple of a sequential scan in memory, its condition and its count, by their share in the cost of a query; only of the pattern memory';
+
 CREATE FUNCTION pg_lookahead_claim_tablespace(tablespace name)
 RETURNS oid
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE;
 
 REVOKE ALL ON FUNCTION pg_lookahead_claim_tablespace(name) FROM PUBLIC;
+
+COMMENT ON FUNCTION pg_lookahead_claim_tablespace(name)
+    IS 'OID of a tablespace, or of the database''s, that nobody else may measure until the transaction ends; for pg_lookahead_calibrate()';
 
 CREATE FUNCTION pg_lookahead_measure_storage(
     IN tablespace oid,
@@ -455,6 +706,9 @@ LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 20;
 
 REVOKE ALL ON FUNCTION pg_lookahead_measure_storage(oid) FROM PUBLIC;
 
+COMMENT ON FUNCTION pg_lookahead_measure_storage(oid)
+    IS 'measures the storage of a tablespace, or with 0 of the database''s, for the policies of this server; behind pg_lookahead_calibrate()';
+
 CREATE FUNCTION pg_lookahead_storage_in_use(
     IN tablespace oid DEFAULT 0,
     OUT calibrated boolean,
@@ -465,6 +719,9 @@ CREATE FUNCTION pg_lookahead_storage_in_use(
 RETURNS record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION pg_lookahead_storage_in_use(oid)
+    IS 'microseconds per block that look-ahead goes by in a tablespace, or with 0 in the database''s: random reads with 1, 2, 4, ... 256 in flight, sequential ones, further neighbours; and of the processor for a row; measured if calibrated, else assumed';
 
 -- Whoever may execute it needs no other privilege.
 CREATE FUNCTION pg_lookahead_calibrate(tablespace name DEFAULT NULL)
@@ -489,12 +746,18 @@ END;
 
 REVOKE ALL ON FUNCTION pg_lookahead_calibrate(name) FROM PUBLIC;
 
+COMMENT ON FUNCTION pg_lookahead_calibrate(name)
+    IS 'measures the storage of a tablespace, by default of the database''s, for some seconds, and keeps and returns what it has found';
+
 CREATE FUNCTION pg_lookahead_forget_storage()
 RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
 
 REVOKE ALL ON FUNCTION pg_lookahead_forget_storage() FROM PUBLIC;
+
+COMMENT ON FUNCTION pg_lookahead_forget_storage()
+    IS 'forgets what the policies of this server go by, of all tablespaces; behind pg_lookahead_calibration_reset()';
 
 CREATE FUNCTION pg_lookahead_calibration_reset()
 RETURNS void
@@ -506,6 +769,9 @@ END;
 
 REVOKE ALL ON FUNCTION pg_lookahead_calibration_reset() FROM PUBLIC;
 
+COMMENT ON FUNCTION pg_lookahead_calibration_reset()
+    IS 'forgets what has been measured, of all tablespaces';
+
 -- The knee is defined in src/calibrate/curve.c.
 CREATE FUNCTION pg_lookahead_knee(
     IN iops double precision[],
@@ -515,6 +781,9 @@ CREATE FUNCTION pg_lookahead_knee(
 RETURNS record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION pg_lookahead_knee(double precision[])
+    IS 'least number of reads in flight that reaches nine tenths of the rate with the most in flight, from the rates with 1, 2, 4, ...; and the rates of both, on the curve that fits best';
 
 -- Its depth is the first measured one, as in the same file.
 CREATE VIEW pg_lookahead_storage AS
@@ -546,6 +815,35 @@ CREATE VIEW pg_lookahead_storage AS
         FROM figures f JOIN pg_catalog.pg_tablespace t ON t.oid = f.tablespace;
 
 GRANT SELECT ON pg_lookahead_storage TO PUBLIC;
+
+COMMENT ON VIEW pg_lookahead_storage
+    IS 'what follows from pg_lookahead_calibration, by tablespace';
+COMMENT ON COLUMN pg_lookahead_storage.tablespace
+    IS 'OID of the tablespace';
+COMMENT ON COLUMN pg_lookahead_storage.tablespace_name
+    IS 'name of the tablespace';
+COMMENT ON COLUMN pg_lookahead_storage.measured_at
+    IS 'when it was measured';
+COMMENT ON COLUMN pg_lookahead_storage.busy
+    IS 'others used the storage meanwhile, or its rate was not steady';
+COMMENT ON COLUMN pg_lookahead_storage.single_iops
+    IS 'random reads per second, one at a time';
+COMMENT ON COLUMN pg_lookahead_storage.best_iops
+    IS 'random reads per second with 256 in flight, on the curve that fits what was measured';
+COMMENT ON COLUMN pg_lookahead_storage.knee
+    IS 'least number of reads in flight that reaches nine tenths of best_iops';
+COMMENT ON COLUMN pg_lookahead_storage.law_distance
+    IS 'best_iops x latency of a single read: reads in flight without which best_iops cannot be reached';
+COMMENT ON COLUMN pg_lookahead_storage.random_us
+    IS 'microseconds for each random read, one at a time';
+COMMENT ON COLUMN pg_lookahead_storage.random_at_knee_us
+    IS 'microseconds for each random read, with as many in flight as the knee says';
+COMMENT ON COLUMN pg_lookahead_storage.sequential_us
+    IS 'microseconds for each block of sequential reads';
+COMMENT ON COLUMN pg_lookahead_storage.extra_block_us
+    IS 'microseconds that a further neighbouring block adds to a request, at the knee';
+COMMENT ON COLUMN pg_lookahead_storage.tuple_us
+    IS 'microseconds of the processor for a tuple of a sequential scan in memory, its condition and its count';
 
 CREATE VIEW pg_lookahead_recommendations AS
     WITH depths AS (
@@ -593,78 +891,6 @@ CREATE VIEW pg_lookahead_recommendations AS
 
 GRANT SELECT ON pg_lookahead_recommendations TO PUBLIC;
 
-COMMENT ON TABLE pg_lookahead_calibration
-    IS 'reads of the storage of tablespaces as pg_lookahead_calibrate() has measured them on this machine; not dumped';
-COMMENT ON COLUMN pg_lookahead_calibration.tablespace
-    IS 'OID of the tablespace';
-COMMENT ON COLUMN pg_lookahead_calibration.tablespace_name
-    IS 'name of the tablespace when it was measured';
-COMMENT ON COLUMN pg_lookahead_calibration.measured_at
-    IS 'when it was measured';
-COMMENT ON COLUMN pg_lookahead_calibration.pattern
-    IS 'random (single blocks), neighbours (several blocks, the first one random), sequential, or memory (a catalog that is scanned there)';
-COMMENT ON COLUMN pg_lookahead_calibration.depth
-    IS 'requests in flight';
-COMMENT ON COLUMN pg_lookahead_calibration.request_blocks
-    IS 'blocks of a request';
-COMMENT ON COLUMN pg_lookahead_calibration.iops
-    IS 'requests per second';
-COMMENT ON COLUMN pg_lookahead_calibration.blocks_per_s
-    IS 'blocks per second';
-COMMENT ON COLUMN pg_lookahead_calibration.latency_avg
-    IS 'milliseconds from the start of a request to its end, on average';
-COMMENT ON COLUMN pg_lookahead_calibration.latency_p50
-    IS 'milliseconds that half of the requests did not exceed, within 5%';
-COMMENT ON COLUMN pg_lookahead_calibration.latency_p99
-    IS 'milliseconds that 99 of 100 requests did not exceed, within 5%';
-COMMENT ON COLUMN pg_lookahead_calibration.busy
-    IS 'others used the storage meanwhile, or its rate was not steady';
-COMMENT ON COLUMN pg_lookahead_calibration.tuple_us
-    IS 'microseconds of the processor for a tuple of a sequential scan in memory, its condition and its count, by their share in the cost of a query; only of the pattern memory';
-COMMENT ON FUNCTION pg_lookahead_claim_tablespace(name)
-    IS 'OID of a tablespace, or of the database''s, that nobody else may measure until the transaction ends; for pg_lookahead_calibrate()';
-COMMENT ON FUNCTION pg_lookahead_measure_storage(oid)
-    IS 'measures the storage of a tablespace, or with 0 of the database''s, for the policies of this server; behind pg_lookahead_calibrate()';
-COMMENT ON FUNCTION pg_lookahead_storage_in_use(oid)
-    IS 'microseconds per block that look-ahead goes by in a tablespace, or with 0 in the database''s: random reads with 1, 2, 4, ... 256 in flight, sequential ones, further neighbours; and of the processor for a row; measured if calibrated, else assumed';
-COMMENT ON FUNCTION pg_lookahead_calibrate(name)
-    IS 'measures the storage of a tablespace, by default of the database''s, for some seconds, and keeps and returns what it has found';
-COMMENT ON FUNCTION pg_lookahead_forget_storage()
-    IS 'forgets what the policies of this server go by, of all tablespaces; behind pg_lookahead_calibration_reset()';
-COMMENT ON FUNCTION pg_lookahead_calibration_reset()
-    IS 'forgets what has been measured, of all tablespaces';
-COMMENT ON FUNCTION pg_lookahead_knee(double precision[])
-    IS 'least number of reads in flight that reaches nine tenths of the rate with the most in flight, from the rates with 1, 2, 4, ...; and the rates of both, on the curve that fits best';
-
-COMMENT ON VIEW pg_lookahead_storage
-    IS 'what follows from pg_lookahead_calibration, by tablespace';
-COMMENT ON COLUMN pg_lookahead_storage.tablespace
-    IS 'OID of the tablespace';
-COMMENT ON COLUMN pg_lookahead_storage.tablespace_name
-    IS 'name of the tablespace';
-COMMENT ON COLUMN pg_lookahead_storage.measured_at
-    IS 'when it was measured';
-COMMENT ON COLUMN pg_lookahead_storage.busy
-    IS 'others used the storage meanwhile, or its rate was not steady';
-COMMENT ON COLUMN pg_lookahead_storage.single_iops
-    IS 'random reads per second, one at a time';
-COMMENT ON COLUMN pg_lookahead_storage.best_iops
-    IS 'random reads per second with 256 in flight, on the curve that fits what was measured';
-COMMENT ON COLUMN pg_lookahead_storage.knee
-    IS 'least number of reads in flight that reaches nine tenths of best_iops';
-COMMENT ON COLUMN pg_lookahead_storage.law_distance
-    IS 'best_iops x latency of a single read: reads in flight without which best_iops cannot be reached';
-COMMENT ON COLUMN pg_lookahead_storage.random_us
-    IS 'microseconds for each random read, one at a time';
-COMMENT ON COLUMN pg_lookahead_storage.random_at_knee_us
-    IS 'microseconds for each random read, with as many in flight as the knee says';
-COMMENT ON COLUMN pg_lookahead_storage.sequential_us
-    IS 'microseconds for each block of sequential reads';
-COMMENT ON COLUMN pg_lookahead_storage.extra_block_us
-    IS 'microseconds that a further neighbouring block adds to a request, at the knee';
-COMMENT ON COLUMN pg_lookahead_storage.tuple_us
-    IS 'microseconds of the processor for a tuple of a sequential scan in memory, its condition and its count';
-
 COMMENT ON VIEW pg_lookahead_recommendations
     IS 'settings that suit the storage as it was measured; nothing is set';
 COMMENT ON COLUMN pg_lookahead_recommendations.tablespace_name
@@ -682,11 +908,11 @@ COMMENT ON COLUMN pg_lookahead_recommendations.command
 COMMENT ON COLUMN pg_lookahead_recommendations.reason
     IS 'why';
 
-
--- The report: what to change, so that statements wait less.  Functions in SQL are bound to the
--- objects of the extension when they are made.  Those in PL/pgSQL look up the extension's schema
--- when they run, because it can be changed, and name what they find there with it: nothing in
--- another schema is ever called, whatever search_path is.
+-- ---- the report --------------------------------------------------------------------------
+--
+-- What to change, so that statements wait less.  Functions in PL/pgSQL look up the extension's
+-- schema when they run, because it can be changed, and name what they find there with it: nothing
+-- in another schema is ever called, whatever search_path is.
 
 CREATE FUNCTION pg_lookahead_library(
     OUT built_for text,
@@ -695,6 +921,9 @@ CREATE FUNCTION pg_lookahead_library(
 RETURNS record
 AS 'MODULE_PATHNAME', 'pg_lookahead_library'
 LANGUAGE C STRICT STABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION pg_lookahead_library()
+    IS 'for which release of the server the library was built, which one runs, and what is off because they differ';
 
 -- Every reason that src/ gives is here, as dev/lint checks.
 CREATE FUNCTION pg_lookahead_reasons(
@@ -781,6 +1010,9 @@ VALUES
     ('comparison function is not built in', 'of a column without an exact sort key (index build)', 'Nothing: the server builds the index.'),
     ('functions might be called more often', 'by a build that has to begin anew, and somebody could notice (index build)', 'Nothing: the server builds the index.')
 $$;
+
+COMMENT ON FUNCTION pg_lookahead_reasons()
+    IS 'reasons why a statement or an index build must not look ahead: what they mean, and what can be done';
 
 -- What is wrong, or can be changed, with how the library is loaded and set.
 CREATE FUNCTION pg_lookahead_findings_server(
@@ -1045,6 +1277,9 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
+COMMENT ON FUNCTION pg_lookahead_findings_server()
+    IS 'findings about how the library is loaded, and about settings; behind pg_lookahead_report()';
+
 -- Which statements wait for reads, and why look-ahead does not help them more.
 CREATE FUNCTION pg_lookahead_findings_statements(
     OUT code text,
@@ -1230,6 +1465,9 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
+COMMENT ON FUNCTION pg_lookahead_findings_statements()
+    IS 'findings about statements that wait; behind pg_lookahead_report()';
+
 -- How far ahead, what the disk can do, which indexes gain, and which builds were left alone.
 CREATE FUNCTION pg_lookahead_findings_reads(
     OUT code text,
@@ -1372,208 +1610,8 @@ EXCEPTION WHEN insufficient_privilege THEN
 END
 $$;
 
--- Logical replication: what apply workers look ahead for.
-CREATE FUNCTION pg_stat_get_lookahead_apply(
-    OUT subid oid,
-    OUT pid integer,
-    OUT state text,
-    OUT queue_size bigint,
-    OUT queued_messages bigint,
-    OUT queued_bytes bigint,
-    OUT messages bigint,
-    OUT changes bigint,
-    OUT changes_ahead bigint,
-    OUT changes_left bigint,
-    OUT locked bigint,
-    OUT errors bigint,
-    OUT reason text,
-    OUT blocks_foreseen bigint,
-    OUT blocks_issued bigint,
-    OUT blocks_cached bigint,
-    OUT blocks_on_time bigint,
-    OUT blocks_late bigint,
-    OUT blocks_wasted bigint,
-    OUT read_wait_time double precision,
-    OUT saved_time double precision)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_apply'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
-CREATE VIEW pg_stat_lookahead_apply AS
-    SELECT a.subid, s.subname, a.pid, a.state, a.queue_size, a.queued_messages, a.queued_bytes, a.messages, a.changes, a.changes_ahead, a.changes_left, a.locked, a.errors, a.reason, a.blocks_foreseen, a.blocks_issued, a.blocks_cached, a.blocks_on_time, a.blocks_late, a.blocks_wasted, a.read_wait_time, a.saved_time
-    FROM pg_stat_get_lookahead_apply() a LEFT JOIN pg_catalog.pg_subscription s ON s.oid = a.subid;
-
-GRANT SELECT ON pg_stat_lookahead_apply TO PUBLIC;
-
-COMMENT ON FUNCTION pg_stat_get_lookahead_apply()
-    IS 'figures of the workers that apply changes; behind pg_stat_lookahead_apply';
-COMMENT ON VIEW pg_stat_lookahead_apply
-    IS 'workers of logical replication that apply changes: what they look ahead for';
-COMMENT ON COLUMN pg_stat_lookahead_apply.subid
-    IS 'subscription whose changes the worker applies';
-COMMENT ON COLUMN pg_stat_lookahead_apply.subname
-    IS 'name of the subscription';
-COMMENT ON COLUMN pg_stat_lookahead_apply.pid
-    IS 'process of the worker';
-COMMENT ON COLUMN pg_stat_lookahead_apply.state
-    IS 'off: look-ahead is switched off; passive: no change has waited; observing: reads are timed; ahead: it looks ahead';
-COMMENT ON COLUMN pg_stat_lookahead_apply.queue_size
-    IS 'bytes of memory for messages that are received ahead';
-COMMENT ON COLUMN pg_stat_lookahead_apply.queued_messages
-    IS 'messages in it';
-COMMENT ON COLUMN pg_stat_lookahead_apply.queued_bytes
-    IS 'bytes of these';
-COMMENT ON COLUMN pg_stat_lookahead_apply.messages
-    IS 'messages handed over to the server';
-COMMENT ON COLUMN pg_stat_lookahead_apply.changes
-    IS 'changes among them, without those of streamed transactions';
-COMMENT ON COLUMN pg_stat_lookahead_apply.changes_ahead
-    IS 'changes that were looked at before their turn';
-COMMENT ON COLUMN pg_stat_lookahead_apply.changes_left
-    IS 'changes that nothing was known of before their turn';
-COMMENT ON COLUMN pg_stat_lookahead_apply.locked
-    IS 'times that looking ahead was given up because a table was locked, or being changed';
-COMMENT ON COLUMN pg_stat_lookahead_apply.errors
-    IS 'errors of looking ahead, which were dropped';
-COMMENT ON COLUMN pg_stat_lookahead_apply.reason
-    IS 'why nothing was known of the last of these changes';
-COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_foreseen
-    IS 'visits of blocks known in advance';
-COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_issued
-    IS 'blocks whose reads were started early';
-COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_cached
-    IS 'foreseen blocks that were found in shared buffers';
-COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_on_time
-    IS 'issued blocks that were read without a wait';
-COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_late
-    IS 'issued blocks that were still waited for';
-COMMENT ON COLUMN pg_stat_lookahead_apply.blocks_wasted
-    IS 'issued blocks that were not needed';
-COMMENT ON COLUMN pg_stat_lookahead_apply.read_wait_time
-    IS 'milliseconds that timed reads have taken';
-COMMENT ON COLUMN pg_stat_lookahead_apply.saved_time
-    IS 'milliseconds by which they would have taken longer, estimated';
-
--- Recovery: how it goes on, and what it waits for.
-CREATE FUNCTION pg_stat_get_lookahead_replay(
-    OUT state text,
-    OUT started timestamp with time zone,
-    OUT ended timestamp with time zone,
-    OUT waiting_for text,
-    OUT replay_lsn pg_lsn,
-    OUT bytes_behind bigint,
-    OUT catch_up_time double precision,
-    OUT wal_bytes bigint,
-    OUT records bigint,
-    OUT blocks bigint,
-    OUT wal_rate_1 double precision,
-    OUT wal_rate_5 double precision,
-    OUT wal_rate_15 double precision,
-    OUT record_rate_1 double precision,
-    OUT record_rate_5 double precision,
-    OUT record_rate_15 double precision,
-    OUT block_rate_1 double precision,
-    OUT block_rate_5 double precision,
-    OUT block_rate_15 double precision,
-    OUT busy_time double precision,
-    OUT wal_wait_time double precision,
-    OUT read_wait_time double precision,
-    OUT conflict_wait_time double precision,
-    OUT pause_time double precision,
-    OUT wal_waits bigint,
-    OUT read_waits bigint,
-    OUT conflict_waits bigint,
-    OUT pauses bigint,
-    OUT depth integer,
-    OUT depth_by text,
-    OUT blocks_read bigint,
-    OUT blocks_advised bigint,
-    OUT blocks_on_time bigint,
-    OUT blocks_late bigint,
-    OUT blocks_wasted bigint)
-RETURNS record
-AS 'MODULE_PATHNAME', 'pg_stat_get_lookahead_replay'
-LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-
-CREATE VIEW pg_stat_lookahead_replay AS
-    SELECT s.* FROM pg_stat_get_lookahead_replay() s;
-
-GRANT SELECT ON pg_stat_lookahead_replay TO PUBLIC;
-
-COMMENT ON FUNCTION pg_stat_get_lookahead_replay()
-    IS 'figures of recovery since the server started; behind pg_stat_lookahead_replay';
-COMMENT ON VIEW pg_stat_lookahead_replay
-    IS 'recovery, of a standby or after a crash: how fast it is, what it waits for, how far it reads ahead';
-COMMENT ON COLUMN pg_stat_lookahead_replay.state
-    IS 'crash recovery, archive recovery, standby, or ended; null: the server has not recovered since it started';
-COMMENT ON COLUMN pg_stat_lookahead_replay.started
-    IS 'when redo began';
-COMMENT ON COLUMN pg_stat_lookahead_replay.ended
-    IS 'when redo ended';
-COMMENT ON COLUMN pg_stat_lookahead_replay.waiting_for
-    IS 'at this moment: wal, reads, conflict or pause; processor: for none of them';
-COMMENT ON COLUMN pg_stat_lookahead_replay.replay_lsn
-    IS 'end of the last record that was replayed';
-COMMENT ON COLUMN pg_stat_lookahead_replay.bytes_behind
-    IS 'bytes of WAL from there to the end of what the sending server has, as far as is known; null without a WAL receiver';
-COMMENT ON COLUMN pg_stat_lookahead_replay.catch_up_time
-    IS 'milliseconds until replay has caught up, estimated; null: it does not catch up, or that is not known';
-COMMENT ON COLUMN pg_stat_lookahead_replay.wal_bytes
-    IS 'bytes of WAL replayed';
-COMMENT ON COLUMN pg_stat_lookahead_replay.records
-    IS 'records replayed';
-COMMENT ON COLUMN pg_stat_lookahead_replay.blocks
-    IS 'blocks that these have changed or looked at';
-COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_1
-    IS 'bytes of WAL per second, an average over 1 minute';
-COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_5
-    IS 'bytes of WAL per second, an average over 5 minutes';
-COMMENT ON COLUMN pg_stat_lookahead_replay.wal_rate_15
-    IS 'bytes of WAL per second, an average over 15 minutes';
-COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_1
-    IS 'records per second, an average over 1 minute';
-COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_5
-    IS 'records per second, an average over 5 minutes';
-COMMENT ON COLUMN pg_stat_lookahead_replay.record_rate_15
-    IS 'records per second, an average over 15 minutes';
-COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_1
-    IS 'blocks per second, an average over 1 minute';
-COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_5
-    IS 'blocks per second, an average over 5 minutes';
-COMMENT ON COLUMN pg_stat_lookahead_replay.block_rate_15
-    IS 'blocks per second, an average over 15 minutes';
-COMMENT ON COLUMN pg_stat_lookahead_replay.busy_time
-    IS 'milliseconds in which replay did not wait for any of the following';
-COMMENT ON COLUMN pg_stat_lookahead_replay.wal_wait_time
-    IS 'milliseconds in which there was no WAL to replay';
-COMMENT ON COLUMN pg_stat_lookahead_replay.read_wait_time
-    IS 'milliseconds of records that waited for reads';
-COMMENT ON COLUMN pg_stat_lookahead_replay.conflict_wait_time
-    IS 'milliseconds of records that waited for sessions';
-COMMENT ON COLUMN pg_stat_lookahead_replay.pause_time
-    IS 'milliseconds in which replay was paused or delayed';
-COMMENT ON COLUMN pg_stat_lookahead_replay.wal_waits
-    IS 'times that replay waited for WAL';
-COMMENT ON COLUMN pg_stat_lookahead_replay.read_waits
-    IS 'records that waited for reads';
-COMMENT ON COLUMN pg_stat_lookahead_replay.conflict_waits
-    IS 'records that waited for sessions';
-COMMENT ON COLUMN pg_stat_lookahead_replay.pauses
-    IS 'times that replay was paused or delayed';
-COMMENT ON COLUMN pg_stat_lookahead_replay.depth
-    IS 'reads that the server keeps in flight ahead of replay, at most; 0: it does not read ahead';
-COMMENT ON COLUMN pg_stat_lookahead_replay.depth_by
-    IS 'what the depth was chosen by: default, setting, calibration, learning, or memory, where reads come from';
-COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_read
-    IS 'blocks that replay has read into shared buffers';
-COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_advised
-    IS 'blocks whose reads were started early';
-COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_on_time
-    IS '... that were then read without a wait';
-COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_late
-    IS '... that were still waited for';
-COMMENT ON COLUMN pg_stat_lookahead_replay.blocks_wasted
-    IS '... that were not read after all';
+COMMENT ON FUNCTION pg_lookahead_findings_reads()
+    IS 'findings about reads, the disk, indexes and index builds; behind pg_lookahead_report()';
 
 -- What a standby waits for.
 CREATE FUNCTION pg_lookahead_findings_replay(
@@ -1785,6 +1823,9 @@ BEGIN ATOMIC
     UNION ALL SELECT * FROM pg_lookahead_findings_foreign();
 END;
 
+COMMENT ON FUNCTION pg_lookahead_findings()
+    IS 'all findings, with codes and figures; behind pg_lookahead_report()';
+
 CREATE FUNCTION pg_lookahead_report(
     OUT section text,
     OUT severity text,
@@ -1798,6 +1839,9 @@ BEGIN ATOMIC
     FROM pg_lookahead_findings() f
     ORDER BY pg_catalog.array_position(ARRAY['problem', 'change', 'note', 'good'], f.severity), f.gain_ms DESC NULLS LAST, f.code, f.finding;
 END;
+
+COMMENT ON FUNCTION pg_lookahead_report()
+    IS 'what to change so that statements wait less: findings, advice, and the waiting that it could save at most';
 
 CREATE FUNCTION pg_lookahead_report_json()
 RETURNS jsonb
@@ -1815,19 +1859,5 @@ BEGIN ATOMIC
     FROM pg_lookahead_findings() f;
 END;
 
-COMMENT ON FUNCTION pg_lookahead_report()
-    IS 'what to change so that statements wait less: findings, advice, and the waiting that it could save at most';
 COMMENT ON FUNCTION pg_lookahead_report_json()
     IS 'the findings of pg_lookahead_report() for programs, with codes and figures';
-COMMENT ON FUNCTION pg_lookahead_reasons()
-    IS 'reasons why a statement or an index build must not look ahead: what they mean, and what can be done';
-COMMENT ON FUNCTION pg_lookahead_library()
-    IS 'for which release of the server the library was built, which one runs, and what is off because they differ';
-COMMENT ON FUNCTION pg_lookahead_findings()
-    IS 'all findings, with codes and figures; behind pg_lookahead_report()';
-COMMENT ON FUNCTION pg_lookahead_findings_server()
-    IS 'findings about how the library is loaded, and about settings; behind pg_lookahead_report()';
-COMMENT ON FUNCTION pg_lookahead_findings_statements()
-    IS 'findings about statements that wait; behind pg_lookahead_report()';
-COMMENT ON FUNCTION pg_lookahead_findings_reads()
-    IS 'findings about reads, the disk, indexes and index builds; behind pg_lookahead_report()';
