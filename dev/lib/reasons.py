@@ -42,9 +42,9 @@ def given():
                         if SENTENCE.fullmatch(literal):
                             found.setdefault(literal, path)
     path = Path("src/base/buildstats.c")
-    table = re.search(r"outcomes\[LA_NUM_BUILD_OUTCOMES\] = \{(.*?)\n\};", path.read_text(), re.S)
-    for reason in re.findall(r"\{" + TEXT + r",\s*" + TEXT + r"\}", table.group(1)):
-        found.setdefault(reason[1], path)
+    table = re.search(r"reasons\[LA_NUM_BUILD_OUTCOMES\] = \{(.*?)\n\};", path.read_text(), re.S)
+    for reason in re.findall(TEXT, table.group(1)):
+        found.setdefault(reason, path)
     return found
 
 

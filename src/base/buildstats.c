@@ -33,18 +33,13 @@ typedef enum Counter
 #define NUM_COUNTERS (LOAD_TIME + 1)
 #define NUM_COLUMNS	(NUM_COUNTERS + 2)	/* status and reason */
 
-/* The names of the rows in version 0.1.0 of the extension, and in later ones. */
-static const struct
-{
-	const char *outcome;
-	const char *reason;			/* NULL if pg_lookahead built the index */
-}			outcomes[LA_NUM_BUILD_OUTCOMES] = {
-	[LA_OUTCOME_BUILT] = {"built", NULL},
-	[LA_LEFT_MANY_VALUES] = {"left: too many values", "too many different values"},
-	[LA_LEFT_PARALLEL] = {"left: parallel", "too many parallel workers"},
-	[LA_LEFT_LONG_KEYS] = {"left: long values", "long values are compressed"},
-	[LA_LEFT_COMPARISON] = {"left: comparison", "comparison function is not built in"},
-	[LA_LEFT_EXPRESSIONS] = {"left: expressions", "functions might be called more often"},
+/* Why the server builds an index; NULL where pg_lookahead does. */
+static const char *const reasons[LA_NUM_BUILD_OUTCOMES] = {
+	[LA_LEFT_MANY_VALUES] = "too many different values",
+	[LA_LEFT_PARALLEL] = "too many parallel workers",
+	[LA_LEFT_LONG_KEYS] = "long values are compressed",
+	[LA_LEFT_COMPARISON] = "comparison function is not built in",
+	[LA_LEFT_EXPRESSIONS] = "functions might be called more often",
 };
 
 typedef struct SharedBuildStats
@@ -55,10 +50,8 @@ typedef struct SharedBuildStats
 static SharedBuildStats *shared = NULL;
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
-extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS);
 
-PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build);
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build_1_0);
 
 static void
@@ -110,12 +103,9 @@ la_build_stats_reset(void)
 			pg_atomic_write_u64(&shared->counters[o][i], 0);
 }
 
-/*
- * The rows of pg_stat_lookahead_index_build.  Version 0.1.0 has one column, outcome, in place
- * of status and reason.
- */
-static Datum
-build_rows(FunctionCallInfo fcinfo, bool with_reasons)
+/* The rows of pg_stat_lookahead_index_build. */
+Datum
+pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -129,13 +119,12 @@ build_rows(FunctionCallInfo fcinfo, bool with_reasons)
 
 	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
 	{
-		const char *reason = outcomes[o].reason;
-		const char *status = reason == NULL ? "built" : "left to the server";
+		const char *reason = reasons[o];
 		Datum		values[NUM_COLUMNS];
 		bool		nulls[NUM_COLUMNS] = {0};
 		int			n = 0;
 
-		values[n++] = CStringGetTextDatum(with_reasons ? status : outcomes[o].outcome);
+		values[n++] = CStringGetTextDatum(reason == NULL ? "built" : "left to the server");
 		for (int i = 0; i < NUM_COUNTERS; i++)
 		{
 			int64		value = (int64) pg_atomic_read_u64(&shared->counters[o][i]);
@@ -150,16 +139,4 @@ build_rows(FunctionCallInfo fcinfo, bool with_reasons)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-Datum
-pg_stat_get_lookahead_index_build(PG_FUNCTION_ARGS)
-{
-	return build_rows(fcinfo, false);
-}
-
-Datum
-pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS)
-{
-	return build_rows(fcinfo, true);
 }

@@ -118,12 +118,10 @@ static TimestampTz last_statement = 0;	/* its timestamp */
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_stat_lookahead_reset(PG_FUNCTION_ARGS);
-extern PGDLLEXPORT Datum pg_lookahead_last_statement(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum pg_lookahead_last_statement_1_0(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead);
 PG_FUNCTION_INFO_V1(pg_stat_lookahead_reset);
-PG_FUNCTION_INFO_V1(pg_lookahead_last_statement);
 PG_FUNCTION_INFO_V1(pg_lookahead_last_statement_1_0);
 
 static void
@@ -356,7 +354,6 @@ pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 		for (int i = 0; i < LA_NUM_VIEW_COUNTERS; i++)
 			values[n++] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->counters[k][i]));
 		values[n++] = TimestampTzGetDatum(la_stats_reset_time());
-		/* version 0.1.0 of the extension ends here */
 		for (int i = LA_WAIT_NS; i <= LA_SAVED_ERROR_NS; i++)
 			values[n++] = Float8GetDatum((double) (int64)
 										 pg_atomic_read_u64(&shared->counters[k][i]) / LA_NS_IN_MS);
@@ -401,12 +398,9 @@ la_stats_last_node(int n, char **name)
 	return &last_nodes[n].counters;
 }
 
-/*
- * A row for each node of the last statement, in the order in which they ended.  Version
- * 0.1.0 of the extension shows attached nodes only, and no reasons.
- */
-static Datum
-last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
+/* A row for each node of the last statement, in the order in which they ended. */
+Datum
+pg_lookahead_last_statement_1_0(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -421,8 +415,6 @@ last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 		bool		nulls[LA_NUM_VIEW_COUNTERS + 7] = {0};
 		int			n = 0;
 
-		if (!with_reasons && entry->reason != NULL && c[LA_SCANS_ATTACHED] == 0)
-			continue;
 		values[n++] = CStringGetTextDatum(kind_names[node->kind]);
 		/* null if a node reads several of them */
 		nulls[n] = !OidIsValid(node->heaprelid);
@@ -445,16 +437,4 @@ last_statement_rows(FunctionCallInfo fcinfo, bool with_reasons)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-Datum
-pg_lookahead_last_statement(PG_FUNCTION_ARGS)
-{
-	return last_statement_rows(fcinfo, false);
-}
-
-Datum
-pg_lookahead_last_statement_1_0(PG_FUNCTION_ARGS)
-{
-	return last_statement_rows(fcinfo, true);
 }
