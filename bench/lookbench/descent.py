@@ -11,7 +11,6 @@ Columns of the result: nanoseconds for one search, root to leaf, everything in s
   -iterate   without attribute extraction in one pass
   -truncate  without dynamic prefix truncation
   -typed     without typed comparison
-  -carry     without the comparison with the parent's separator
   -same      without trying the last leaf and the last position again
   none       without any of them
 """
@@ -35,11 +34,11 @@ from rich.table import Table
 from .machine import ROOT, describe
 from .server import Server
 
-ITERATE, TRUNCATE, TYPED, SAME, CARRY = 1, 2, 4, 8, 16
-ALL = ITERATE | TRUNCATE | TYPED | SAME | CARRY
+ITERATE, TRUNCATE, TYPED, SAME = 1, 2, 4, 8
+ALL = ITERATE | TRUNCATE | TYPED | SAME
 VARIANTS: Mapping[str, int] = {
     "core": -1, "all": ALL, "-iterate": ALL - ITERATE, "-truncate": ALL - TRUNCATE,
-    "-typed": ALL - TYPED, "-carry": ALL - CARRY, "-same": ALL - SAME, "none": 0,
+    "-typed": ALL - TYPED, "-same": ALL - SAME, "none": 0,
 }
 SEARCHES = 20_000
 

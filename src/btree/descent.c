@@ -28,13 +28,6 @@
  *	TYPED		(searchkey.c)  Integers, also of different types, OIDs, dates, times and
  *				timestamps, UUIDs, bytea and text of collation C are compared without fmgr;
  *				other types, and compressed values, by the operator class's function.
- *	CARRY		The high key of a page is in most cases, byte for byte, the separator to the
- *				right of its downlink on the parent page.  The key was compared with that, and
- *				need not be again.  The lower bound cannot be carried over: entries of a page
- *				that was deleted to the left of the child belong to the child, and are less
- *				than the parent's separator.  This pays off only where comparing costs more
- *				than copying the separator, hence not for integers; and not for leaf pages,
- *				since in most cases another key is searched for in between.
  *	SAME_LEAF	Keys often come in the order of the index.  The separators around the last
  *				downlink followed are kept, and a key between them needs no inner page.  The
  *				leaf cannot be the wrong one: its keys move only to the right, where they are
@@ -44,8 +37,10 @@
  *				begins at the last position and proceeds from it in doubling steps, as long as
  *				successive positions are near each other.
  *
- * Prefetching the middles of both halves into the CPU's cache while a tuple is compared was
- * tried: 0-2% slower, since the CPU speculates and fetches one of them itself.
+ * The middles of both halves are not prefetched into the CPU's cache while a tuple is compared: the
+ * CPU speculates and fetches one of them itself.  Nor is the comparison with the separator on the
+ * parent page, which a page's high key equals in most cases, used for the high key: that saves
+ * less than 1%.
  *
  * Invariants
  *	- Pages are share-locked.  A page that is being deleted, or whose high key is less than the
@@ -104,12 +99,6 @@ struct LaDescent
 	BlockNumber searched_leaf;
 	OffsetNumber searched_position;
 	bool		searched_near;	/* the last two positions there were near */
-
-	/* CARRY: the expected high key of the page that is next */
-	bool		carries;		/* it pays off */
-	BlockNumber carried_to;
-	int			carried_equal;	/* number of its columns that equal the key */
-	Separator	carried;
 };
 
 Size
@@ -132,7 +121,7 @@ la_descent_create(Relation index, Relation heap, int options)
 
 	d->heap = heap;
 	d->index_size = d->pending = InvalidBlockNumber;
-	d->last_leaf = d->searched_leaf = d->carried_to = InvalidBlockNumber;
+	d->last_leaf = d->searched_leaf = InvalidBlockNumber;
 	ItemPointerSet(&d->last_tid, MaxBlockNumber, MaxOffsetNumber);
 	la_searchkey_init(&d->key, index, options, context);
 	return d;
@@ -148,11 +137,7 @@ la_descent_free(LaDescent *d)
 bool
 la_descent_add_column(LaDescent *d, Oid subtype, Oid collation)
 {
-	if (!la_searchkey_add_column(&d->key, subtype, collation))
-		return false;
-	d->carries = (d->key.options & LA_DESCENT_CARRY) != 0 &&
-		(d->carries || la_searchkey_is_costly(&d->key));
-	return true;
+	return la_searchkey_add_column(&d->key, subtype, collation);
 }
 
 Relation
@@ -190,7 +175,6 @@ void
 la_descent_set(LaDescent *d, int column, Datum value)
 {
 	la_searchkey_set(&d->key, column, value);
-	d->carried_to = InvalidBlockNumber;
 }
 
 /*
@@ -215,7 +199,6 @@ void
 la_descent_set_null(LaDescent *d, int column)
 {
 	la_searchkey_set_null(&d->key, column);
-	d->carried_to = InvalidBlockNumber;
 }
 
 /*
@@ -258,39 +241,11 @@ remember(Separator *s, IndexTuple tuple)
 }
 
 /*
- * CARRY: remember that the key is not greater than this separator, to the right of the
- * child's downlink, and equals so many of its columns.
- */
-static void
-carry(LaDescent *d, BlockNumber child, IndexTuple separator, int equal)
-{
-	if (!d->carries || separator == NULL)
-		return;
-	remember(&d->carried, separator);
-	d->carried_to = d->carried.known ? child : InvalidBlockNumber;
-	d->carried_equal = equal;
-}
-
-/* CARRY: is this page's high key the separator? */
-static bool
-has_carried(const LaDescent *d, BlockNumber block, IndexTuple highkey)
-{
-	const IndexTupleData *carried = (const IndexTupleData *) d->carried.tuple;
-
-	/* its block number is a downlink on the parent page only */
-	return d->carried_to == block &&
-		carried->t_info == highkey->t_info &&
-		carried->t_tid.ip_posid == highkey->t_tid.ip_posid &&
-		memcmp(carried + 1, highkey + 1,
-			   IndexTupleSize(highkey) - sizeof(IndexTupleData)) == 0;
-}
-
-/*
  * Do the entries that are not less than the key begin on this page, or else to its right?
  * *equal: how many columns of its high key equal the key.
  */
 static bool
-is_on_page(LaDescent *d, Page page, BlockNumber block, int *equal)
+is_on_page(LaDescent *d, Page page, int *equal)
 {
 	BTPageOpaque opaque = BTPageGetOpaque(page);
 
@@ -299,21 +254,7 @@ is_on_page(LaDescent *d, Page page, BlockNumber block, int *equal)
 		return true;
 	if (P_IGNORE(opaque))
 		return false;
-	if (has_carried(d, block, la_page_tuple(page, P_HIKEY)))
-	{
-		*equal = d->carried_equal;
-		return true;
-	}
 	return la_searchkey_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, equal) <= 0;
-}
-
-/* The separator to the right of a downlink; NULL if there is none. */
-static IndexTuple
-right_separator(Page page, OffsetNumber downlink)
-{
-	if (downlink < PageGetMaxOffsetNumber(page))
-		return la_page_tuple(page, downlink + 1);
-	return P_RIGHTMOST(BTPageGetOpaque(page)) ? NULL : la_page_tuple(page, P_HIKEY);
 }
 
 /* SAME_LEAF: keep the separators on both sides of a downlink to a leaf. */
@@ -330,7 +271,10 @@ remember_separators(LaDescent *d, Page page, OffsetNumber downlink)
 	else if (P_LEFTMOST(opaque))
 		remember(&d->low, NULL);
 
-	remember(&d->high, right_separator(page, downlink));
+	if (downlink < PageGetMaxOffsetNumber(page))
+		remember(&d->high, la_page_tuple(page, downlink + 1));
+	else
+		remember(&d->high, P_RIGHTMOST(opaque) ? NULL : la_page_tuple(page, P_HIKEY));
 }
 
 static bool
@@ -397,9 +341,7 @@ find_child(LaDescent *d, Page page, int equal)
 		return InvalidBlockNumber;
 	downlink = la_page_search(&d->key, page, &bounds) - 1;
 	child = BTreeTupleGetDownLink(la_page_tuple(page, downlink));
-	if (opaque->btpo_level > 1)
-		carry(d, child, right_separator(page, downlink), bounds.high_equal);
-	else if (separators_wanted(d))
+	if (opaque->btpo_level == 1 && separators_wanted(d))
 	{
 		remember_separators(d, page, downlink);
 		d->last_leaf = child;
@@ -457,7 +399,7 @@ la_descent_find_leaf(LaDescent *d, bool may_wait, BlockNumber *leaf)
 		found = P_ISLEAF(opaque);
 		if (found)
 			next = block;
-		else if (!is_on_page(d, page, block, &equal))
+		else if (!is_on_page(d, page, &equal))
 		{
 			next = opaque->btpo_next;
 			if (++moves > MAX_INNER_MOVES)
@@ -525,7 +467,7 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 			moves > MAX_MOVES)
 			return release_leaf(d, leaf);
 		opaque = BTPageGetOpaque(page);
-		if (is_on_page(d, page, block, &equal))
+		if (is_on_page(d, page, &equal))
 		{
 			LaBounds	bounds = {P_FIRSTDATAKEY(opaque),
 			PageGetMaxOffsetNumber(page) + 1, 0, equal, false};

@@ -18,8 +18,7 @@ typedef struct LaDescent LaDescent;
 
 /* Techniques besides those of searchkey.h that can each be left out. */
 #define LA_DESCENT_SAME_LEAF	0x08	/* begin where the last search ended */
-#define LA_DESCENT_CARRY		0x10	/* reuse the parent's comparison */
-#define LA_DESCENT_ALL			0x1f
+#define LA_DESCENT_ALL			0x0f
 
 /* The result of a search of the inner pages. */
 typedef enum LaDescentResult

@@ -161,15 +161,6 @@ la_searchkey_add_column(LaSearchKey *k, Oid subtype, Oid collation)
 	return true;
 }
 
-/* Does comparing the last column cost more than a few instructions? */
-bool
-la_searchkey_is_costly(const LaSearchKey *k)
-{
-	LaCompareKind kind = k->columns[k->ncolumns - 1].kind;
-
-	return kind == LA_COMPARE_FUNCTION || kind == LA_COMPARE_BYTES;
-}
-
 /* Is the function one for arrays, ranges or records, which calls those of their elements? */
 static bool
 compares_by_others(const LaSearchKey *k, int column)

@@ -70,7 +70,6 @@ extern const IndexTupleData la_no_entry;
 extern void la_searchkey_init(LaSearchKey *k, Relation index, int options,
 							  MemoryContext context);
 extern bool la_searchkey_add_column(LaSearchKey *k, Oid subtype, Oid collation);
-extern bool la_searchkey_is_costly(const LaSearchKey *k);
 extern bool la_searchkey_may_be_early(const LaSearchKey *k, int column);
 extern Oid	la_searchkey_comparison(const LaSearchKey *k, int column, Oid *type);
 extern void la_searchkey_set(LaSearchKey *k, int column, Datum value);
