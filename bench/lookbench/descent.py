@@ -1,18 +1,13 @@
-"""How long a search of a btree index takes: the server's own, and ours idea by idea.
+"""How long a search of a btree index takes: the server's own, and ours.
 
-Source of the ideas and of the shapes: van de Meent, "Iterating on IndexTuple attributes and
+Source of our techniques and of the shapes: van de Meent, "Iterating on IndexTuple attributes and
 nbtree page-level dynamic prefix truncation", 2021.  All search the same index for the same
 keys (the sums of the places that they find are compared), in one process, in turns of 100.
 
 Columns of the result: nanoseconds for one search, root to leaf, everything in shared buffers.
 
-  core       _bt_search and a binary search of the leaf by _bt_compare
-  all        ours with all of its ideas
-  -iterate   without attribute extraction in one pass
-  -truncate  without dynamic prefix truncation
-  -typed     without typed comparison
-  -same      without trying the last leaf and the last position again
-  none       without any of them
+  core  _bt_search and a binary search of the leaf by _bt_compare
+  ours  src/btree/descent.c
 """
 
 from __future__ import annotations
@@ -34,12 +29,7 @@ from rich.table import Table
 from .machine import ROOT, describe
 from .server import Server
 
-ITERATE, TRUNCATE, TYPED, SAME = 1, 2, 4, 8
-ALL = ITERATE | TRUNCATE | TYPED | SAME
-VARIANTS: Mapping[str, int] = {
-    "core": -1, "all": ALL, "-iterate": ALL - ITERATE, "-truncate": ALL - TRUNCATE,
-    "-typed": ALL - TYPED, "-same": ALL - SAME, "none": 0,
-}
+VARIANTS = ("core", "ours")
 SEARCHES = 20_000
 
 # Index columns of the table below: short and long common prefixes, one to four columns.
@@ -70,7 +60,7 @@ select i, i::bigint * 1000003 as i8, md5(i::text)::uuid as u, timestamp '2000-01
 from (select i, abs(hashint4(i)) as h from generate_series(1, {rows}) i) g
 """
 FUNCTION = """
-create function la_test_time(index regclass, ncolumns int, options int[], searches int, seed int)
+create function la_test_time(index regclass, ncolumns int, searches int, seed int)
     returns float8[] as '{library}' language c strict
 """
 
@@ -81,7 +71,7 @@ def _searches(
     out = []
     for rep, seed in enumerate(seeds):
         row = connection.execute(
-            "select la_test_time('shape', %s, %s, %s, %s)", (ncolumns, list(VARIANTS.values()), SEARCHES, seed)
+            "select la_test_time('shape', %s, %s, %s)", (ncolumns, SEARCHES, seed)
         ).fetchone()
         assert row is not None
         if len(set(row[0][1::2])) != 1:
@@ -134,12 +124,12 @@ def main() -> None:
         writer.writerows((s, v, r, f"{ns:.1f}") for s, v, r, ns in samples)
     (results / "machine.json").write_text(json.dumps({"version": server.version, "rows": args.rows} | describe(args.data), indent=1) + "\n")
 
-    table = Table(title="nanoseconds per search, medians; core / all as a ratio")
-    for heading in ("index", *VARIANTS, "core / all"):
+    table = Table(title="nanoseconds per search, medians; core / ours as a ratio")
+    for heading in ("index", *VARIANTS, "core / ours"):
         table.add_column(heading, justify="left" if heading == "index" else "right")
     for shape in dict.fromkeys(sample[0] for sample in samples):
         median = {v: statistics.median(ns for s, w, _, ns in samples if s == shape and w == v) for v in VARIANTS}
-        table.add_row(shape, *(f"{median[v]:,.0f}" for v in VARIANTS), f"{median['core'] / median['all']:.2f}")
+        table.add_row(shape, *(f"{median[v]:,.0f}" for v in VARIANTS), f"{median['core'] / median['ours']:.2f}")
     Console(width=140).print(table)
     print(f"results: {results}")
 

@@ -18,11 +18,9 @@
  * "Notes about suffix truncation".)
  *
  * Techniques, from "Iterating on IndexTuple attributes and nbtree page-level dynamic prefix
- * truncation" (van de Meent, pgsql-hackers, 2021); each is an option, so that it can be
- * measured and left out
+ * truncation" (van de Meent, pgsql-hackers, 2021)
  *	ITERATE		(searchkey.c)  The attributes of a tuple are found in one pass, or without one
- *				where all columns before have a fixed width and are not null.  Without this,
- *				each attribute is looked for from the first one on.
+ *				where all columns before have a fixed width and are not null.
  *	TRUNCATE	(page.h)  Columns that both bounds of a binary search share with the key are
  *				not compared.
  *	TYPED		(searchkey.c)  Integers, also of different types, OIDs, dates, times and
@@ -112,7 +110,7 @@ la_descent_size(void)
  * one.
  */
 LaDescent *
-la_descent_create(Relation index, Relation heap, int options)
+la_descent_create(Relation index, Relation heap)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pg_lookahead descent",
@@ -123,7 +121,7 @@ la_descent_create(Relation index, Relation heap, int options)
 	d->index_size = d->pending = InvalidBlockNumber;
 	d->last_leaf = d->searched_leaf = InvalidBlockNumber;
 	ItemPointerSet(&d->last_tid, MaxBlockNumber, MaxOffsetNumber);
-	la_searchkey_init(&d->key, index, options, context);
+	la_searchkey_init(&d->key, index, context);
 	return d;
 }
 
@@ -223,8 +221,7 @@ static void
 remember_position(LaDescent *d, BlockNumber leaf, OffsetNumber position)
 {
 	if (leaf == d->searched_leaf)
-		d->searched_near = (d->key.options & LA_DESCENT_SAME_LEAF) != 0 &&
-			abs((int) position - (int) d->searched_position) <= NEAR_POSITIONS;
+		d->searched_near = abs((int) position - (int) d->searched_position) <= NEAR_POSITIONS;
 	d->searched_leaf = leaf;
 	d->searched_position = position;
 }
@@ -294,9 +291,7 @@ is_between_separators(LaDescent *d)
 static bool
 separators_wanted(const LaDescent *d)
 {
-	return (d->key.options & LA_DESCENT_SAME_LEAF) != 0 &&
-		(d->same_misses < SAME_LEAF_MISSES ||
-		 d->same_misses % SAME_LEAF_PAUSE == 0);
+	return d->same_misses < SAME_LEAF_MISSES || d->same_misses % SAME_LEAF_PAUSE == 0;
 }
 
 static bool

@@ -16,10 +16,6 @@
 
 typedef struct LaDescent LaDescent;
 
-/* Techniques besides those of searchkey.h that can each be left out. */
-#define LA_DESCENT_SAME_LEAF	0x08	/* begin where the last search ended */
-#define LA_DESCENT_ALL			0x0f
-
 /* The result of a search of the inner pages. */
 typedef enum LaDescentResult
 {
@@ -37,7 +33,7 @@ typedef struct LaMatches
 	bool		complete;		/* there are no others, on no page */
 } LaMatches;
 
-extern LaDescent *la_descent_create(Relation index, Relation heap, int options);
+extern LaDescent *la_descent_create(Relation index, Relation heap);
 extern Size la_descent_size(void);
 extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);

@@ -106,8 +106,7 @@ la_downlinks_create(Relation index, IndexScanDesc scan, MemoryContext context)
 	d->index_size = InvalidBlockNumber;
 	d->context = own;
 	d->range_context = AllocSetContextCreate(own, "pg_lookahead range", ALLOCSET_SMALL_SIZES);
-	la_searchkey_init(&d->place, index,
-					  LA_SEARCH_ITERATE | LA_SEARCH_TRUNCATE | LA_SEARCH_TYPED, own);
+	la_searchkey_init(&d->place, index, own);
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
 		if (!la_searchkey_add_column(&d->place, InvalidOid, index->rd_indcollation[i]) ||
@@ -204,8 +203,7 @@ make_range(LaDownlinks *d)
 	int			required = ScanDirectionIsForward(d->dir) ? SK_BT_REQFWD : SK_BT_REQBKWD;
 
 	MemoryContextReset(d->range_context);
-	la_searchkey_init(&d->range, d->index, LA_SEARCH_ITERATE | LA_SEARCH_TYPED,
-					  d->range_context);
+	la_searchkey_init(&d->range, d->index, d->range_context);
 	d->range_strict = false;
 	for (int i = 0; i < so->numberOfKeys; i++)
 	{

@@ -5,7 +5,7 @@
  * A binary search knows how many leading columns of the key equal those of its lower bound,
  * and how many equal those of its upper one.  All tuples between the bounds share the smaller
  * number of columns with the key, since tuples are sorted, and comparison begins behind these
- * (option TRUNCATE, searchkey.h):
+ * (TRUNCATE in descent.c's header):
  *
  *		less than the key | not compared yet | not less
  *					   low ^				  ^ high
@@ -91,8 +91,7 @@ la_page_is_unusable(Page page)
 static inline void
 la_page_narrow(LaSearchKey *key, Page page, LaBounds *b, OffsetNumber middle)
 {
-	bool		truncate = (key->options & LA_SEARCH_TRUNCATE) != 0;
-	int			from = truncate ? Min(b->low_equal, b->high_equal) : 0;
+	int			from = Min(b->low_equal, b->high_equal);
 	int			equal;
 	int			result = la_searchkey_compare(key, la_page_tuple(page, middle), from, &equal);
 

@@ -92,7 +92,7 @@ kind_of(Oid function, Oid collation, int16 length)
 
 /* A key without columns, for an index.  Comparison functions use the given context. */
 void
-la_searchkey_init(LaSearchKey *k, Relation index, int options, MemoryContext context)
+la_searchkey_init(LaSearchKey *k, Relation index, MemoryContext context)
 {
 	TupleDesc	desc = RelationGetDescr(index);
 	bool		allequalimage;
@@ -101,7 +101,6 @@ la_searchkey_init(LaSearchKey *k, Relation index, int options, MemoryContext con
 	memset(k, 0, sizeof(*k));
 	k->context = context;
 	k->index = index;
-	k->options = options;
 	_bt_metaversion(index, &k->heapkeyspace, &allequalimage);
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
@@ -155,8 +154,7 @@ la_searchkey_add_column(LaSearchKey *k, Oid subtype, Oid collation)
 		fmgr_info_cxt(proc, &c->function, k->context);
 	}
 	c->collation = collation;
-	c->kind = (k->options & LA_SEARCH_TYPED) == 0 ? LA_COMPARE_FUNCTION :
-		kind_of(c->function.fn_oid, collation, c->length);
+	c->kind = kind_of(c->function.fn_oid, collation, c->length);
 	k->ncolumns++;
 	return true;
 }
@@ -411,7 +409,6 @@ la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
 	const char *data = (const char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
 	const char *end = (const char *) tuple + IndexTupleSize(tuple);
 	const uint8 *nulls = null_bitmap(tuple);
-	bool		iterate = (k->options & LA_SEARCH_ITERATE) != 0;
 	int			known = 0;		/* the attribute that begins at offset */
 	Size		offset = 0;
 
@@ -432,10 +429,8 @@ la_searchkey_compare(LaSearchKey *k, IndexTuple tuple, int from, int *equal)
 		}
 		if (nulls == NULL && c->offset >= 0)
 			offset = c->offset;
-		else if (iterate && known > 0)
-			offset = find_attribute(k, data, end, nulls, known, i, offset);
 		else
-			offset = find_attribute(k, data, end, nulls, 0, i, 0);
+			offset = find_attribute(k, data, end, nulls, known, i, offset);
 		if (unlikely(!attribute_fits(c, data + offset, end)))
 			return damaged(k, i, equal);
 		result = compare_attribute(c, data + offset);

@@ -12,11 +12,6 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
-/* Techniques that can each be left out, to measure it or where it does not pay off. */
-#define LA_SEARCH_ITERATE		0x01	/* one pass over a tuple's attributes */
-#define LA_SEARCH_TRUNCATE		0x02	/* skip columns that both bounds share */
-#define LA_SEARCH_TYPED			0x04	/* compare common types without fmgr */
-
 /* How a column is compared. */
 typedef enum LaCompareKind
 {
@@ -55,7 +50,6 @@ typedef struct LaSearchKey
 {
 	MemoryContext context;		/* of what comparison functions allocate */
 	Relation	index;
-	int			options;		/* LA_SEARCH_... */
 	bool		heapkeyspace;
 	int			ncolumns;		/* of the key */
 	ItemPointer tid;			/* the heap TID behind them, or NULL */
@@ -67,8 +61,7 @@ typedef struct LaSearchKey
 /* What takes the place of a damaged tuple: a pivot tuple without columns. */
 extern const IndexTupleData la_no_entry;
 
-extern void la_searchkey_init(LaSearchKey *k, Relation index, int options,
-							  MemoryContext context);
+extern void la_searchkey_init(LaSearchKey *k, Relation index, MemoryContext context);
 extern bool la_searchkey_add_column(LaSearchKey *k, Oid subtype, Oid collation);
 extern bool la_searchkey_may_be_early(const LaSearchKey *k, int column);
 extern Oid	la_searchkey_comparison(const LaSearchKey *k, int column, Oid *type);

@@ -388,7 +388,7 @@ add_identity(LaApplyTable *t, LaAhead *ahead, Relation index)
 	la_effects_of_index(&effects, index);
 	if (effects.flags != 0)
 		return false;
-	t->identity = la_descent_create(index, t->heap, LA_DESCENT_ALL);
+	t->identity = la_descent_create(index, t->heap);
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
 		AttrNumber	attno = index->rd_index->indkey.values[i];

@@ -224,7 +224,7 @@ create(LaKeyedScan *scan, LaKeyRows *rows)
 
 	keys->scan = scan;
 	keys->rows = rows;
-	scan->descent = la_descent_create(scan->index, scan->heap, LA_DESCENT_ALL);
+	scan->descent = la_descent_create(scan->index, scan->heap);
 	for (int i = 0; i < INDEX_MAX_KEYS; i++)
 	{
 		ScanKey		key = equality_key(scan, i);

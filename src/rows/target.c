@@ -140,7 +140,7 @@ uses_generated(const Bitmapset *columns, TupleDesc desc)
 static LaDescent *
 create_descent(Relation index, Relation heap)
 {
-	LaDescent  *descent = la_descent_create(index, heap, LA_DESCENT_ALL);
+	LaDescent  *descent = la_descent_create(index, heap);
 
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{

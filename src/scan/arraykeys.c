@@ -110,7 +110,7 @@ la_arraykeys_create(LaScan *ls)
 	la_budget_take(&ls->budget, own_bytes());
 	ak = palloc0(sizeof(LaArrayKeys));
 	ak->ls = ls;
-	ak->descent = la_descent_create(ls->real, ls->scan->heapRelation, LA_DESCENT_ALL);
+	ak->descent = la_descent_create(ls->real, ls->scan->heapRelation);
 	ak->total = 1;
 	for (int i = 0; i < nkeys; i++)
 	{

@@ -247,7 +247,7 @@ create_ahead(LaValueAhead *v)
 	}
 	v->context = AllocSetContextCreate(v->parent, "pg_lookahead toast", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(v->context);
-	v->descent = la_descent_create(v->toast.index_rel, v->toast.table_rel, LA_DESCENT_ALL);
+	v->descent = la_descent_create(v->toast.index_rel, v->toast.table_rel);
 	v->ahead = la_ahead_create(&source, &config);
 	if (v->ahead != NULL)
 	{

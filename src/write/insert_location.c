@@ -113,8 +113,7 @@ la_insertlocation_create(Relation index, Relation heap)
 	LaInsertLocation *p = palloc0(sizeof(LaInsertLocation));
 	bool		ok;
 
-	la_searchkey_init(&p->key, index, LA_SEARCH_ITERATE | LA_SEARCH_TRUNCATE |
-					  LA_SEARCH_TYPED, CurrentMemoryContext);
+	la_searchkey_init(&p->key, index, CurrentMemoryContext);
 	ok = p->key.heapkeyspace;
 	for (int i = 0; ok && i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		ok = la_searchkey_add_column(&p->key, InvalidOid, index->rd_indcollation[i]);

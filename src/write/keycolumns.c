@@ -137,7 +137,7 @@ LaDescent *
 la_keycolumns_descent(Relation table, Relation other, Relation index, const AttrNumber *columns,
 					  int ncolumns)
 {
-	LaDescent  *descent = la_descent_create(index, other, LA_DESCENT_ALL);
+	LaDescent  *descent = la_descent_create(index, other);
 
 	for (int i = 0; i < ncolumns; i++)
 	{

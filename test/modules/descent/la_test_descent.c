@@ -6,7 +6,7 @@
  * The module contains descent.c itself (see Makefile), so nothing of it has to be
  * exported for tests.
  *
- *	la_test_search(index, keys, ncolumns, options, stride, between)
+ *	la_test_search(index, keys, ncolumns, stride, between)
  *		Reads all leaf tuples of both indexes.  The first columns of each stride-th
  *		tuple of `keys` are a key, and so are mixtures of two such tuples, which
  *		mostly are in no tuple.  For each the position of the first tuple of `index`
@@ -22,12 +22,12 @@
  *	la_test_remember(index, stride), la_test_recall(index)
  *		The same in two calls, for what cannot be done in a function.
  *
- *	la_test_time(index, ncolumns, options[], searches, seed)
- *		For each of the options, nanoseconds per search of random keys, leaf page included,
- *		and a sum of where they led, which must be the same for all.  An option < 0
- *		is the server's _bt_search and a binary search by _bt_compare, as _bt_first
- *		makes it.  All make the same searches, in slices of SLICE, and take turns.  A
- *		negative seed: keys in the order of the index.
+ *	la_test_time(index, ncolumns, searches, seed)
+ *		Nanoseconds per search of random keys, leaf page included, and a sum of where they
+ *		led, which must be the same: for the server's _bt_search and a binary search by
+ *		_bt_compare, as _bt_first makes it, and for the descent.  Both make the same
+ *		searches, in slices of SLICE, and take turns.  A negative seed: keys in the order
+ *		of the index.
  *
  * test/modules/descent/la_test_descent.c
  */
@@ -83,6 +83,7 @@ PG_FUNCTION_INFO_V1(la_test_time);
 #define MAX_REMEMBERED 1000
 #define SLICE 100
 #define DENSE 3
+#define SEARCHERS 2
 
 typedef struct LeafTuple
 {
@@ -256,9 +257,9 @@ key_of(Relation index, IndexTuple tuple, int from, int to, Datum *key)
 }
 
 static LaDescent *
-make_descent(Relation heap, Relation index, Relation keys, int ncolumns, int options)
+make_descent(Relation heap, Relation index, Relation keys, int ncolumns)
 {
-	LaDescent  *d = la_descent_create(index, heap, options);
+	LaDescent  *d = la_descent_create(index, heap);
 
 	for (int i = 0; i < ncolumns; i++)
 	{
@@ -367,9 +368,8 @@ la_test_search(PG_FUNCTION_ARGS)
 {
 	Oid			indexoid = PG_GETARG_OID(0);
 	int			ncolumns = PG_GETARG_INT32(2);
-	int			options = PG_GETARG_INT32(3);
-	int			stride = PG_GETARG_INT32(4);
-	char	   *between = text_to_cstring(PG_GETARG_TEXT_PP(5));
+	int			stride = PG_GETARG_INT32(3);
+	char	   *between = text_to_cstring(PG_GETARG_TEXT_PP(4));
 	Relation	heap = table_open(IndexGetRelation(indexoid, false), AccessShareLock);
 	Relation	index = index_open(indexoid, AccessShareLock);
 	Relation	keys = index_open(PG_GETARG_OID(1), AccessShareLock);
@@ -384,7 +384,7 @@ la_test_search(PG_FUNCTION_ARGS)
 
 	/* the same choices each time, unless a seed is given (dev/test --deep) */
 	srandom(getenv("LA_SEED") != NULL ? atoi(getenv("LA_SEED")) : 1);
-	d = make_descent(heap, index, keys, ncolumns, options);
+	d = make_descent(heap, index, keys, ncolumns);
 	init_functions(index, keys, ncolumns);
 	if (between[0] != '\0')
 		SPI_connect();
@@ -449,7 +449,7 @@ la_test_remember(PG_FUNCTION_ARGS)
 	Relation	heap = table_open(IndexGetRelation(indexoid, false), AccessShareLock);
 	Relation	index = index_open(indexoid, AccessShareLock);
 	Leaves	   *l = read_leaves(index);
-	LaDescent  *d = make_descent(heap, index, index, 1, 0);
+	LaDescent  *d = make_descent(heap, index, index, 1);
 	Datum		key[INDEX_MAX_KEYS];
 
 	nremembered = 0;
@@ -479,7 +479,7 @@ la_test_recall(PG_FUNCTION_ARGS)
 	Relation	heap = table_open(IndexGetRelation(indexoid, false), AccessShareLock);
 	Relation	index = index_open(indexoid, AccessShareLock);
 	Leaves	   *l = read_leaves(index);
-	LaDescent  *d = make_descent(heap, index, index, 1, 0);
+	LaDescent  *d = make_descent(heap, index, index, 1);
 	Datum		key[INDEX_MAX_KEYS];
 	int64		wrong = 0,
 				given_up = 0;
@@ -637,28 +637,18 @@ la_test_time(PG_FUNCTION_ARGS)
 {
 	Oid			indexoid = PG_GETARG_OID(0);
 	int			ncolumns = PG_GETARG_INT32(1);
-	int			nslices = PG_GETARG_INT32(3) / SLICE;
+	int			nslices = PG_GETARG_INT32(2) / SLICE;
 	int			searches = nslices * SLICE;
 	Relation	heap = table_open(IndexGetRelation(indexoid, false), AccessShareLock);
 	Relation	index = index_open(indexoid, AccessShareLock);
-	Datum	   *keys = random_keys(index, ncolumns, searches, PG_GETARG_INT32(4));
+	Datum	   *keys = random_keys(index, ncolumns, searches, PG_GETARG_INT32(3));
 	BTScanInsert core_key = _bt_mkscankey(index, NULL);
-	Searcher   *searchers;
-	Datum	   *options,
-			   *out;
-	int			n;
+	Searcher	searchers[SEARCHERS] = {{.core = true}};
+	Datum		out[2 * SEARCHERS];
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), INT4OID, 4, true, TYPALIGN_INT, &options, NULL, &n);
-	if (n == 0 || searches == 0)
+	if (searches == 0)
 		elog(ERROR, "nothing to search");
-	searchers = palloc0(n * sizeof(Searcher));
-	out = palloc(2 * n * sizeof(Datum));
-	for (int i = 0; i < n; i++)
-	{
-		searchers[i].core = DatumGetInt32(options[i]) < 0;
-		searchers[i].d = make_descent(heap, index, index, ncolumns,
-									  searchers[i].core ? 0 : DatumGetInt32(options[i]));
-	}
+	searchers[1].d = make_descent(heap, index, index, ncolumns);
 	all_cached = true;
 	core_key->keysz = ncolumns;
 	core_key->scantid = NULL;
@@ -673,10 +663,10 @@ la_test_time(PG_FUNCTION_ARGS)
 	for (int i = 0; i < nslices; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		for (int j = 0; j < n; j++)
+		for (int j = 0; j < SEARCHERS; j++)
 		{
-			int			who = (i + j) % n;
-			int			slice = (i + who * (nslices / n)) % nslices;
+			int			who = (i + j) % SEARCHERS;
+			int			slice = (i + who * (nslices / SEARCHERS)) % nslices;
 
 			search_slice(&searchers[who], heap, index, core_key,
 						 &keys[slice * SLICE * ncolumns], ncolumns, SLICE);
@@ -684,10 +674,10 @@ la_test_time(PG_FUNCTION_ARGS)
 	}
 	index_close(index, AccessShareLock);
 	table_close(heap, AccessShareLock);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < SEARCHERS; i++)
 	{
 		out[2 * i] = Float8GetDatum(searchers[i].seconds * 1e9 / searches);
 		out[2 * i + 1] = Float8GetDatum((double) searchers[i].sum);
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_array(out, 2 * n, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	PG_RETURN_ARRAYTYPE_P(construct_array(out, 2 * SEARCHERS, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
