@@ -30,7 +30,6 @@
 #include <math.h>
 
 #include "port/atomics.h"
-#include "utils/memutils.h"
 
 #include "base/guc.h"
 #include "base/shmem.h"

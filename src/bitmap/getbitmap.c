@@ -27,8 +27,6 @@
  */
 #include "postgres.h"
 
-#include "storage/fd.h"
-
 #include "base/accessmethod.h"
 #include "base/compat.h"
 #include "base/guc.h"

@@ -48,7 +48,6 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
@@ -290,7 +289,7 @@ measure_all(Calibration *c)
 static void
 set_storage(const Calibration *c, Oid tablespace)
 {
-	LaStorage	storage = {.calibrated = true};
+	LaStorage	storage;
 
 	for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
 		storage.random_us[i] = 1e6 / c->iops[i];

@@ -58,7 +58,6 @@
 
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_am.h"
 #include "executor/executor.h"
 
 #include "attach/attach.h"

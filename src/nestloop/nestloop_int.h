@@ -12,7 +12,6 @@
 #include "attach/interpose_node.h"
 #include "attach/runahead.h"
 #include "base/budget.h"
-#include "base/stats.h"
 #include "rows/prune.h"
 #include "rows/scankeys.h"
 #include "window/cache_policy.h"

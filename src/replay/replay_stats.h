@@ -7,9 +7,7 @@
 #ifndef LA_REPLAY_STATS_H
 #define LA_REPLAY_STATS_H
 
-#include "access/xlogdefs.h"
 #include "port/atomics.h"
-#include "utils/timestamp.h"
 
 #include "replay/replay_policy.h"
 

@@ -31,7 +31,6 @@
 
 #include "access/sysattr.h"
 #include "access/tableam.h"
-#include "catalog/pg_am.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/rel.h"

@@ -23,7 +23,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_am.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 

@@ -31,7 +31,6 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "utils/tuplesort.h"
 

@@ -47,7 +47,6 @@
 #include "access/heapam.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "lib/ilist.h"
 #include "utils/memutils.h"

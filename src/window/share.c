@@ -46,6 +46,7 @@
 #include "base/compat.h"
 #include "base/shmem.h"
 #include "window/share.h"
+#include "window/share_policy.h"
 
 #define TABLESPACES		8		/* of a backend */
 #define RENEW_MS		100

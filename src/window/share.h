@@ -8,7 +8,6 @@
 #define LA_SHARE_H
 
 #include "base/guc.h"
-#include "window/share_policy.h"
 
 #define LA_SHARE_VISITS	16		/* after which a share is asked for again */
 

@@ -34,8 +34,8 @@
 #define TURN_MS			1000
 
 /* PARTS: of so many, for the member of this rank, which is less than their number. */
-int
-la_share_part(int total, int members, int rank)
+static int
+share_part(int total, int members, int rank)
 {
 	return total / members + (rank < total % members ? 1 : 0);
 }
@@ -59,7 +59,7 @@ la_share_of_session(int limit, int active, int place, uint32_t now_ms)
 	uint32_t	turn = now_ms / TURN_MS % (uint32_t) active;
 	int			rank = (int) (((uint32_t) place + turn) % (uint32_t) active);
 
-	return la_max(la_share_part(limit, active, rank) - 1, 0);
+	return la_max(share_part(limit, active, rank) - 1, 0);
 }
 
 /*
@@ -70,6 +70,6 @@ int
 la_share_of_member(int share, int members, uint32_t number, bool is_member)
 {
 	if (!is_member)
-		return la_share_part(share, members + 1, members);
-	return la_share_part(share, members, (int) (number % (uint32_t) members));
+		return share_part(share, members + 1, members);
+	return share_part(share, members, (int) (number % (uint32_t) members));
 }

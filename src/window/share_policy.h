@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-extern int	la_share_part(int total, int members, int rank);
 extern bool la_share_is_active(uint32_t then_ms, uint32_t now_ms);
 extern int	la_share_of_session(int limit, int active, int place, uint32_t now_ms);
 extern int	la_share_of_member(int share, int members, uint32_t number, bool is_member);

@@ -365,7 +365,6 @@ resolve(Oid tablespace)
 static void
 assume(LaStorage *storage, double read_us)
 {
-	storage->calibrated = false;
 	for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
 		storage->random_us[i] = read_us / Min(1 << i, DEPTH_USEFUL);
 	storage->sequential_us = read_us / SEQUENTIAL_SHARE;
@@ -388,7 +387,6 @@ la_storage_get(Oid tablespace, LaStorage *storage)
 		assume(storage, la_history_read_us(tablespace));
 		return false;
 	}
-	storage->calibrated = true;
 	memcpy(storage->random_us, values, sizeof(storage->random_us));
 	storage->sequential_us = values[LA_STORAGE_DEPTHS];
 	storage->extra_block_us = values[LA_STORAGE_DEPTHS + 1];

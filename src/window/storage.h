@@ -11,7 +11,6 @@
 
 typedef struct LaStorage
 {
-	bool		calibrated;
 	double		random_us[LA_STORAGE_DEPTHS];	/* microseconds per 8 kB block
 												 * of random reads at that
 												 * depth: wall time / reads */

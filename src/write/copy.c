@@ -33,7 +33,6 @@
 #include "access/nbtree.h"
 #include "access/xact.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"

@@ -27,7 +27,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_am.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
