@@ -15,7 +15,7 @@
 # Where the source at hand is of another minor than the server, as happens with packages, the
 # extension is also compiled with that minor's headers, for test/t/016_minor.pl.
 
-WARNINGS=(-Wall -Wextra -Werror -Wno-unused-parameter)
+WARNINGS=(-Wall -Wextra -Wimplicit-fallthrough=5 -Werror -Wno-unused-parameter)
 
 have_extension()
 {

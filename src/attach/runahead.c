@@ -445,8 +445,8 @@ walk_children(PlanState *ps, OuterWalk walk)
 		case T_IncrementalSortState:
 			break;
 		case T_RecursiveUnionState:
-			inner.first = false;
-			/* FALLTHROUGH */
+			walk.has_row = inner.has_row = inner.first = false;
+			break;
 		case T_GroupState:
 		case T_WindowAggState:
 		case T_ProjectSetState:

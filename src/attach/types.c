@@ -223,8 +223,7 @@ parts_may_fail(Oid type, Want want)
 		case TYPTYPE_COMPOSITE:
 			return row_may_fail(base, want);
 		case TYPTYPE_MULTIRANGE:
-			base = get_multirange_range(base);
-			/* FALLTHROUGH */
+			return parts_may_fail(get_multirange_range(base), want);
 		case TYPTYPE_RANGE:
 			/* bounds are compared for each purpose, and hashed besides */
 			return parts_may_fail(get_range_subtype(base), WANT_ORDER) ||

@@ -103,8 +103,9 @@ la_cache_policy_on_clock(LaCachePolicy *p, double now_us)
 			break;
 
 		case LA_CACHE_SETTLE:
-			set_phase(p, LA_CACHE_BASELINE, 0);
-			/* FALLTHROUGH */
+			set_phase(p, LA_CACHE_BASELINE, p->config.trial);
+			p->phase_start_us = now_us;
+			break;
 
 		case LA_CACHE_BASELINE:
 			if (p->phase_start_us == 0)
