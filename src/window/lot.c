@@ -77,7 +77,7 @@ la_lot_init(LaWindow *w)
 	double		read_us = la_history_read_us(w->rels[0]->rd_rel->reltablespace);
 	Size		bytes_per_visit = 2 * sizeof(Visit) + sizeof(LotEntry);
 	int			most = (int) Min(w->budget->limit / MEMORY_SHARE / bytes_per_visit,
-								 MOST_VISITS_FACTOR * w->policy->config.max_distance);
+								 (Size) MOST_VISITS_FACTOR * w->policy->config.max_distance);
 
 	la_lot_policy_init(&w->lot.policy, most, read_us);
 	/* a shorter one may have been for a dirty buffer to be written */

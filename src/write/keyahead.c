@@ -572,6 +572,7 @@ la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked)
 		k->table = table;
 		k->asked = asked;
 		begin_turn(k);
+		k->asked = NULL;
 	}
 	k->started = true;
 	k->seen_reads = la_issue_blocks_read();
@@ -582,9 +583,12 @@ bool
 la_keyahead_expects(LaKeyAhead *k, Relation table, ParamListInfo key)
 {
 	LaKeyAsked	asked = {.key = key};
+	bool		expected;
 
 	k->table = table;
 	k->asked = &asked;
-	return !k->refused && load_key(k) && key->numParams == k->key.n &&
+	expected = !k->refused && load_key(k) && key->numParams == k->key.n &&
 		search_key(k, MAX_SKIPPED, MAX_SEARCHED);
+	k->asked = NULL;
+	return expected;
 }
