@@ -27,11 +27,14 @@ next_server()
 next_tests()
 {
 	local config=/usr/lib/postgresql/$NEXT_MAJOR/bin/pg_config
+	local headers
 
+	# what is in the server's headers is not ours (dev/lib/extension.sh)
+	headers=$(in_root "$MACHINE" "$config" --includedir-server)
 	say "$1: $(in_root "$MACHINE" "$config" --version)"
 	test_that "$1: it compiles without a warning, and can be installed" \
 		there "$1-build" make -s -C "$CHECKOUT" PG_CONFIG="$config" with_llvm=no \
-		COPT="${WARNINGS[*]}" install
+		COPT="-isystem $headers ${WARNINGS[*]}" install
 	test_that "$1: all of test/sql and test/specs" \
 		there "$1-installcheck" env PG_CONFIG="$config" "$CHECKOUT/test/installcheck" --all
 }
