@@ -13,6 +13,8 @@
 set pg_lookahead.enable_bitmap_scan = off;
 set pg_lookahead.enable_hash_join = off;
 
+-- (how large a compressed value is decides where the rows lie: 19 prefers lz4)
+set default_toast_compression = pglz;
 create table p (id int, k int, k8 bigint, grp int, s text, w text);
 insert into p
     select i, case when i % 11 > 0 then i * 7919 % 3001 end, i * 31 % 4000, i % 17,

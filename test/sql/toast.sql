@@ -58,7 +58,9 @@ set max_parallel_workers_per_gather = 0;
 set enable_bitmapscan = off;
 
 -- Values that are long, stored as they are and compressed, of several columns; short, null, and
--- compressed within the row.
+-- compressed within the row.  (How large a compressed value is decides where the rows lie: 19
+-- prefers lz4.)
+set default_toast_compression = pglz;
 create table docs (id int, k int, grp int, ext text, comp text, plain text);
 alter table docs alter ext set storage external;
 insert into docs
