@@ -118,6 +118,13 @@ scan_analyze_next_tuple(TableScanDesc scan, TransactionId oldest, double *live, 
 {
 	return heapam()->scan_analyze_next_tuple(heap_of(scan), oldest, live, dead, slot);
 }
+#else
+static bool
+scan_analyze_next_tuple(TableScanDesc scan, double *live, double *dead, TupleTableSlot *slot)
+{
+	return heapam()->scan_analyze_next_tuple(heap_of(scan), live, dead, slot);
+}
+#endif
 
 /* heap begins a scan of its own, unless it is given one */
 static double
@@ -137,15 +144,29 @@ index_build_range_scan(Relation table, Relation index, struct IndexInfo *info, b
 }
 
 static IndexFetchTableData *
-index_fetch_begin(Relation rel)
+fetch_of(IndexFetchTableData *heap)
 {
 	Fetch	   *fetch = palloc(sizeof(Fetch));
 
 	memset(fetch, NONSENSE, sizeof(Fetch));
-	fetch->heap = heapam()->index_fetch_begin(rel);
-	fetch->base = *fetch->heap;
+	fetch->heap = heap;
+	fetch->base = *heap;
 	return &fetch->base;
 }
+
+#if PG_VERSION_NUM < 190000
+static IndexFetchTableData *
+index_fetch_begin(Relation rel)
+{
+	return fetch_of(heapam()->index_fetch_begin(rel));
+}
+#else
+static IndexFetchTableData *
+index_fetch_begin(Relation rel, uint32 flags)
+{
+	return fetch_of(heapam()->index_fetch_begin(rel, flags));
+}
+#endif
 
 static void
 index_fetch_reset(IndexFetchTableData *fetch)
@@ -167,7 +188,6 @@ index_fetch_tuple(IndexFetchTableData *fetch, ItemPointer tid, Snapshot snapshot
 	return heapam()->index_fetch_tuple(((Fetch *) fetch)->heap, tid, snapshot, slot, call_again,
 									   all_dead);
 }
-#endif
 
 Datum
 la_test_table_handler(PG_FUNCTION_ARGS)
@@ -188,13 +208,11 @@ la_test_table_handler(PG_FUNCTION_ARGS)
 #if PG_VERSION_NUM < 180000
 	routine.scan_bitmap_next_block = NULL;
 #endif
-#if PG_VERSION_NUM < 190000
 	routine.scan_analyze_next_tuple = scan_analyze_next_tuple;
 	routine.index_build_range_scan = index_build_range_scan;
 	routine.index_fetch_begin = index_fetch_begin;
 	routine.index_fetch_reset = index_fetch_reset;
 	routine.index_fetch_end = index_fetch_end;
 	routine.index_fetch_tuple = index_fetch_tuple;
-#endif
 	PG_RETURN_POINTER(&routine);
 }
