@@ -23,6 +23,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/parallel.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
