@@ -72,6 +72,8 @@ STATE = ("select current_setting('timezone'), current_setting('my.off'), current
 STORED = ("t", "o", "b", "p", "log")
 EFFECTS = "select (select last_value from trail), (select last_value from logseq)"
 TEMPORARY = re.compile(rb"(pg_(?:toast_)?temp_)[0-9]+")
+# (19 says what a canceled statement has waited for)
+WAITED = re.compile(rb"(relation )[0-9]+( of database )[0-9]+")
 START = "setval('public.sq', 1), setval('public.trail', 1)"
 END = "reset role; reset all; deallocate all; close all; drop table if exists held"
 
@@ -202,8 +204,8 @@ class Player(Session):
 
 
 def same_names(fields):
-    """Without the number of the session's temporary schema."""
-    return fields and tuple(f and TEMPORARY.sub(rb"\1N", f) for f in fields)
+    """Without the number of the session's temporary schema, and OIDs of the copy."""
+    return fields and tuple(f and WAITED.sub(rb"\1N\2N", TEMPORARY.sub(rb"\1N", f)) for f in fields)
 
 
 def comparable(what, outcome, mode):
