@@ -9,7 +9,7 @@
  * io_policy.c.  Different are:
  *
  *	TIMED	A step is some hundred rows, so each one is timed.  The first wait leads to OBSERVE and
- *		counts there; fast reads do not end PASS.
+ *		counts there; fast reads do not end PASS.  With known_slow it arms, and nothing is assumed.
  *	NEXT	The page of the next block of the file is left to the kernel, as in an index that was
  *		just built, and having to wait for it is no evidence.
  *	DEMAND	No more pages are foreseen than the rows wanted of the scan are likely to cover.
@@ -53,6 +53,7 @@ on_passive_step(LaLeafPolicy *p, LaVisitResult result, double us)
 	io->length.total++;
 	if (result != LA_VISIT_HIT && result != LA_VISIT_NEXT_MISS && us >= io->config.min_read_us)
 		la_io_policy_on_miss(io);
+	io->assumed = false;
 	if (io->state == LA_OBSERVE)
 	{
 		/* it counts the visit again */

@@ -97,6 +97,10 @@ test_configuration(void)
 	la_leaf_policy_init(&p, &config);
 	steps(&p, LA_VISIT_MISS, DISK_US, 1);
 	check("known waits arm at the first one", la_leaf_policy_is_armed(&p));
+	config.read_to_end = true;
+	la_leaf_policy_init(&p, &config);
+	steps(&p, LA_VISIT_MISS, DISK_US, 1);
+	check("which was timed, so that it is not only assumed", ahead(&p) == 64);
 
 	config = io_defaults;
 	config.read_to_end = true;
