@@ -69,7 +69,7 @@ QUESTIONS = {
     "base/budget.c": "defines the limit of pins",
     "base/budget.h": "declares it",
     "bitmap/evidence.c": "pins that are released before the executor goes on",
-    "scan/leafahead.c": "the same",
+    "btree/leafahead.c": "the same",
     "plancost/plancost.c": "asked while plans are made, of a table that is not scanned",
 }
 PAGES = {

@@ -36,7 +36,7 @@
 #define MAX_COMBINATIONS	((int64) 1 << 40)
 #define MAX_DEFERRED		64	/* searches, a power of 2 */
 
-struct LaArrayKeys
+typedef struct LaArrayKeys
 {
 	LaScan	   *ls;
 	int			narrays;		/* arrays in the prefix, slowest first */
@@ -50,7 +50,7 @@ struct LaArrayKeys
 	BlockNumber last_leaf;		/* issued last: neighbours often share it */
 
 	LaDescent  *descent;
-};
+} LaArrayKeys;
 
 static Size
 own_bytes(void)
@@ -92,9 +92,17 @@ add_column(LaArrayKeys *ak, BTScanOpaque so, ScanKey keys, int which)
 	return true;
 }
 
+static void
+free_keys(LaScan *ls, LaArrayKeys *ak)
+{
+	la_budget_return(&ls->budget, own_bytes());
+	la_descent_free(ak->descent);
+	pfree(ak);
+}
+
 /* Returns NULL if the scan has no array to look ahead in. */
-LaArrayKeys *
-la_arraykeys_create(LaScan *ls)
+static LaArrayKeys *
+create(LaScan *ls)
 {
 	BTScanOpaque so = la_bt_opaque(ls);
 	MemoryContext old;
@@ -122,19 +130,21 @@ la_arraykeys_create(LaScan *ls)
 
 	if (ak->narrays == 0 || !la_descent_may_be_early(ak->descent))
 	{
-		la_arraykeys_free(ls, ak);
+		free_keys(ls, ak);
 		return NULL;
 	}
 	ak->last_leaf = InvalidBlockNumber;
 	return ak;
 }
 
+/* The next scan may have other arrays. */
 void
-la_arraykeys_free(LaScan *ls, LaArrayKeys *ak)
+la_arraykeys_forget(LaScan *ls)
 {
-	la_budget_return(&ls->budget, own_bytes());
-	la_descent_free(ak->descent);
-	pfree(ak);
+	if (ls->arraykeys)
+		free_keys(ls, ls->arraykeys);
+	ls->arraykeys = NULL;
+	ls->arraykeys_tried = false;
 }
 
 /* The number, in the order of the scan, of the combination that the arrays are at. */
@@ -181,17 +191,14 @@ search(LaArrayKeys *ak, bool may_wait)
 	if (result == LA_DESCENT_FOUND && leaf != ak->last_leaf)
 	{
 		ak->last_leaf = leaf;
-		la_scan_issue_index_page(ak->ls, leaf);
+		(void) la_leafahead_issue_page(&ak->ls->leaf, leaf);
 	}
 	return result != LA_DESCENT_PENDING;
 }
 
-/*
- * The access method is about to be asked for another page: search for what comes after that, up to
- * so many combinations.
- */
-void
-la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 distance)
+/* Search for up to so many combinations after the current one. */
+static void
+search_ahead(LaArrayKeys *ak, ScanDirection dir, int64 distance)
 {
 	int64		here = current_combination(ak, dir);
 	int64		end;
@@ -222,4 +229,32 @@ la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 distance)
 		if (!search(ak, !room))
 			ak->deferred[ak->end_deferred++ % MAX_DEFERRED] = ak->next;
 	}
+}
+
+/*
+ * The access method is about to be asked for another page: start the reads of those that the next
+ * elements will need, if one of the scan's policies is armed.
+ */
+void
+la_arraykeys_advance(LaScan *ls, ScanDirection dir, int64 rows_wanted)
+{
+	LaLeafPolicy *policy = &ls->leaf.policy;
+	int64		distance = 0;
+
+	if (la_bt_opaque(ls)->numArrayKeys <= 0)
+		return;
+	if (ls->owner != NULL && ls->policy.state == LA_ARMED && ls->policy.for_reads)
+		distance = Min(ls->policy.ahead, ls->policy.config.max_distance);
+	if (la_leaf_policy_is_armed(policy))
+		distance = Max(distance, la_leaf_policy_pages_ahead(policy, rows_wanted, 1));
+	if (distance <= 0 || rows_wanted <= 0)
+		return;
+	distance = Min(distance, la_leafahead_limit(&ls->leaf));
+	if (distance == 0)
+		return;
+	if (!ls->arraykeys_tried)
+		ls->arraykeys = create(ls);
+	ls->arraykeys_tried = true;
+	if (ls->arraykeys)
+		search_ahead(ls->arraykeys, dir, Min(distance, rows_wanted));
 }

@@ -9,10 +9,7 @@
 
 #include "scan/scan_int.h"
 
-typedef struct LaArrayKeys LaArrayKeys;
-
-extern LaArrayKeys *la_arraykeys_create(LaScan *ls);
-extern void la_arraykeys_free(LaScan *ls, LaArrayKeys *ak);
-extern void la_arraykeys_advance(LaArrayKeys *ak, ScanDirection dir, int64 distance);
+extern void la_arraykeys_advance(LaScan *ls, ScanDirection dir, int64 rows_wanted);
+extern void la_arraykeys_forget(LaScan *ls);
 
 #endif							/* LA_ARRAYKEYS_H */

@@ -249,7 +249,7 @@ static void
 advise(GraphSearch *g, BlockNumber block)
 {
 	if (!note_block(g, block))
-		la_scan_issue_index_page(g->ls, block);
+		(void) la_leafahead_issue_page(&g->ls->leaf, block);
 }
 
 /* Advise the pages of a candidate's neighbors, or, if it is not cached, the page of their list. */

@@ -43,13 +43,13 @@
  *				the scan's end: its copy gets moreRight (moreLeft), as in _bt_steppage.
  *	BARREN		An index-only scan of all-visible pages visits no heap block, and each row has been
  *				looked up in the visibility map once more for that.  After BARREN_PAGES of them,
- *				look-ahead is held off; leafahead.c goes on without batches.
+ *				look-ahead is held off; btree/leafahead.c goes on without batches.
  *	LOCKS		Under SERIALIZABLE, reading a leaf page takes a predicate lock.  No page is read
  *				that stock would not have read by then: look-ahead ends at the current page.  So it
  *				does where comparing entries early could be noticed (early.c).
  *	LIMIT		No more items are foreseen than rows can still be wanted.
  *	NEXT		As soon as a page is read, the read of the next one is started.  Where that is not
- *				early enough, leafahead.c starts those of the pages after it.
+ *				early enough, btree/leafahead.c starts those of the pages after it.
  *	PARALLEL	A page read ahead is one that other workers do not get, so a worker keeps at most
  *				PARALLEL_BATCHES.
  *
@@ -67,7 +67,6 @@
 #include "scan/early.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"
-#include "scan/leafahead.h"
 #include "scan/leafbatch.h"
 #include "window/window.h"
 
@@ -105,8 +104,6 @@ typedef struct LeafRing
 	bool		marked;
 	Position	mark;			/* only its item, if the batch is kept */
 	LaLeafBatch *kept;			/* the marked batch, once it left the ring */
-
-	LaArrayKeys *arraykeys;		/* NULL: nothing to look ahead in */
 
 	LaLeafBatch **slots;		/* max_leaf_pages of them */
 } LeafRing;
@@ -160,8 +157,30 @@ issue_next_leaf(LeafRing *ring)
 	if (next == P_NONE || next == InvalidBlockNumber ||
 		(next == so->currPos.currPage + 1 && !ls->policy.config.force))
 		return;
-	la_scan_issue_index_page(ls, next);
-	ls->issued_leaf = next;
+	(void) la_leafahead_issue_page(&ls->leaf, next);
+}
+
+/*
+ * The next row of nbtree, which is likely to be on another page, with the reads of those to come.
+ * rows_wanted: rows that can be wanted behind it.
+ */
+bool
+la_leaf_step(LaScan *ls, ScanDirection dir, int64 rows_wanted)
+{
+	int64		reads_before = la_issue_blocks_read();
+	bool		found;
+
+	if (BTScanPosIsValid(la_bt_opaque(ls)->currPos))
+		la_arraykeys_advance(ls, dir, rows_wanted);
+	ls->leaf.is_counted = ls->owner == NULL;
+	la_leafahead_begin_step(&ls->leaf);
+	found = la_scan_am_gettuple(ls, dir);
+	if (!found && ls->leaf.policy.io.length.scans == 0)
+		la_arraykeys_forget(ls);
+	la_leafahead_end_step(&ls->leaf, found, dir, rows_wanted);
+	/* these reads are none of heap blocks */
+	ls->seen_reads += la_issue_blocks_read() - reads_before;
+	return found;
 }
 
 /* Have nbtree read the next leaf page.  Returns false if there is none. */
@@ -174,17 +193,14 @@ read_leaf(LeafRing *ring)
 
 	if (ring->read_to_end)
 		return false;
-	if (ring->arraykeys)
-		la_leafahead_advance_arrays(ls, ring->arraykeys, ring->dir, wanted);
 	ls->scan->kill_prior_tuple = false;
-	if (!la_leafahead_gettuple(ls, ring->dir,
-							   wanted - Max(ring->nforeseen - ring->nconsumed, 0)))
+	if (!la_leaf_step(ls, ring->dir, wanted - Max(ring->nforeseen - ring->nconsumed, 0)))
 	{
 		ring->read_to_end = true;
 		return false;
 	}
 	b = push_current_page(ring);
-	if (ls->policy.state == LA_ARMED && !la_leaf_policy_is_armed(&ls->leaf_policy) &&
+	if (ls->policy.state == LA_ARMED && !la_leaf_policy_is_armed(&ls->leaf.policy) &&
 		wanted > b->pos->lastItem - b->pos->firstItem)
 		issue_next_leaf(ring);
 	return true;
@@ -375,8 +391,6 @@ release(LaScan *ls)
 
 	Assert(ls->owner == NULL);
 	la_leafbatch_free_spare(&ring->pool);
-	if (ring->arraykeys)
-		la_arraykeys_free(ls, ring->arraykeys);
 	la_budget_return(&ls->budget, ring->bytes);
 	la_window_free(ring->window);
 	pfree(ring->slots);
@@ -406,19 +420,15 @@ leaf_begin(LaScan *ls, ScanDirection dir)
 	ring->nconsumed = ring->nforeseen = 0;
 	ring->heap_block = la_scan_heap_block(ls);
 
-	/* each scan may have other arrays */
-	if (ring->arraykeys)
-		la_arraykeys_free(ls, ring->arraykeys);
-	ring->arraykeys = la_arraykeys_create(ls);
-
-	if (la_leaf_policy_is_armed(&ls->leaf_policy))
-		la_leafahead_issue(ls, dir, la_scan_rows_wanted(ls, dir));
+	la_arraykeys_forget(ls);
+	if (la_leaf_policy_is_armed(&ls->leaf.policy))
+		la_leafahead_issue(&ls->leaf, dir, la_scan_rows_wanted(ls, dir));
 	b = push_current_page(ring);
 	for (int i = 0; i < so->numKilled; i++)
 		la_leafbatch_kill(&ring->pool, b, so->killedItems[i]);
 	so->numKilled = 0;
 	take_mark(ring);
-	if (!IsolationIsSerializable() && !la_leaf_policy_is_armed(&ls->leaf_policy) &&
+	if (!IsolationIsSerializable() && !la_leaf_policy_is_armed(&ls->leaf.policy) &&
 		la_scan_rows_wanted(ls, dir) > (ScanDirectionIsForward(dir) ?
 										b->pos->lastItem - ring->item :
 										ring->item - b->pos->firstItem))

@@ -12,6 +12,7 @@
 
 extern const LaScanOps la_leaf_ops;
 
+extern bool la_leaf_step(LaScan *ls, ScanDirection dir, int64 rows_wanted);
 extern bool la_leaf_peek(LaScan *ls, int n, LaComingRow *row);
 
 #endif							/* LA_LEAF_H */

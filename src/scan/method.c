@@ -111,7 +111,7 @@ hash_issue_pages(LaScan *ls)
 	HashScanOpaque so = la_hash_scan(ls->scan);
 
 	if (HashScanPosIsValid(so->currPos) && BlockNumberIsValid(so->currPos.nextPage))
-		la_scan_issue_index_page(ls, so->currPos.nextPage);
+		(void) la_leafahead_issue_page(&ls->leaf, so->currPos.nextPage);
 }
 
 /* ---- GiST ---------------------------------------------------------------- */
@@ -227,7 +227,7 @@ issue_queued_pages(LaScan *ls, pairingheap *heap,
 
 		if (page != InvalidBlockNumber)
 		{
-			la_scan_issue_index_page(ls, page);
+			(void) la_leafahead_issue_page(&ls->leaf, page);
 			npages++;
 		}
 		for (pairingheap_node *child = nodes[i]->first_child;

@@ -20,10 +20,8 @@
 #include "base/shadow.h"
 #include "attach/attach.h"
 #include "base/stats.h"
+#include "btree/leafahead.h"
 #include "window/issue.h"
-#include "window/leaf_policy.h"
-#include "window/share.h"
-#include "window/saving.h"
 #include "window/scan_policy.h"
 
 typedef struct LaScan LaScan;
@@ -103,13 +101,10 @@ struct LaScan
 	LaScanWay	watch;			/* called in place of amgettuple: graph.c */
 	struct LaFollower *follower;	/* that is told of its rows, or NULL */
 
-	/* nbtree: leafahead.c */
-	LaLeafPolicy leaf_policy;
-	struct LaLeafAhead *leaf_ahead; /* NULL: not yet */
-	LaShare		leaf_share;		/* of leaf pages */
-	LaSaving	saving;			/* by reads of index pages */
-	BlockNumber issued_leaf;	/* by leaf.c, while that policy is not armed */
-	int64		issued_for_arrays;	/* leaf pages not visited yet */
+	LaLeafAhead leaf;			/* reads of index pages; enabled for nbtree */
+	struct LaArrayKeys *arraykeys;	/* NULL: nothing to look ahead in, or not
+									 * yet */
+	bool		arraykeys_tried;
 
 	/* while the access method owns the position */
 	Buffer		seen_buffer;	/* heap buffer at the previous call */
@@ -144,7 +139,7 @@ la_scan_disable_lookahead(LaScan *ls)
 {
 	la_io_policy_disable(&ls->policy);
 	la_cache_policy_disable(&ls->cache_policy);
-	la_leaf_policy_disable(&ls->leaf_policy);
+	la_io_policy_disable(&ls->leaf.policy.io);
 }
 
 /* The next row of the access method. */
@@ -168,19 +163,6 @@ static inline int64
 la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
 	return dir == ls->order ? la_demand_rows_wanted(ls->demand.limit) : PG_INT64_MAX;
-}
-
-/* Start the read of an index page, if it is not cached. */
-static inline void
-la_scan_issue_index_page(LaScan *ls, BlockNumber page)
-{
-	Buffer		recent;
-	double		before = la_saving_before_issue(&ls->saving);
-
-	if (la_issue_exists(ls->real, page, &ls->index_size) &&
-		la_issue_block(ls->real, page, &recent) == LA_ISSUE_STARTED)
-		ls->counters.c[LA_LEAF_PAGES_ISSUED]++;
-	la_saving_after_issue(&ls->counters, before);
 }
 
 #endif							/* LA_SCAN_INT_H */

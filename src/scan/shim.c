@@ -42,16 +42,18 @@
 #include "postgres.h"
 
 #include "catalog/pg_am.h"
+#include "storage/fd.h"
 
 #include "attach/descriptors.h"
 #include "attach/follow.h"
 #include "base/accessmethod.h"
+#include "base/compat_btree.h"
 #include "base/guc.h"
+#include "scan/arraykeys.h"
 #include "scan/early.h"
 #include "scan/graph.h"
 #include "scan/heapvisit.h"
 #include "scan/leaf.h"
-#include "scan/leafahead.h"
 #include "scan/leafbatch.h"
 #include "scan/rowqueue.h"
 #include "scan/shim.h"
@@ -82,13 +84,29 @@ am_gettuple(LaScan *ls, ScanDirection dir)
 	return la_scan_am_gettuple(ls, dir);
 }
 
+/* May nbtree leave its page, or begin to look ahead from its first one, in the next call? */
+static bool
+may_step(LaScan *ls, ScanDirection dir)
+{
+	BTScanOpaque so = la_bt_opaque(ls);
+	BTScanPos	pos = &so->currPos;
+
+	if (!la_leaf_policy_is_enabled(&ls->leaf.policy))
+		return false;
+	if (!BTScanPosIsValid(*pos))
+		return la_leaf_policy_is_armed(&ls->leaf.policy);
+	if (ScanDirectionIsForward(dir) ? pos->itemIndex < pos->lastItem :
+		pos->itemIndex > pos->firstItem)
+		return false;
+	return la_leafahead_has_more(so, dir) || la_bt_descent_is_next(so) || so->numArrayKeys > 0;
+}
+
 /* The next row of nbtree, which may be on another page. */
 static pg_noinline bool
 nbtree_gettuple(LaScan *ls, ScanDirection dir)
 {
-	if (!la_leafahead_may_step(ls, dir))
-		return la_scan_am_gettuple(ls, dir);
-	return la_leafahead_gettuple(ls, dir, la_scan_rows_wanted(ls, dir));
+	return may_step(ls, dir) ? la_leaf_step(ls, dir, la_scan_rows_wanted(ls, dir)) :
+		la_scan_am_gettuple(ls, dir);
 }
 
 /*
@@ -223,7 +241,7 @@ verdict_on_reads(const LaScan *ls, LaIoVerdict of_first)
 {
 	if (ls->policy.verdict != LA_READS_UNKNOWN)
 		return ls->policy.verdict;
-	return ls->leaf_policy.io.verdict == LA_READS_SLOW ? LA_READS_SLOW : of_first;
+	return ls->leaf.policy.io.verdict == LA_READS_SLOW ? LA_READS_SLOW : of_first;
 }
 
 /* The first scan of the execution ends: its history is for the first scans of others. */
@@ -261,7 +279,8 @@ finish_scan(LaScan *ls)
 	if (started)
 	{
 		la_scan_policy_rescan(&ls->policy, &ls->cache_policy, !ls->ended);
-		la_leafahead_rescan(ls, !ls->ended);
+		la_leafahead_rescan(&ls->leaf, !ls->ended);
+		la_arraykeys_forget(ls);
 	}
 	la_history_note(ls->indexrelid, verdict_on_reads(ls, of_first), ls->cache_policy.verdict);
 	ls->ended = false;
@@ -325,7 +344,7 @@ shim_endscan(IndexScanDesc scan)
 	if (ls->follower != NULL)
 		ls->follower->end(ls->follower);
 	ls->follower = NULL;
-	la_leafahead_free(ls);
+	la_leafahead_free(&ls->leaf);
 	la_issue_release_map(&ls->map, &ls->budget);
 	scan->indexRelation = ls->real;
 	ls->real->rd_indam->amendscan(scan);
@@ -397,8 +416,14 @@ init_policies(LaScan *ls)
 	config.begins_cold = false;
 	config.expected = 0;
 	config.early_visits = 0;
-	if (ls->ahead.ops == &la_leaf_ops)
-		la_leafahead_init(ls, &config);
+	if (ls->ahead.ops != &la_leaf_ops)
+		return;
+	if (ls->real->rd_rel->reltablespace != ls->scan->heapRelation->rd_rel->reltablespace)
+		config = la_config_reads(ls->real, config.read_to_end, ls->indexrelid);
+	/* asynchronous reads would pin pages */
+	if (la_direct_io())
+		config.advice_works = false;
+	la_leaf_policy_init(&ls->leaf.policy, &config);
 }
 
 LaScan *
@@ -420,12 +445,13 @@ la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
 	ls->order = ForwardScanDirection;
 	ls->ahead.ops = real->rd_rel->relam == BTREE_AM_OID ? &la_leaf_ops : &la_rowqueue_ops;
 	ls->moved_page = InvalidBlockNumber;
-	ls->index_size = ls->issued_leaf = InvalidBlockNumber;
 	ls->observed_block = InvalidBlockNumber;
 	ls->last_dir = NoMovementScanDirection;
 	ls->max_leaf_pages = la_max_leaf_pages;
 	ls->budget.limit = (Size) la_scan_memory * 1024;
-	la_saving_init(&ls->saving, real->rd_rel->reltablespace);
+	la_leafahead_init(&ls->leaf, real, scan, context, &ls->budget, &ls->counters);
+	ls->leaf.of_heap = &ls->policy;
+	la_saving_init(&ls->leaf.saving, real->rd_rel->reltablespace);
 	init_policies(ls);
 	ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 	ls->seen_reads = la_issue_blocks_read();

@@ -20,7 +20,6 @@ typedef struct LaLeafPolicy
 } LaLeafPolicy;
 
 extern void la_leaf_policy_init(LaLeafPolicy *p, const LaIoPolicyConfig *config);
-extern void la_leaf_policy_disable(LaLeafPolicy *p);
 extern void la_leaf_policy_on_step(LaLeafPolicy *p, LaVisitResult result, double us);
 extern void la_leaf_policy_on_leap(LaLeafPolicy *p, int wasted);
 extern void la_leaf_policy_be_careful(LaLeafPolicy *p);
