@@ -16,7 +16,7 @@
 #include "base/budget.h"
 #include "base/shadow.h"
 #include "base/stats.h"
-#include "window/io_policy.h"
+#include "btree/leafahead.h"
 
 typedef struct LaBitmapScan
 {
@@ -33,11 +33,10 @@ typedef struct LaBitmapScan
 	LaIoPolicyConfig config;
 	LaCounters	counters;
 	LaBudget	budget;
-	BlockNumber index_size;		/* see la_issue_exists() */
+	LaLeafAhead leaf;			/* reads of index pages, and btree's policy */
 	struct LaGin *gin;			/* gin.c; NULL until it is first needed */
-	struct LaRange *range;		/* range.c, likewise */
 
-	/* evidence in the call in progress: see evidence.c */
+	/* GIN: evidence in the call in progress, see evidence.c */
 	int			calls;			/* of amgetbitmap, this one included */
 	int			needed;			/* waits before look-ahead begins */
 	int			waits;

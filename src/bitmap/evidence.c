@@ -1,11 +1,10 @@
 /*
  * evidence.c
- *	  Are the reads of a bitmap index scan waits?  Pages read, and advised.
+ *	  Are the reads of a GIN scan waits?  Pages read, and advised.
  *
- * A bitmap index scan is a single call of amgetbitmap, which reads all pages of the index that it
- * needs.  What happens within GIN cannot be timed from outside: so pages that the access method is
- * about to read are read here first, and timed.  That costs nothing, as it finds them in shared
- * buffers.  A scan of a btree index times the steps to its leaf pages (range.c).
+ * What happens within a call of amgetbitmap cannot be timed from outside, unlike the steps of a
+ * btree scan (btree/leafahead.c).  So pages that the access method is about to read are read here
+ * first, and timed.  That costs nothing, as it finds them in shared buffers.
  *
  *		begin --> observing -- so many waits as are needed --> armed
  *					^ |
@@ -111,8 +110,8 @@ la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block)
 }
 
 /* A page was read, which took so long. */
-void
-la_evidence_note(LaBitmapScan *bs, double us)
+static void
+note_read(LaBitmapScan *bs, double us)
 {
 	if (!la_evidence_is_observing(bs))
 		return;
@@ -138,20 +137,14 @@ la_evidence_read(LaBitmapScan *bs, BlockNumber block)
 	LaReadResult r = la_issue_read(bs->real, block, InvalidBuffer, observing, false, &buffer);
 
 	if (observing && r.missed)
-		la_evidence_note(bs, r.us);
+		note_read(bs, r.us);
 	return buffer;
 }
 
-/* Start the read of a page of the index.  Returns false if there is none to start. */
-bool
+/* Start the read of a page of the index, if it is not cached. */
+void
 la_evidence_advise(LaBitmapScan *bs, BlockNumber block)
 {
-	Buffer		recent;
-
-	if (!la_issue_exists(bs->real, block, &bs->index_size) ||
-		la_issue_block(bs->real, block, &recent) != LA_ISSUE_STARTED)
-		return false;
-	count_activated(bs);
-	bs->counters.c[LA_LEAF_PAGES_ISSUED]++;
-	return true;
+	if (la_leafahead_issue_page(&bs->leaf, block))
+		count_activated(bs);
 }

@@ -1,6 +1,6 @@
 /*
  * evidence.h
- *	  Are the reads of a bitmap index scan waits?  Pages read, and advised.
+ *	  Are the reads of a GIN scan waits?  Pages read, and advised.
  *
  * src/bitmap/evidence.h
  */
@@ -16,9 +16,8 @@ extern void la_evidence_end(LaBitmapScan *bs);
 extern bool la_evidence_arms(LaBitmapScan *bs);
 extern bool la_evidence_may_read(void);
 extern bool la_evidence_is_observing(LaBitmapScan *bs);
-extern void la_evidence_note(LaBitmapScan *bs, double us);
 extern bool la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block);
 extern Buffer la_evidence_read(LaBitmapScan *bs, BlockNumber block);
-extern bool la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
+extern void la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
 
 #endif							/* LA_EVIDENCE_H */

@@ -65,6 +65,7 @@ shim_endscan(IndexScanDesc scan)
 {
 	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
 
+	la_leafahead_free(&bs->leaf);
 	scan->indexRelation = bs->real;
 	bs->real->rd_indam->amendscan(scan);
 }
@@ -132,11 +133,14 @@ la_getbitmap_install(IndexScanDesc scan, EState *estate)
 	bs->context = context;
 	bs->heaprelid = real->rd_index->indrelid;
 	bs->indexrelid = RelationGetRelid(real);
-	bs->config = la_config_reads_now(real, true, bs->indexrelid);
 	bs->budget.limit = (Size) la_scan_memory * 1024;
-	bs->index_size = InvalidBlockNumber;
+	la_leafahead_init(&bs->leaf, real, scan, context, &bs->budget, &bs->counters);
 	la_stats_open(&bs->counters, estate);
 	bs->counters.c[LA_SCANS_ATTACHED] = 1;
+	if (bs->getbitmap == la_range_getbitmap)
+		la_range_init(bs);
+	else
+		bs->config = la_config_reads_now(real, true, bs->indexrelid);
 	bs->counters.c[LA_DISTANCE_CAPACITY] = bs->config.max_distance;
 
 	bs->callback.func = end_scan;

@@ -168,7 +168,7 @@ advise_after(LaGin *gin, int current, int *next)
 	{
 		if (gin->searches[*next].block != InvalidBlockNumber &&
 			!is_shared(gin, current, *next))
-			(void) la_evidence_advise(gin->bs, gin->searches[*next].block);
+			la_evidence_advise(gin->bs, gin->searches[*next].block);
 	}
 	la_counters_note_distance(&gin->bs->counters, *next - current - 1);
 }

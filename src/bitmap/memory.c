@@ -46,5 +46,4 @@ la_memory_end_call(LaBitmapScan *bs)
 	la_budget_return(&bs->budget, bs->budget.used);
 	bs->memory = NULL;
 	bs->gin = NULL;
-	bs->range = NULL;
 }

@@ -442,7 +442,7 @@ advise(LaPostings *p)
 		while ((block = next_page(p, &p->trees[i])) != InvalidBlockNumber)
 		{
 			if (!extends_run(p, &p->trees[i], block))
-				(void) la_evidence_advise(p->bs, block);
+				la_evidence_advise(p->bs, block);
 		}
 	}
 	count_distance(p);

@@ -10,6 +10,7 @@
 #include "bitmap/bitmap_int.h"
 
 extern bool la_range_is_stock(const IndexAmRoutine *am);
+extern void la_range_init(LaBitmapScan *bs);
 extern int64 la_range_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm);
 
 #endif							/* LA_RANGE_H */

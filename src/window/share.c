@@ -19,11 +19,11 @@
  * parallel workers and apply workers.  The process that recovers does not.  Sessions that do not
  * look ahead are not limited; a scan that is in state PASS or OBSERVE is not counted.
  *
- * WHAT COUNTS.  Blocks of windows, and leaf pages of index scans, from the start of their reads
- * to their visits; of lots, requests that have not been answered (lot.c).  A bitmap scan keeps
- * the share that it began with, as its distance.  Of other reads that are started early, such as
- * those of inner pages of an index, there are a few at a time; they are not counted, but with a
- * share of 0 they are not started either.
+ * WHAT COUNTS.  Blocks of windows, and leaf pages of btree scans, from the start of their reads
+ * to their visits; of lots, requests that have not been answered (lot.c).  A bitmap scan keeps the
+ * share that it began with, as its distance for heap blocks and pages of GIN indexes.  Of other
+ * reads that are started early, such as those of inner pages of an index, there are a few at a
+ * time; they are not counted, but with a share of 0 they are not started either.
  *
  * MEMBERS.  What has reads in flight, a window or the leaf pages of a scan, is a member of the
  * session until it has none any more or ends, or its memory context does, for whatever reason.
