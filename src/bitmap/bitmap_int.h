@@ -33,17 +33,12 @@ typedef struct LaBitmapScan
 	LaIoPolicyConfig config;
 	LaCounters	counters;
 	LaBudget	budget;
-	LaLeafAhead leaf;			/* reads of index pages, and btree's policy */
+	LaLeafAhead leaf;			/* reads of index pages, and their policy */
 	struct LaGin *gin;			/* gin.c; NULL until it is first needed */
 
-	/* GIN: evidence in the call in progress, see evidence.c */
+	/* GIN: see evidence.c */
 	int			calls;			/* of amgetbitmap, this one included */
-	int			needed;			/* waits before look-ahead begins */
-	int			waits;
-	int			fast;			/* timed reads that were not */
-	bool		armed;			/* looking ahead */
-	bool		given_up;		/* reads are no waits, for now */
-	int64		try_again;		/* ... until so many blocks were read */
+	int64		try_again;		/* observe again when so many blocks were read */
 	bool		counted;		/* as activated */
 
 	MemoryContextCallback callback;

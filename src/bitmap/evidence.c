@@ -4,16 +4,18 @@
  *
  * What happens within a call of amgetbitmap cannot be timed from outside, unlike the steps of a
  * btree scan (btree/leafahead.c).  So pages that the access method is about to read are read here
- * first, and timed.  That costs nothing, as it finds them in shared buffers.
+ * first, and timed.  That costs nothing, as it finds them in shared buffers.  What they say is
+ * judged by window/io_policy.c, which each call begins anew: most pages are never seen here, so
+ * that there are no controls, and nothing ends ARMED before the call does.
  *
- *		begin --> observing -- so many waits as are needed --> armed
+ *		begin --> OBSERVE -- miss_threshold waits --> ARMED
  *					^ |
- *					| +------ FAST_ENOUGH fast reads --------> given up
- *					+----------- HOLDOFF more reads ------------+
+ *					| +------ fast reads --------> PASS
+ *					+----- HOLDOFF more reads -------+
  *
- *	NEEDED	miss_threshold waits, of which two are 400 us on a disk.  If earlier scans have
- *		found the reads of this index's pages to be waits (window/history.c), one is needed in
- *		the first call of a scan and in every VERIFY_CALLS-th, and none in the others.
+ *	NEEDED	If earlier scans have found the reads of this index's pages to be waits
+ *		(window/history.c), one wait is needed in the first call of a scan and in every
+ *		VERIFY_CALLS-th, and none in the others.
  *	VERDICT	What a call has found is kept for later bitmap scans of the index.  It says nothing
  *		of reads of the table.
  *	PINS	A page that is read here is pinned for a moment, beside those of the scan, so
@@ -25,15 +27,14 @@
  */
 #include "postgres.h"
 
-#include "storage/bufmgr.h"
-
 #include "bitmap/evidence.h"
 #include "window/history.h"
 #include "window/issue.h"
 
-#define FAST_ENOUGH		8
 #define VERIFY_CALLS	16
 #define HOLDOFF			256
+
+#define policy_of(bs)	(&(bs)->leaf.policy.io)
 
 static void
 count_activated(LaBitmapScan *bs)
@@ -47,16 +48,15 @@ count_activated(LaBitmapScan *bs)
 void
 la_evidence_begin(LaBitmapScan *bs)
 {
-	const LaIoPolicyConfig *config = &bs->config;
+	LaIoPolicyConfig config = bs->config;
 
-	bs->needed = config->miss_threshold;
 	if (la_history_pages_known_slow(bs->indexrelid, bs->real->rd_rel->reltablespace))
-		bs->needed = bs->calls % VERIFY_CALLS == 0 ? Min(bs->needed, 1) : 0;
+		config.miss_threshold = bs->calls % VERIFY_CALLS == 0 ? Min(config.miss_threshold, 1) : 0;
 	bs->calls++;
-	bs->waits = bs->fast = 0;
-	bs->given_up = bs->counted = false;
-	bs->armed = config->force;
-	if (bs->armed)
+	bs->counted = false;
+	bs->try_again = 0;
+	la_io_policy_init(policy_of(bs), &config);
+	if (config.force)
 		count_activated(bs);
 }
 
@@ -64,22 +64,25 @@ la_evidence_begin(LaBitmapScan *bs)
 void
 la_evidence_end(LaBitmapScan *bs)
 {
-	LaIoVerdict verdict = LA_READS_UNKNOWN;
+	la_history_note_pages(bs->indexrelid, la_io_policy_verdict(policy_of(bs)));
+}
 
-	if (bs->given_up)
-		verdict = LA_READS_FAST;
-	else if (bs->waits > 0 && bs->waits >= bs->needed)
-		verdict = LA_READS_SLOW;
-	la_history_note_pages(bs->indexrelid, verdict);
+/* Is it to be found out whether reads are waits? */
+bool
+la_evidence_is_observing(LaBitmapScan *bs)
+{
+	if (policy_of(bs)->state == LA_PASS && la_issue_blocks_read() >= bs->try_again)
+		la_io_policy_doubt(policy_of(bs));
+	return policy_of(bs)->state == LA_OBSERVE;
 }
 
 /* Are reads to be started ahead?  NEEDED: where no wait is, they are from the first one on. */
 bool
 la_evidence_arms(LaBitmapScan *bs)
 {
-	if (!bs->armed && bs->needed == 0 && la_evidence_is_observing(bs))
-		bs->armed = true;
-	return bs->armed;
+	if (policy_of(bs)->config.miss_threshold == 0 && la_evidence_is_observing(bs))
+		la_io_policy_on_miss(policy_of(bs));
+	return policy_of(bs)->state == LA_ARMED;
 }
 
 /* Is there a buffer to be pinned that the scan itself can do without? */
@@ -87,45 +90,6 @@ bool
 la_evidence_may_read(void)
 {
 	return la_budget_has_pin(false);
-}
-
-/* Is it to be found out whether reads are waits? */
-bool
-la_evidence_is_observing(LaBitmapScan *bs)
-{
-	if (bs->given_up && la_issue_blocks_read() >= bs->try_again)
-	{
-		bs->given_up = false;
-		bs->waits = bs->fast = 0;
-	}
-	return !bs->armed && !bs->given_up;
-}
-
-bool
-la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block)
-{
-	Buffer		recent;
-
-	return la_issue_is_cached(bs->real, block, &recent);
-}
-
-/* A page was read, which took so long. */
-static void
-note_read(LaBitmapScan *bs, double us)
-{
-	if (!la_evidence_is_observing(bs))
-		return;
-	if (us >= bs->config.min_read_us)
-		bs->waits++;
-	else
-		bs->fast++;
-	if (bs->waits >= bs->needed)
-		bs->armed = true;
-	else if (bs->fast >= FAST_ENOUGH)
-	{
-		bs->given_up = true;
-		bs->try_again = la_issue_blocks_read() + HOLDOFF;
-	}
 }
 
 /* Read and pin a page of the index.  If it is not known whether reads are waits, time it. */
@@ -137,7 +101,9 @@ la_evidence_read(LaBitmapScan *bs, BlockNumber block)
 	LaReadResult r = la_issue_read(bs->real, block, InvalidBuffer, observing, false, &buffer);
 
 	if (observing && r.missed)
-		note_read(bs, r.us);
+		la_io_policy_on_visit(policy_of(bs), LA_VISIT_MISS, r.us);
+	if (observing && policy_of(bs)->state == LA_PASS)
+		bs->try_again = la_issue_blocks_read() + HOLDOFF;
 	return buffer;
 }
 

@@ -16,7 +16,6 @@ extern void la_evidence_end(LaBitmapScan *bs);
 extern bool la_evidence_arms(LaBitmapScan *bs);
 extern bool la_evidence_may_read(void);
 extern bool la_evidence_is_observing(LaBitmapScan *bs);
-extern bool la_evidence_is_cached(LaBitmapScan *bs, BlockNumber block);
 extern Buffer la_evidence_read(LaBitmapScan *bs, BlockNumber block);
 extern void la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
 

@@ -403,12 +403,14 @@ observe(LaPostings *p)
 	for (int i = 0; i < p->ntrees; i++)
 	{
 		BlockNumber block;
+		Buffer		recent;
 
 		if (!p->trees[i].certain)
 			continue;
 		while ((block = next_page(p, &p->trees[i])) != InvalidBlockNumber)
 		{
-			if (extends_run(p, &p->trees[i], block) || la_evidence_is_cached(p->bs, block))
+			if (extends_run(p, &p->trees[i], block) ||
+				la_issue_is_cached(p->bs->real, block, &recent))
 				continue;
 			ReleaseBuffer(la_evidence_read(p->bs, block));
 			return;
@@ -579,7 +581,8 @@ attend(LaPostings *p)
 		last--;
 	if (last == 0 || so->keys[last - 1].nrequired + so->keys[last - 1].nadditional == 0)
 		return;
-	if ((!bs->armed && la_issue_blocks_read() == p->reads) || !la_evidence_may_read())
+	if ((bs->leaf.policy.io.state != LA_ARMED && la_issue_blocks_read() == p->reads) ||
+		!la_evidence_may_read())
 	{
 		/* CACHED */
 		p->used = la_issue_buffers_used();
