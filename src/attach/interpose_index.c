@@ -25,7 +25,6 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "access/xact.h"
 #include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "utils/hsearch.h"
@@ -33,6 +32,7 @@
 
 #include "attach/interpose_index.h"
 #include "base/compat.h"
+#include "base/transaction.h"
 
 /* A routine in which functions are, or have been, exchanged. */
 typedef struct Routine
@@ -65,29 +65,17 @@ put_back(Routine *r)
 	dlist_delete(&r->node);
 }
 
+/* la_transaction_function.  Subtransactions of the one that fails have higher identifiers. */
 static void
-on_transaction(XactEvent event, void *arg)
+transaction_ends(XactEvent event, SubTransactionId failed)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &exchanged)
-		put_back(dlist_container(Routine, node, iter.cur));
-}
-
-/* Subtransactions of the one that aborts have higher identifiers. */
-static void
-on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent,
-				  void *arg)
-{
-	dlist_mutable_iter iter;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
 	dlist_foreach_modify(iter, &exchanged)
 	{
 		Routine    *r = dlist_container(Routine, node, iter.cur);
 
-		if (r->exchanged_in >= subid)
+		if (r->exchanged_in >= failed)
 			put_back(r);
 	}
 }
@@ -109,8 +97,7 @@ initialize(void)
 
 	routines = hash_create("pg_lookahead access method routines", 64, &ctl,
 						   HASH_ELEM | HASH_BLOBS);
-	RegisterXactCallback(on_transaction, NULL);
-	RegisterSubXactCallback(on_subtransaction, NULL);
+	la_transaction_register(transaction_ends);
 }
 
 /* Called before a function of the index's routine is exchanged. */

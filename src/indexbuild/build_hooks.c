@@ -31,7 +31,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/objectaccess.h"
@@ -49,6 +48,7 @@
 #include "attach/interpose_index.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/transaction.h"
 #include "indexbuild/build.h"
 #include "indexbuild/build_hooks.h"
 
@@ -191,18 +191,11 @@ relation_changed(Datum arg, Oid relid)
 	RelationClose(index);
 }
 
+/* la_transaction_function */
 static void
-transaction_ends(XactEvent event, void *arg)
+transaction_ends(XactEvent event, SubTransactionId failed)
 {
 	created_index = InvalidOid;
-}
-
-static void
-subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent,
-					void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		created_index = InvalidOid;
 }
 
 void
@@ -213,6 +206,5 @@ la_build_init(void)
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_accessed;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	RegisterXactCallback(transaction_ends, NULL);
-	RegisterSubXactCallback(subtransaction_ends, NULL);
+	la_transaction_register(transaction_ends);
 }

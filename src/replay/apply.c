@@ -56,7 +56,6 @@
 #include <poll.h>
 #endif
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "replication/walreceiver.h"
@@ -66,6 +65,7 @@
 
 #include "base/guc.h"
 #include "base/minor.h"
+#include "base/transaction.h"
 #include "replay/apply.h"
 #include "replay/applyahead.h"
 #include "replay/applymessage.h"
@@ -450,11 +450,11 @@ exchange(void)
 }
 
 /*
- * A transaction ends: is this a worker that will apply changes, and has it loaded
+ * la_transaction_function: is this a worker that will apply changes, and has it loaded
  * libpqwalreceiver?
  */
 static void
-transaction_ends(XactEvent event, void *arg)
+transaction_ends(XactEvent event, SubTransactionId failed)
 {
 	static bool decided = false;
 
@@ -477,5 +477,5 @@ la_apply_init(void)
 	la_applystats_init();
 	/* what is looked ahead for is found as for writes */
 	if (la_minor_allows(LA_ROOM_INSERT))
-		RegisterXactCallback(transaction_ends, NULL);
+		la_transaction_register(transaction_ends);
 }

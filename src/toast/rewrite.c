@@ -29,7 +29,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "storage/lmgr.h"
@@ -38,6 +37,7 @@
 
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/transaction.h"
 #include "toast/rewrite.h"
 #include "toast/tablescan.h"
 #include "toast/unplanned.h"
@@ -208,19 +208,16 @@ object_accessed(ObjectAccessType access, Oid class, Oid object, int subid, void 
 		table_created(object);
 }
 
+/*
+ * la_transaction_function.  What a subtransaction that fails has rewritten is as it was before, and
+ * so are columns.
+ */
 static void
-on_transaction(XactEvent event, void *arg)
+transaction_ends(XactEvent event, SubTransactionId failed)
 {
-	altered.n = 0;
-	altered.unknown = false;
-}
-
-/* What has been rewritten in it is as it was before, and so are columns. */
-static void
-on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		altered.unknown = true;
+	altered.unknown = failed != InvalidSubTransactionId;
+	if (!altered.unknown)
+		altered.n = 0;
 }
 
 void
@@ -228,6 +225,5 @@ la_rewrite_init(void)
 {
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_accessed;
-	RegisterXactCallback(on_transaction, NULL);
-	RegisterSubXactCallback(on_subtransaction, NULL);
+	la_transaction_register(transaction_ends);
 }

@@ -31,10 +31,10 @@
 
 #include "access/heapam.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "utils/inval.h"
 
 #include "base/compat.h"
+#include "base/transaction.h"
 #include "toast/unplanned.h"
 #include "toast/valueahead.h"
 
@@ -103,23 +103,16 @@ on_invalidation(Datum arg, Oid table)
 		exchanged.rel = NULL;
 }
 
+/* la_transaction_function */
 static void
-on_transaction(XactEvent event, void *arg)
+transaction_ends(XactEvent event, SubTransactionId failed)
 {
 	la_unplanned_cancel();
-}
-
-static void
-on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		la_unplanned_cancel();
 }
 
 void
 la_unplanned_init(void)
 {
 	CacheRegisterRelcacheCallback(on_invalidation, (Datum) 0);
-	RegisterXactCallback(on_transaction, NULL);
-	RegisterSubXactCallback(on_subtransaction, NULL);
+	la_transaction_register(transaction_ends);
 }

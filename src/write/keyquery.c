@@ -44,7 +44,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -57,6 +56,7 @@
 #include "attach/attach.h"
 #include "base/compat.h"
 #include "base/guc.h"
+#include "base/transaction.h"
 #include "rows/target.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
@@ -348,10 +348,30 @@ attach_lock_rows(PlanState *ps, bool limited)
 /* ---- the transaction's end ----------------------------------------------------------------- */
 
 static void
-on_transaction(XactEvent event, void *arg)
+subtransaction_fails(void)
 {
 	ListCell   *lc;
 
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+
+		la_keyahead_reset(key->ahead);
+		key->copy_entry = -1;
+	}
+}
+
+/* la_transaction_function */
+static void
+transaction_ends(XactEvent event, SubTransactionId failed)
+{
+	ListCell   *lc;
+
+	if (failed != InvalidSubTransactionId)
+	{
+		subtransaction_fails();
+		return;
+	}
 	constraints_set = false;
 	if (context == NULL)
 		return;
@@ -366,27 +386,9 @@ on_transaction(XactEvent event, void *arg)
 	keys = NIL;
 }
 
-static void
-on_subtransaction(SubXactEvent event, SubTransactionId subid, SubTransactionId parent,
-				  void *arg)
-{
-	ListCell   *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	foreach(lc, keys)
-	{
-		QueryKey   *key = lfirst(lc);
-
-		la_keyahead_reset(key->ahead);
-		key->copy_entry = -1;
-	}
-}
-
 void
 la_keyquery_init(void)
 {
 	la_attach_register(T_LockRowsState, attach_lock_rows);
-	RegisterXactCallback(on_transaction, NULL);
-	RegisterSubXactCallback(on_subtransaction, NULL);
+	la_transaction_register(transaction_ends);
 }
