@@ -32,7 +32,6 @@
 #include "attach/statement.h"
 #include "base/compat.h"
 #include "base/guc.h"
-#include "base/statements.h"
 #include "base/stats.h"
 
 #define MAX_REGISTERED 16
@@ -182,10 +181,9 @@ run(LA_EXECUTOR_RUN_ARGS)
 static void
 attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 {
-	LaRun		outer = la_statement_enter_run(queryDesc, count);
-	LaStatementRun in_statistics;
+	LaStatementRun this;
 
-	la_statements_enter_run(&in_statistics, queryDesc);
+	la_statement_enter_run(&this, queryDesc, count);
 	la_statement_depth++;
 	PG_TRY();
 	{
@@ -194,10 +192,9 @@ attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 	PG_FINALLY();
 	{
 		la_statement_depth--;
-		la_statements_leave_run(&in_statistics);
+		la_statements_leave_run(&this);
 	}
 	PG_END_TRY();
-	la_statement_leave_run(outer);
 }
 
 /* Functions that are evaluated now have queries that are not sent by a client. */
@@ -224,9 +221,9 @@ attach_planner(LA_PLANNER_ARGS)
 static void
 attach_ExecutorFinish(QueryDesc *queryDesc)
 {
-	LaStatementRun in_statistics;
+	LaStatementRun this;
 
-	la_statements_enter_run(&in_statistics, queryDesc);
+	la_statements_enter_run(&this, queryDesc);
 	la_statement_depth++;
 	PG_TRY();
 	{
@@ -238,7 +235,7 @@ attach_ExecutorFinish(QueryDesc *queryDesc)
 	PG_FINALLY();
 	{
 		la_statement_depth--;
-		la_statements_leave_run(&in_statistics);
+		la_statements_leave_run(&this);
 	}
 	PG_END_TRY();
 }
@@ -274,7 +271,7 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		la_statements_begin(queryDesc);
 		(void) walk(queryDesc->planstate, &state);
 		if (state.interested)
-			la_statement_begin(queryDesc);
+			la_statements_get(queryDesc->estate)->top = queryDesc->planstate;
 	}
 }
 

@@ -279,7 +279,7 @@ bool
 la_demand_is_all(LaDemand demand, const EState *estate)
 {
 	return demand == LA_DEMAND_ALL ||
-		(demand == LA_DEMAND_RUN && la_statement_run(estate)->to_end);
+		(demand == LA_DEMAND_RUN && la_statements_run(estate)->to_end);
 }
 
 /* How many rows may the Limit still take after the current one? */

@@ -154,7 +154,7 @@ const char *
 la_gate_refuses_child(PlanState *node, PlanState *child)
 {
 	const LaStatement *s = la_statement_of(node->state);
-	const LaRun *run = la_statement_run(node->state);
+	const LaRun *run = la_statements_run(node->state);
 	PlanState **members;
 	PlanState  *first;
 

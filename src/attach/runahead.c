@@ -255,7 +255,7 @@ la_runahead_is_without_effects(const EState *estate)
 static bool
 is_uninterrupted(const LaRunAhead *ahead)
 {
-	const LaRun *run = la_statement_run(ahead->outer->state);
+	const LaRun *run = la_statements_run(ahead->outer->state);
 
 	return ahead->context.demand == LA_DEMAND_ALL || (run->to_end && run->no_code);
 }
@@ -304,7 +304,7 @@ static bool
 fails_alone(const LaRunAhead *ahead, bool is_key, Node *key)
 {
 	const EState *estate = ahead->outer->state;
-	const LaRun *run = la_statement_run(estate);
+	const LaRun *run = la_statements_run(estate);
 	const LaStatement *s = la_statement_of(estate);
 	LaEffects	rest = {.fetches_params = fetches_params(estate)};
 	RestWalk	state = {.effects = &rest};

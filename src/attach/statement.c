@@ -1,17 +1,11 @@
 /*
  * statement.c
- *	  What is known of a statement as a whole.
+ *	  How the executor runs a statement that a room is interested in.
  *
- * There is a record for each statement with a node that a room is interested in.  It lives
- * as long as the statement's EState.  Other files keep in it what they find out about the
- * statement when they are first asked: demand.c what is wanted of its nodes, and runahead.c
- * whether nothing in the statement has effects.
+ * That is known of the innermost ExecutorRun() in progress (base/statements.c):
  *
- * How a statement is run is known for the innermost ExecutorRun() in progress:
- *
- *		ExecutorRun(outer)		current_run = outer
- *			ExecutorRun(inner)	current_run = inner;	then outer again
- *			ExecutorRun(inner)	fails:					unknown, until outer returns
+ *		ExecutorRun(outer)		how outer is run
+ *			ExecutorRun(inner)	how inner is run; then outer again, also after an error
  *
  * src/attach/statement.c
  */
@@ -22,52 +16,14 @@
 #include "attach/statement.h"
 #include "attach/types.h"
 
-/* Newest first. */
-static LaStatement *statements = NULL;
-static uint64 last_number = 0;
-
-/* After an error in an inner statement, still its own until the outer one returns. */
-static LaRun current_run = {0};
-
-static void
-forget(void *arg)
-{
-	LaStatement **p = &statements;
-
-	while (*p != NULL && *p != (LaStatement *) arg)
-		p = &(*p)->next;
-	if (*p != NULL)
-		*p = (*p)->next;
-}
-
-/* Called when a statement has been started that a room is interested in. */
-void
-la_statement_begin(QueryDesc *queryDesc)
-{
-	EState	   *estate = queryDesc->estate;
-	LaStatement *s = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaStatement));
-
-	s->number = ++last_number;
-	s->estate = estate;
-	s->top = queryDesc->planstate;
-	s->callback.func = forget;
-	s->callback.arg = s;
-	MemoryContextRegisterResetCallback(estate->es_query_cxt, &s->callback);
-	s->next = statements;
-	statements = s;
-}
-
+/* The statement, if a room is interested in a node of it; else NULL. */
 LaStatement *
 la_statement_of(const EState *estate)
 {
-	LaStatement *s = statements;
+	LaStatement *s = la_statements_find(estate);
 
-	while (s != NULL && s->estate != estate)
-		s = s->next;
-	return s;
+	return s != NULL && s->top != NULL ? s : NULL;
 }
-
-/* ---- how it is run ---------------------------------------------------------- */
 
 static bool
 types_are_plain(const TupleDesc desc)
@@ -125,43 +81,20 @@ examine_destination(LaRun *run, const QueryDesc *queryDesc)
 	}
 }
 
-/*
- * Called when ExecutorRun() begins.  Returns what to pass to la_statement_leave_run() at its
- * end, which an error skips.
- */
-LaRun
-la_statement_enter_run(const QueryDesc *queryDesc, uint64 count)
-{
-	LaRun		outer = current_run;
-	LaStatement *s = count == 0 ? la_statement_of(queryDesc->estate) : NULL;
-	static uint64 last_number = 0;
-
-	memset(&current_run, 0, sizeof(current_run));
-	if (s != NULL)
-	{
-		current_run.statement = s->number;
-		current_run.number = ++last_number;
-		current_run.to_end = true;
-		examine_destination(&current_run, queryDesc);
-	}
-	return outer;
-}
-
+/* ExecutorRun() begins.  la_statements_leave_run() is called at its end, also by an error. */
 void
-la_statement_leave_run(LaRun outer)
+la_statement_enter_run(LaStatementRun *run, const QueryDesc *queryDesc, uint64 count)
 {
-	current_run = outer;
-}
+	static uint64 last_number = 0;
+	LaRun		how = {0};
 
-/*
- * How this statement is run.  All is false unless it is the innermost one in progress, and
- * run to its end.
- */
-const LaRun *
-la_statement_run(const EState *estate)
-{
-	static const LaRun unknown = {0};
-	const LaStatement *s = la_statement_of(estate);
-
-	return s != NULL && s->number == current_run.statement ? &current_run : &unknown;
+	/* this may fail, and then nobody would leave the run */
+	if (count == 0 && la_statement_of(queryDesc->estate) != NULL)
+	{
+		how.number = ++last_number;
+		how.to_end = true;
+		examine_destination(&how, queryDesc);
+	}
+	la_statements_enter_run(run, queryDesc);
+	run->how = how;
 }

@@ -1,6 +1,10 @@
 /*
  * statements.c
- *	  What look-ahead has done in a statement: collected here, kept in stattable.c.
+ *	  What is known of a statement as a whole, and what look-ahead has done in it.
+ *
+ * There is a record for each statement with a node that a room is interested in, or whose figures
+ * are wanted.  It lives as long as the statement's EState.  Figures are collected here, and kept in
+ * stattable.c:
  *
  *		ExecutorStart: la_statements_begin()		a record in the query's memory context
  *			nodes end: la_statements_add()			... collects their counters
@@ -13,8 +17,8 @@
  * none was refused leaves no trace: so cached point queries take no lock.
  *
  * A statement is identified as in pg_stat_statements: by user, database, query identifier, and
- * whether a client has sent it (toplevel).  Without an identifier (compute_query_id) there is no
- * record.
+ * whether a client has sent it (toplevel).  Without an identifier (compute_query_id) it has no
+ * figures.
  *
  * Parallel workers.  The server gives them the identifier of the session's top-level statement,
  * which may have called the parallel one.  So a process that runs a parallel statement publishes
@@ -62,15 +66,12 @@
 
 typedef struct LaStatementStats
 {
-	const EState *estate;		/* NULL: a utility statement */
 	LaStatKey	key;
 	bool		is_worker;
 	bool		is_leader;		/* its key has been published */
 	bool		counts_reads;	/* blocks that are read are worth an entry */
 	LaStatSums	sums;
 	LaStatSums	within;			/* statements in it: counters and reasons */
-	MemoryContextCallback callback;
-	struct LaStatementStats *next;
 } LaStatementStats;
 
 int			la_statement_depth = 0;
@@ -90,7 +91,7 @@ typedef struct Leaders
 
 static Leaders *leaders = NULL;
 
-static LaStatementStats *statements = NULL; /* newest first */
+static LaStatement *statements = NULL;	/* newest first */
 
 /* What is being run: the innermost statement. */
 static LaStatementRun *innermost = NULL;
@@ -220,7 +221,7 @@ tell_around(const LaStatementStats *statement, const int64 *counters, uint64 rea
 {
 	for (LaStatementRun *run = innermost; run != NULL; run = run->outer)
 	{
-		LaStatementStats *around = run->statement;
+		LaStatementStats *around = run->statement == NULL ? NULL : run->statement->stats;
 
 		if (around == NULL || around == statement)
 			continue;
@@ -240,26 +241,12 @@ tell_of_workers(const LaStatementStats *statement)
 		tell_around(statement, counters, 0);
 }
 
-/* Callback of the query's memory context. */
 static void
-end_statement(void *arg)
+keep_stats(const LaStatementStats *s)
 {
-	LaStatementStats *s = arg;
-	LaStatementStats **p = &statements;
 	LaStatSums	sums = total(s);
 	bool		worth_keeping = is_worth_keeping(s, &sums);
 	bool		has_workers;
-
-	while (*p != NULL && *p != s)
-		p = &(*p)->next;
-	if (*p == NULL)
-		return;					/* a utility statement ends before its memory */
-	*p = s->next;
-	for (LaStatementRun *run = innermost; run != NULL; run = run->outer)
-	{
-		if (run->statement == s)
-			run->statement = NULL;
-	}
 
 	/* what is within has been logged */
 	has_ended = is_worth_keeping(s, &s->sums);
@@ -276,6 +263,44 @@ end_statement(void *arg)
 		tell_leader(&s->key);
 }
 
+/* Callback of the query's memory context. */
+static void
+end_statement(void *arg)
+{
+	LaStatement *s = arg;
+	LaStatement **p = &statements;
+
+	while (*p != NULL && *p != s)
+		p = &(*p)->next;
+	if (*p == NULL)
+		return;					/* a utility statement ends before its memory */
+	*p = s->next;
+	for (LaStatementRun *run = innermost; run != NULL; run = run->outer)
+	{
+		if (run->statement == s)
+			run->statement = NULL;
+	}
+	if (s->stats != NULL)
+		keep_stats(s->stats);
+}
+
+/* A record, which ends with the memory context. */
+static LaStatement *
+create_record(MemoryContext context, EState *estate, bool with_stats)
+{
+	LaStatement *s = MemoryContextAllocZero(context, sizeof(LaStatement) +
+											(with_stats ? sizeof(LaStatementStats) : 0));
+
+	s->estate = estate;
+	s->stats = with_stats ? (LaStatementStats *) (s + 1) : NULL;
+	s->callback.func = end_statement;
+	s->callback.arg = s;
+	MemoryContextRegisterResetCallback(context, &s->callback);
+	s->next = statements;
+	statements = s;
+	return s;
+}
+
 /* Is anything to be kept, or logged, of a statement with this identifier? */
 static bool
 is_wanted(int64 queryid)
@@ -290,13 +315,12 @@ is_wanted(int64 queryid)
 	return is_identified || la_log_min_saved >= 0;
 }
 
-/* It ends with the memory context. */
-static LaStatementStats *
-create_record(MemoryContext context, const EState *estate, int64 queryid)
+static LaStatement *
+create_with_stats(MemoryContext context, EState *estate, int64 queryid)
 {
-	LaStatementStats *s = MemoryContextAllocZero(context, sizeof(LaStatementStats));
+	LaStatement *statement = create_record(context, estate, true);
+	LaStatementStats *s = statement->stats;
 
-	s->estate = estate;
 	s->counts_reads = true;
 	s->is_worker = IsParallelWorker();
 	if (!s->is_worker)
@@ -309,12 +333,7 @@ create_record(MemoryContext context, const EState *estate, int64 queryid)
 	}
 	else if (leaders == NULL || !find_leader(&s->key))
 		s->key.queryid = 0;
-	s->callback.func = end_statement;
-	s->callback.arg = s;
-	MemoryContextRegisterResetCallback(context, &s->callback);
-	s->next = statements;
-	statements = s;
-	return s;
+	return statement;
 }
 
 /* A statement is started, and none of its nodes has been offered to a room yet. */
@@ -324,11 +343,48 @@ la_statements_begin(QueryDesc *queryDesc)
 	int64		queryid = (int64) queryDesc->plannedstmt->queryId;
 
 	if (is_wanted(queryid))
-		create_record(queryDesc->estate->es_query_cxt, queryDesc->estate, queryid);
+		(void) create_with_stats(queryDesc->estate->es_query_cxt, queryDesc->estate, queryid);
+}
+
+/* The first one of all records; the others are behind it. */
+LaStatement *
+la_statements_newest(void)
+{
+	return statements;
+}
+
+/* Or NULL. */
+LaStatement *
+la_statements_find(const EState *estate)
+{
+	LaStatement *s = statements;
+
+	while (s != NULL && s->estate != estate)
+		s = s->next;
+	return s;
+}
+
+/* The same, with a new one if there is none. */
+LaStatement *
+la_statements_get(EState *estate)
+{
+	LaStatement *s = la_statements_find(estate);
+
+	return s != NULL ? s : create_record(estate->es_query_cxt, estate, false);
+}
+
+/* How this statement is run.  All is zero unless it is the innermost one in progress. */
+const LaRun *
+la_statements_run(const EState *estate)
+{
+	static const LaRun unknown = {0};
+
+	return innermost != NULL && innermost->statement != NULL &&
+		innermost->statement->estate == estate ? &innermost->how : &unknown;
 }
 
 /* The innermost utility statement, if it is one that has a record. */
-static LaStatementStats *
+static LaStatement *
 find_utility(void)
 {
 	for (const LaStatementRun *run = innermost; run != NULL; run = run->outer)
@@ -339,25 +395,21 @@ find_utility(void)
 	return NULL;
 }
 
-/* estate: NULL for what a utility statement does. */
+/* Figures of a statement, or NULL.  estate: NULL for what a utility statement does. */
 LaStatementStats *
-la_statements_find(const EState *estate)
+la_statements_stats(const EState *estate)
 {
-	LaStatementStats *s = statements;
+	LaStatement *s = estate == NULL ? find_utility() : la_statements_find(estate);
 
-	if (estate == NULL)
-		return find_utility();
-	while (s != NULL && s->estate != estate)
-		s = s->next;
-	return s;
+	return s == NULL ? NULL : s->stats;
 }
 
 static bool
-is_open(const LaStatementStats *statement)
+is_open(const LaStatementStats *stats)
 {
-	const LaStatementStats *s = statements;
+	const LaStatement *s = statements;
 
-	while (s != NULL && s != statement)
+	while (s != NULL && s->stats != stats)
 		s = s->next;
 	return s != NULL;
 }
@@ -370,7 +422,7 @@ la_statements_add(LaStatementStats *statement, Oid heaprelid, Oid indexrelid,
 	LaStatSums	sums = {.executions = 1};
 	LaStatKey	key = {0};
 
-	if (!is_open(statement))
+	if (statement != NULL && !is_open(statement))
 		statement = NULL;
 	for (int i = 0; statement != NULL && i < LA_NUM_SHARED_COUNTERS; i++)
 		statement->sums.c[i] += counters->c[i];
@@ -398,10 +450,11 @@ la_statements_add_reason(LaStatementStats *statement, const char *reason)
 }
 
 static void
-enter(LaStatementRun *run, LaStatementStats *statement)
+enter(LaStatementRun *run, LaStatement *statement)
 {
 	run->statement = statement;
 	run->outer = innermost;
+	memset(&run->how, 0, sizeof(run->how));
 	innermost = run;
 	run->blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
 	run->read_seconds = la_block_read_seconds(pgBufferUsage);
@@ -411,9 +464,10 @@ enter(LaStatementRun *run, LaStatementStats *statement)
 void
 la_statements_enter_run(LaStatementRun *run, const QueryDesc *queryDesc)
 {
-	LaStatementStats *s = la_statements_find(queryDesc->estate);
+	LaStatement *statement = la_statements_find(queryDesc->estate);
+	LaStatementStats *s = statement == NULL ? NULL : statement->stats;
 
-	enter(run, s);
+	enter(run, statement);
 	if (s != NULL && queryDesc->plannedstmt->parallelModeNeeded && !s->is_worker &&
 		leaders != NULL)
 	{
@@ -426,12 +480,13 @@ la_statements_enter_run(LaStatementRun *run, const QueryDesc *queryDesc)
 void
 la_statements_leave_run(LaStatementRun *run)
 {
+	LaStatementStats *s = run->statement == NULL ? NULL : run->statement->stats;
 	LaStatSums *sums;
 
 	innermost = run->outer;
-	if (run->statement == NULL || run->statement->is_worker)
+	if (s == NULL || s->is_worker)
 		return;
-	sums = &run->statement->sums;
+	sums = &s->sums;
 	sums->blocks_read += pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read -
 		run->blocks_read;
 	sums->read_ns += (int64) ((la_block_read_seconds(pgBufferUsage) - run->read_seconds) * 1e9);
@@ -460,12 +515,12 @@ la_statements_enter_utility(LaStatementRun *run, const PlannedStmt *pstmt)
 {
 	const Node *utility = pstmt->utilityStmt;
 	int64		queryid = (int64) pstmt->queryId;
-	LaStatementStats *s = NULL;
+	LaStatement *s = NULL;
 
 	if (is_counted(utility) && is_wanted(queryid))
 	{
-		s = create_record(CurrentMemoryContext, NULL, queryid);
-		s->counts_reads = IsA(utility, CopyStmt) && ((const CopyStmt *) utility)->is_from;
+		s = create_with_stats(CurrentMemoryContext, NULL, queryid);
+		s->stats->counts_reads = IsA(utility, CopyStmt) && ((const CopyStmt *) utility)->is_from;
 	}
 	enter(run, s);
 }

@@ -161,7 +161,7 @@ la_stats_init(void)
 void
 la_stats_open(LaCounters *counters, const EState *estate)
 {
-	counters->statement = la_statements_find(estate);
+	counters->statement = la_statements_stats(estate);
 }
 
 static void
@@ -300,7 +300,7 @@ la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 	r->callback.func = publish_refusal;
 	r->callback.arg = r;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &r->callback);
-	la_statements_add_reason(la_statements_find(estate), reason);
+	la_statements_add_reason(la_statements_stats(estate), reason);
 
 	if (message_level_is_interesting(DEBUG1))
 	{

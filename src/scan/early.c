@@ -25,7 +25,7 @@ la_early_ask(LaScan *ls)
 	if (reason == NULL)
 	{
 		ls->pages = always ? LA_PAGES_ALWAYS : LA_PAGES_NOW;
-		ls->pages_run = la_statement_run(ls->node->state)->number;
+		ls->pages_run = la_statements_run(ls->node->state)->number;
 	}
 	else
 	{

@@ -18,7 +18,7 @@ static inline bool
 la_early_refuses_pages(LaScan *ls)
 {
 	if (ls->pages == LA_PAGES_UNKNOWN ||
-		(ls->pages == LA_PAGES_NOW && ls->pages_run != la_statement_run(ls->node->state)->number))
+		(ls->pages == LA_PAGES_NOW && ls->pages_run != la_statements_run(ls->node->state)->number))
 		return !la_early_ask(ls);
 	return ls->pages == LA_PAGES_REFUSED;
 }

@@ -44,6 +44,7 @@
 #include "utils/rel.h"
 
 #include "base/guc.h"
+#include "base/statements.h"
 #include "rows/target.h"
 #include "write/foreign_key.h"
 #include "write/keyahead.h"
@@ -69,17 +70,8 @@ typedef struct Call
 
 static Call *running = NULL;
 
-/* A statement whose actions have changed rows of other tables. */
-typedef struct Cascade
-{
-	EState	   *estate;
-	LaTidLog   *log;
-	int			seen;			/* so many ResultRelInfos of estate */
-	MemoryContextCallback callback;
-	struct Cascade *next;
-} Cascade;
-
-static Cascade *cascades = NULL;
+/* In this session, actions of a statement have changed rows of other tables. */
+static bool any_cascades = false;
 
 /* ---- cascades ------------------------------------------------------------------------ */
 
@@ -90,34 +82,13 @@ la_foreign_key_is_running(void)
 }
 
 static void
-forget_cascade(void *arg)
-{
-	Cascade   **p = &cascades;
-
-	while (*p != NULL && *p != arg)
-		p = &(*p)->next;
-	if (*p != NULL)
-		*p = (*p)->next;
-}
-
-static void
 remember_cascade(const ForeignKey *f)
 {
-	MemoryContext context = f->estate->es_query_cxt;
-	Cascade    *c = cascades;
+	LaStatement *s = la_statements_get(f->estate);
 
-	while (c != NULL && c->estate != f->estate)
-		c = c->next;
-	if (c != NULL)
-		return;
-	c = MemoryContextAllocZero(context, sizeof(Cascade));
-	c->estate = f->estate;
-	c->log = f->log;
-	c->next = cascades;
-	c->callback.func = forget_cascade;
-	c->callback.arg = c;
-	MemoryContextRegisterResetCallback(context, &c->callback);
-	cascades = c;
+	any_cascades = true;
+	if (s->cascade_log == NULL)
+		s->cascade_log = f->log;
 }
 
 /*
@@ -325,7 +296,7 @@ first_entry(const LaTidLog *log, Oid table, CmdType operation)
 }
 
 static void
-install_cascaded(const Cascade *c, ResultRelInfo *relation)
+install_cascaded(const LaStatement *s, ResultRelInfo *relation)
 {
 	Oid			table = RelationGetRelid(relation->ri_RelationDesc);
 
@@ -333,10 +304,10 @@ install_cascaded(const Cascade *c, ResultRelInfo *relation)
 	{
 		CmdType		operation = i == 0 ? CMD_UPDATE : CMD_DELETE;
 		int64		first = next_trigger(relation, operation, 0) < 0 ||
-			!is_possible(relation, operation) ? -1 : first_entry(c->log, table, operation);
+			!is_possible(relation, operation) ? -1 : first_entry(s->cascade_log, table, operation);
 
 		if (first >= 0)
-			(void) install_each(relation, operation, c->estate, c->log, first);
+			(void) install_each(relation, operation, s->estate, s->cascade_log, first);
 	}
 }
 
@@ -344,21 +315,25 @@ install_cascaded(const Cascade *c, ResultRelInfo *relation)
 void
 la_foreign_key_query_starts(void)
 {
-	if (running != NULL || !InNoForceRLSOperation())
+	if (running != NULL || !any_cascades || !InNoForceRLSOperation())
 		return;
-	for (Cascade *c = cascades; c != NULL; c = c->next)
+	for (LaStatement *s = la_statements_newest(); s != NULL; s = s->next)
 	{
-		const List *opened = c->estate->es_opened_result_relations;
-		const List *others = c->estate->es_trig_target_relations;
+		const List *opened;
+		const List *others;
 		ListCell   *lc;
 
-		if (c->seen == list_length(opened) + list_length(others))
+		if (s->cascade_log == NULL)
 			continue;
-		c->seen = list_length(opened) + list_length(others);
+		opened = s->estate->es_opened_result_relations;
+		others = s->estate->es_trig_target_relations;
+		if (s->cascade_seen == list_length(opened) + list_length(others))
+			continue;
+		s->cascade_seen = list_length(opened) + list_length(others);
 		foreach(lc, opened)
-			install_cascaded(c, lfirst(lc));
+			install_cascaded(s, lfirst(lc));
 		foreach(lc, others)
-			install_cascaded(c, lfirst(lc));
+			install_cascaded(s, lfirst(lc));
 	}
 }
 
