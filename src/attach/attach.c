@@ -184,14 +184,12 @@ attach_ExecutorRun(LA_EXECUTOR_RUN_ARGS)
 	LaStatementRun this;
 
 	la_statement_enter_run(&this, queryDesc, count);
-	la_statement_depth++;
 	PG_TRY();
 	{
 		run(LA_EXECUTOR_RUN_PASS);
 	}
 	PG_FINALLY();
 	{
-		la_statement_depth--;
 		la_statements_leave_run(&this);
 	}
 	PG_END_TRY();
@@ -224,7 +222,6 @@ attach_ExecutorFinish(QueryDesc *queryDesc)
 	LaStatementRun this;
 
 	la_statements_enter_run(&this, queryDesc);
-	la_statement_depth++;
 	PG_TRY();
 	{
 		if (prev_ExecutorFinish)
@@ -234,7 +231,6 @@ attach_ExecutorFinish(QueryDesc *queryDesc)
 	}
 	PG_FINALLY();
 	{
-		la_statement_depth--;
 		la_statements_leave_run(&this);
 	}
 	PG_END_TRY();

@@ -454,6 +454,7 @@ enter(LaStatementRun *run, LaStatement *statement)
 {
 	run->statement = statement;
 	run->outer = innermost;
+	run->depth = la_statement_depth;
 	memset(&run->how, 0, sizeof(run->how));
 	innermost = run;
 	run->blocks_read = pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
@@ -468,6 +469,7 @@ la_statements_enter_run(LaStatementRun *run, const QueryDesc *queryDesc)
 	LaStatementStats *s = statement == NULL ? NULL : statement->stats;
 
 	enter(run, statement);
+	la_statement_depth++;
 	if (s != NULL && queryDesc->plannedstmt->parallelModeNeeded && !s->is_worker &&
 		leaders != NULL)
 	{
@@ -484,6 +486,7 @@ la_statements_leave_run(LaStatementRun *run)
 	LaStatSums *sums;
 
 	innermost = run->outer;
+	la_statement_depth = run->depth;
 	if (s == NULL || s->is_worker)
 		return;
 	sums = &s->sums;

@@ -46,6 +46,7 @@ typedef struct LaStatementRun
 	LaStatement *statement;		/* NULL: one without a record */
 	struct LaStatementRun *outer;
 	LaRun		how;
+	int			depth;			/* la_statement_depth before */
 	int64		blocks_read;
 	double		read_seconds;
 } LaStatementRun;

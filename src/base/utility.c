@@ -113,7 +113,6 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 {
 	Running		this = {.copy = NULL};
 	Running    *outer = running;
-	int			depth = la_statement_depth;
 	LaStatementRun in_statistics;
 
 	for (int i = 0; i < nregistered; i++)
@@ -130,7 +129,6 @@ utility_ProcessUtility(PlannedStmt *pstmt, const char *query, bool read_only,
 	PG_FINALLY();
 	{
 		running = outer;
-		la_statement_depth = depth;
 		la_statements_leave_run(&in_statistics);
 	}
 	PG_END_TRY();
