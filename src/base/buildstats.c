@@ -54,20 +54,10 @@ extern PGDLLEXPORT Datum pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS)
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_index_build_1_0);
 
-static void
-init_shared(void *area)
-{
-	SharedBuildStats *stats = area;
-
-	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
-		for (int i = 0; i < NUM_COUNTERS; i++)
-			pg_atomic_init_u64(&stats->counters[o][i], 0);
-}
-
 void
 la_build_stats_init(void)
 {
-	la_shmem_register("pg_lookahead index builds", sizeof(SharedBuildStats), init_shared,
+	la_shmem_register("pg_lookahead index builds", sizeof(SharedBuildStats), NULL,
 					  (void **) &shared);
 }
 
@@ -98,9 +88,7 @@ la_build_stats_add(LaBuildOutcome outcome, const LaBuildFigures *figures)
 void
 la_build_stats_reset(void)
 {
-	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)
-		for (int i = 0; i < NUM_COUNTERS; i++)
-			pg_atomic_write_u64(&shared->counters[o][i], 0);
+	la_shmem_reset_counters(shared, sizeof(SharedBuildStats));
 }
 
 /* The rows of pg_stat_lookahead_index_build. */
@@ -109,12 +97,7 @@ pg_stat_get_lookahead_index_build_1_0(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	if (shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("pg_lookahead must be loaded via \"shared_preload_libraries\""),
-				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart "
-						 "the server.")));
+	la_shmem_require();
 	InitMaterializedSRF(fcinfo, 0);
 
 	for (int o = 0; o < LA_NUM_BUILD_OUTCOMES; o++)

@@ -26,18 +26,15 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/parallel.h"
 #include "catalog/pg_type.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 
 #include "base/compat.h"
 #include "base/minor.h"
+#include "base/sqlrow.h"
 
 typedef struct LaMinor
 {
@@ -165,24 +162,20 @@ pg_lookahead_library(PG_FUNCTION_ARGS)
 {
 	int			built = LA_BUILT_VERSION_NUM;
 	int			running = LA_RUNNING_VERSION_NUM;
-	TupleDesc	tupdesc;
 	ArrayType  *disabled = construct_empty_array(TEXTOID);
 	ArrayBuildState *rooms = NULL;
-	Datum		values[3];
-	bool		nulls[3] = {0};
+	LaSqlRow	row = {0};
 
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	for (int room = 0; room < LA_NUM_ROOMS; room++)
 	{
 		if (!allowed[room])
 			rooms = accumArrayResult(rooms, CStringGetTextDatum(room_names[room]), false,
 									 TEXTOID, CurrentMemoryContext);
 	}
-	values[0] = CStringGetTextDatum(built == running ? release_name(LA_BUILT_VERSION) :
-									version_text(built));
-	values[1] = CStringGetTextDatum(built == running ? running_name() : version_text(running));
-	values[2] = rooms == NULL ? PointerGetDatum(disabled) :
-		makeArrayResult(rooms, CurrentMemoryContext);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
+	la_sqlrow_put_text(&row, built == running ? release_name(LA_BUILT_VERSION) :
+					   version_text(built));
+	la_sqlrow_put_text(&row, built == running ? running_name() : version_text(running));
+	la_sqlrow_put(&row, rooms == NULL ? PointerGetDatum(disabled) :
+				  makeArrayResult(rooms, CurrentMemoryContext));
+	return la_sqlrow_datum(&row, fcinfo);
 }

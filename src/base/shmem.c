@@ -7,6 +7,9 @@
  * shared_preload_libraries, since a running backend cannot request any. Otherwise a room's
  * pointer to its area remains NULL, and the room does without.
  *
+ * Most areas are structs of counters, that is, of atomic variables of 64 bits.  They begin as
+ * zeros, and need no function for that.
+ *
  * Hash tables are registered likewise.  Each has a lock, which the room that uses it takes.
  *
  * AddinShmemInitLock is held while areas are initialized.  After that no lock protects them: what
@@ -17,6 +20,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -33,7 +37,7 @@ static struct
 	const char *name;
 	Size		size;
 	bool		per_backend;	/* of each backend's part */
-	void		(*init) (void *area);
+	void		(*init) (void *area);	/* NULL: counters */
 	void	  **area;
 }			areas[MAX_AREAS];
 static int	nareas = 0;
@@ -91,6 +95,26 @@ startup_tables(void)
 	}
 }
 
+/* Counters that nobody else sees yet are set to zero. */
+void
+la_shmem_init_counters(void *area, Size size)
+{
+	pg_atomic_uint64 *counters = area;
+
+	for (Size i = 0; i < size / sizeof(pg_atomic_uint64); i++)
+		pg_atomic_init_u64(&counters[i], 0);
+}
+
+/* The same of counters that others may see.  What they add meanwhile may be lost. */
+void
+la_shmem_reset_counters(void *area, Size size)
+{
+	pg_atomic_uint64 *counters = area;
+
+	for (Size i = 0; i < size / sizeof(pg_atomic_uint64); i++)
+		pg_atomic_write_u64(&counters[i], 0);
+}
+
 static void
 startup_shmem(void)
 {
@@ -103,7 +127,9 @@ startup_shmem(void)
 		bool		found;
 		void	   *area = ShmemInitStruct(areas[i].name, area_size(i), &found);
 
-		if (!found)
+		if (!found && areas[i].init == NULL)
+			la_shmem_init_counters(area, area_size(i));
+		else if (!found)
 			areas[i].init(area);
 		*areas[i].area = area;
 	}
@@ -131,7 +157,7 @@ register_area(const char *name, Size size, bool per_backend, void (*init) (void 
 
 /*
  * Have *area point to shared memory when the server has started.  init is called once, with the
- * uninitialized area.
+ * uninitialized area; NULL if that has counters only.
  */
 void
 la_shmem_register(const char *name, Size size, void (*init) (void *area), void **area)
@@ -175,6 +201,18 @@ bool
 la_shmem_is_there(void)
 {
 	return preloaded;
+}
+
+/* For SQL functions, which cannot do without. */
+void
+la_shmem_require(void)
+{
+	if (!preloaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pg_lookahead must be loaded via \"shared_preload_libraries\""),
+				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart "
+						 "the server; pg_lookahead_last_statement() works without.")));
 }
 
 void

@@ -38,6 +38,9 @@ la_double_of(uint64 bits)
 
 extern void la_shmem_init(void);
 extern bool la_shmem_is_there(void);
+extern void la_shmem_require(void);
+extern void la_shmem_init_counters(void *area, Size size);
+extern void la_shmem_reset_counters(void *area, Size size);
 extern void la_shmem_register(const char *name, Size size, void (*init) (void *area),
 							  void **area);
 extern void la_shmem_register_per_backend(const char *name, Size size,

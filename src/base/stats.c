@@ -129,10 +129,8 @@ init_shared(void *area)
 {
 	SharedStats *stats = area;
 
-	for (int k = 0; k < LA_NUM_KINDS; k++)
-		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-			pg_atomic_init_u64(&stats->counters[k][i], 0);
-	pg_atomic_init_u64(&stats->reset_time, (uint64) GetCurrentTimestamp());
+	la_shmem_init_counters(area, sizeof(SharedStats));
+	pg_atomic_write_u64(&stats->reset_time, (uint64) GetCurrentTimestamp());
 }
 
 static void
@@ -316,17 +314,6 @@ la_stats_refuse(EState *estate, LaKind kind, Oid heaprelid, Oid indexrelid,
 	}
 }
 
-void
-la_stats_require_shared(void)
-{
-	if (shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("pg_lookahead must be loaded via \"shared_preload_libraries\""),
-				 errhint("Set \"shared_preload_libraries = 'pg_lookahead'\" and restart "
-						 "the server; pg_lookahead_last_statement() works without.")));
-}
-
 /* When all statistics were last reset. */
 TimestampTz
 la_stats_reset_time(void)
@@ -340,7 +327,7 @@ pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	la_stats_require_shared();
+	la_shmem_require();
 	flush_pending();
 	InitMaterializedSRF(fcinfo, 0);
 
@@ -365,11 +352,9 @@ pg_stat_get_lookahead(PG_FUNCTION_ARGS)
 Datum
 pg_stat_lookahead_reset(PG_FUNCTION_ARGS)
 {
-	la_stats_require_shared();
+	la_shmem_require();
 	flush_pending();
-	for (int k = 0; k < LA_NUM_KINDS; k++)
-		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-			pg_atomic_write_u64(&shared->counters[k][i], 0);
+	la_shmem_reset_counters(shared->counters, sizeof(shared->counters));
 	la_build_stats_reset();
 	la_stattable_reset(LA_STAT_STATEMENTS, NULL, NULL);
 	la_stattable_reset(LA_STAT_INDEXES, NULL, NULL);

@@ -19,7 +19,6 @@
 extern void la_stats_init(void);
 extern void la_stats_open(LaCounters *counters, const EState *estate);
 extern void la_stats_flush_at_exit(void);
-extern void la_stats_require_shared(void);
 extern int	la_stats_last_count(void);
 extern const LaCounters *la_stats_last_node(int n, char **name);
 extern TimestampTz la_stats_reset_time(void);

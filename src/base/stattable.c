@@ -318,13 +318,6 @@ init_reasons(void *area)
 	pg_atomic_init_u32(&((SharedReasons *) area)->n, 0);
 }
 
-static void
-init_info(void *area)
-{
-	for (int i = 0; i < LA_NUM_STAT_TABLES; i++)
-		pg_atomic_init_u64(&((SharedInfo *) area)->deallocated[i], 0);
-}
-
 /*
  * Enter what was copied before the server stopped.  No other process sees the tables yet.  Reasons
  * have to be entered first, in their order, as the entry has their numbers.
@@ -349,7 +342,7 @@ la_stattable_init(void)
 {
 	la_shmem_register("pg_lookahead reasons", sizeof(SharedReasons), init_reasons,
 					  (void **) &reasons);
-	la_shmem_register("pg_lookahead tables", sizeof(SharedInfo), init_info, (void **) &info);
+	la_shmem_register("pg_lookahead tables", sizeof(SharedInfo), NULL, (void **) &info);
 	la_shmem_register_table("pg_lookahead statements", Max(la_max_statements, 1),
 							sizeof(LaStatKey), sizeof(LaStatEntry),
 							&tables[LA_STAT_STATEMENTS]);

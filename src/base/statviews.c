@@ -11,13 +11,12 @@
 
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/tuplestore.h"
 
+#include "base/shmem.h"
+#include "base/sqlrow.h"
 #include "base/stats.h"
 #include "base/stattable.h"
 
@@ -32,15 +31,9 @@ PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_indexes);
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_info);
 PG_FUNCTION_INFO_V1(pg_stat_lookahead_statements_reset);
 
-static Datum
-milliseconds(int64 ns)
-{
-	return Float8GetDatum((double) ns / LA_NS_IN_MS);
-}
-
 /* The counters that statements and indexes have in common, in the order of the views. */
-static int
-put_blocks(Datum *values, int n, const LaStatSums *sums)
+static void
+put_blocks(LaSqlRow *row, const LaStatSums *sums)
 {
 	static const LaCounter shown[] = {
 		LA_SCANS_ACTIVATED, LA_BLOCKS_FORESEEN, LA_BLOCKS_ISSUED, LA_BLOCKS_CACHED,
@@ -50,17 +43,14 @@ put_blocks(Datum *values, int n, const LaStatSums *sums)
 	};
 
 	for (int i = 0; i < (int) lengthof(shown); i++)
-		values[n++] = Int64GetDatum(sums->c[shown[i]]);
-	return n;
+		la_sqlrow_put_count(row, sums->c[shown[i]]);
 }
 
-static int
-put_times(Datum *values, int n, const LaStatSums *sums)
+static void
+put_times(LaSqlRow *row, const LaStatSums *sums)
 {
-	values[n++] = milliseconds(sums->c[LA_WAIT_NS]);
-	values[n++] = milliseconds(sums->c[LA_SAVED_NS]);
-	values[n++] = milliseconds(sums->c[LA_SAVED_ERROR_NS]);
-	return n;
+	for (int i = LA_WAIT_NS; i <= LA_SAVED_ERROR_NS; i++)
+		la_sqlrow_put_milliseconds(row, sums->c[i]);
 }
 
 static Datum
@@ -75,44 +65,35 @@ names_of_reasons(uint64 reasons)
 	return PointerGetDatum(construct_array(elements, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-#define STATEMENT_COLUMNS	25
-#define INDEX_COLUMNS		20
-
 /* The rows of pg_stat_lookahead_statements. */
 Datum
 pg_stat_get_lookahead_statements(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	bool		reads_all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 	LaStatEntry *entries;
 	int			nentries;
+	LaSqlRow	row;
 
-	la_stats_require_shared();
-	InitMaterializedSRF(fcinfo, 0);
+	la_shmem_require();
+	la_sqlrow_begin(&row, fcinfo);
 	nentries = la_stattable_copy(LA_STAT_STATEMENTS, true, &entries);
 	for (int i = 0; i < nentries; i++)
 	{
 		const LaStatEntry *e = &entries[i];
-		Datum		values[STATEMENT_COLUMNS];
-		bool		nulls[STATEMENT_COLUMNS] = {0};
 		bool		hidden = !reads_all && e->key.userid != GetUserId();
-		int			n = 0;
 
-		values[n++] = ObjectIdGetDatum(e->key.userid);
-		values[n++] = ObjectIdGetDatum(e->key.dbid);
-		nulls[n] = hidden;
-		values[n++] = BoolGetDatum(e->key.toplevel);
-		nulls[n] = hidden;
-		values[n++] = Int64GetDatum(e->key.queryid);
-		values[n++] = Int64GetDatum(e->sums.executions);
-		n = put_blocks(values, n, &e->sums);
-		values[n++] = Int64GetDatum(e->sums.blocks_read);
-		values[n++] = milliseconds(e->sums.read_ns);
-		n = put_times(values, n, &e->sums);
-		values[n++] = names_of_reasons(e->sums.reasons);
-		values[n++] = TimestampTzGetDatum(e->since);
-		Assert(n == STATEMENT_COLUMNS);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		la_sqlrow_put_oid(&row, e->key.userid);
+		la_sqlrow_put_oid(&row, e->key.dbid);
+		la_sqlrow_put_unless(&row, hidden, BoolGetDatum(e->key.toplevel));
+		la_sqlrow_put_unless(&row, hidden, Int64GetDatum(e->key.queryid));
+		la_sqlrow_put_count(&row, e->sums.executions);
+		put_blocks(&row, &e->sums);
+		la_sqlrow_put_count(&row, e->sums.blocks_read);
+		la_sqlrow_put_milliseconds(&row, e->sums.read_ns);
+		put_times(&row, &e->sums);
+		la_sqlrow_put(&row, names_of_reasons(e->sums.reasons));
+		la_sqlrow_put_time(&row, e->since);
+		la_sqlrow_end(&row);
 	}
 	return (Datum) 0;
 }
@@ -121,29 +102,24 @@ pg_stat_get_lookahead_statements(PG_FUNCTION_ARGS)
 Datum
 pg_stat_get_lookahead_indexes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	LaStatEntry *entries;
 	int			nentries;
+	LaSqlRow	row;
 
-	la_stats_require_shared();
-	InitMaterializedSRF(fcinfo, 0);
+	la_shmem_require();
+	la_sqlrow_begin(&row, fcinfo);
 	nentries = la_stattable_copy(LA_STAT_INDEXES, true, &entries);
 	for (int i = 0; i < nentries; i++)
 	{
 		const LaStatEntry *e = &entries[i];
-		Datum		values[INDEX_COLUMNS];
-		bool		nulls[INDEX_COLUMNS] = {0};
-		int			n = 0;
 
-		values[n++] = ObjectIdGetDatum(e->key.dbid);
-		values[n++] = ObjectIdGetDatum(e->key.heaprelid);
-		nulls[n] = !OidIsValid(e->key.indexrelid);
-		values[n++] = ObjectIdGetDatum(e->key.indexrelid);
-		n = put_blocks(values, n, &e->sums);
-		n = put_times(values, n, &e->sums);
-		values[n++] = TimestampTzGetDatum(e->since);
-		Assert(n == INDEX_COLUMNS);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		la_sqlrow_put_oid(&row, e->key.dbid);
+		la_sqlrow_put_oid(&row, e->key.heaprelid);
+		la_sqlrow_put_oid(&row, e->key.indexrelid);
+		put_blocks(&row, &e->sums);
+		put_times(&row, &e->sums);
+		la_sqlrow_put_time(&row, e->since);
+		la_sqlrow_end(&row);
 	}
 	return (Datum) 0;
 }
@@ -152,23 +128,20 @@ pg_stat_get_lookahead_indexes(PG_FUNCTION_ARGS)
 Datum
 pg_stat_get_lookahead_info(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[3 * LA_NUM_STAT_TABLES + 1];
-	bool		nulls[3 * LA_NUM_STAT_TABLES + 1] = {0};
-	int			n = 0;
+	LaSqlRow	row;
 
-	la_stats_require_shared();
-	InitMaterializedSRF(fcinfo, 0);
+	la_shmem_require();
+	la_sqlrow_begin(&row, fcinfo);
 	for (int t = 0; t < LA_NUM_STAT_TABLES; t++)
 	{
 		LaStatTableInfo info = la_stattable_info((LaStatTable) t);
 
-		values[n++] = Int64GetDatum(info.entries);
-		values[n++] = Int64GetDatum(info.max_entries);
-		values[n++] = Int64GetDatum(info.deallocated);
+		la_sqlrow_put_count(&row, info.entries);
+		la_sqlrow_put_count(&row, info.max_entries);
+		la_sqlrow_put_count(&row, info.deallocated);
 	}
-	values[n++] = TimestampTzGetDatum(la_stats_reset_time());
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	la_sqlrow_put_time(&row, la_stats_reset_time());
+	la_sqlrow_end(&row);
 	return (Datum) 0;
 }
 
@@ -188,7 +161,7 @@ pg_stat_lookahead_statements_reset(PG_FUNCTION_ARGS)
 {
 	LaStatKey	wanted = {0};
 
-	la_stats_require_shared();
+	la_shmem_require();
 	wanted.userid = PG_GETARG_OID(0);
 	wanted.dbid = PG_GETARG_OID(1);
 	wanted.queryid = PG_GETARG_INT64(2);

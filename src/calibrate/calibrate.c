@@ -39,19 +39,16 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "catalog/pg_tablespace_d.h"
 #include "catalog/pg_type_d.h"
 #include "commands/tablespace.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/tuplestore.h"
 
+#include "base/sqlrow.h"
 #include "calibrate/blockfiles.h"
 #include "calibrate/curve.h"
 #include "calibrate/directread.h"
@@ -67,8 +64,6 @@
 #define NEIGHBOURS			4	/* 2, 4, 8 and 16 blocks */
 #define MAX_SEQUENTIAL_DEPTH	64
 
-#define COLUMNS				10
-
 #define LOCK_KIND			3	/* SQL's advisory locks have 1 and 2 */
 
 /* of what is read, what the device has read at least */
@@ -83,7 +78,7 @@ typedef struct Calibration
 {
 	LaReader   *reader;
 	const LaBlockFiles *files;
-	ReturnSetInfo *rows;
+	LaSqlRow	row;
 	double		iops[LA_STORAGE_DEPTHS];
 	double		sequential_blocks_per_s;
 	double		extra_block_us;
@@ -139,23 +134,19 @@ static void
 put_row(Calibration *c, const char *name, const LaReadPattern *pattern,
 		const LaMeasured *result, bool busy, double tuple_us)
 {
-	Datum		values[COLUMNS];
-	bool		nulls[COLUMNS] = {0};
-	int			n = 0;
+	LaSqlRow   *row = &c->row;
 
-	values[n++] = CStringGetTextDatum(name);
-	values[n++] = Int32GetDatum(pattern->depth);
-	values[n++] = Int32GetDatum(pattern->blocks);
-	values[n++] = Float8GetDatum(result->requests_per_s);
-	values[n++] = Float8GetDatum(result->requests_per_s * pattern->blocks);
-	values[n++] = Float8GetDatum(result->average_us / 1000.0);
-	values[n++] = Float8GetDatum(result->median_us / 1000.0);
-	values[n++] = Float8GetDatum(result->p99_us / 1000.0);
-	values[n++] = BoolGetDatum(busy);
-	nulls[n] = tuple_us == 0.0;
-	values[n++] = Float8GetDatum(tuple_us);
-	Assert(n == COLUMNS);
-	tuplestore_putvalues(c->rows->setResult, c->rows->setDesc, values, nulls);
+	la_sqlrow_put_text(row, name);
+	la_sqlrow_put(row, Int32GetDatum(pattern->depth));
+	la_sqlrow_put(row, Int32GetDatum(pattern->blocks));
+	la_sqlrow_put(row, Float8GetDatum(result->requests_per_s));
+	la_sqlrow_put(row, Float8GetDatum(result->requests_per_s * pattern->blocks));
+	la_sqlrow_put(row, Float8GetDatum(result->average_us / 1000.0));
+	la_sqlrow_put(row, Float8GetDatum(result->median_us / 1000.0));
+	la_sqlrow_put(row, Float8GetDatum(result->p99_us / 1000.0));
+	la_sqlrow_put(row, BoolGetDatum(busy));
+	la_sqlrow_put_unless(row, tuple_us == 0.0, Float8GetDatum(tuple_us));
+	la_sqlrow_end(row);
 }
 
 /* Measure a pattern and return a row of it; the result is the requests per second. */
@@ -413,26 +404,14 @@ Datum
 pg_lookahead_measure_storage(PG_FUNCTION_ARGS)
 {
 	Oid			tablespace = existing(PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0));
-	Calibration c = {.rows = (ReturnSetInfo *) fcinfo->resultinfo};
+	Calibration c = {0};
 
 	lock_tablespace(tablespace);
-	InitMaterializedSRF(fcinfo, 0);
+	la_sqlrow_begin(&c.row, fcinfo);
 	measure_tablespace(&c, tablespace);
 	set_storage(&c, tablespace);
 	warn_if_busy(&c, tablespace);
 	return (Datum) 0;
-}
-
-/* A row of the function's result type. */
-static Datum
-row_of(FunctionCallInfo fcinfo, Datum *values)
-{
-	bool		nulls[5] = {0};
-	TupleDesc	desc;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }
 
 /* What the policies go by. */
@@ -442,18 +421,18 @@ pg_lookahead_storage_in_use(PG_FUNCTION_ARGS)
 	LaStorage	storage;
 	bool		calibrated = la_storage_get(PG_GETARG_OID(0), &storage);
 	Datum		us[LA_STORAGE_DEPTHS];
-	Datum		values[5];
+	LaSqlRow	row = {0};
 
 	for (int i = 0; i < LA_STORAGE_DEPTHS; i++)
 		us[i] = Float8GetDatum(storage.random_us[i]);
-	values[0] = BoolGetDatum(calibrated);
-	values[1] = PointerGetDatum(construct_array(us, LA_STORAGE_DEPTHS, FLOAT8OID,
-												sizeof(float8), FLOAT8PASSBYVAL,
-												TYPALIGN_DOUBLE));
-	values[2] = Float8GetDatum(storage.sequential_us);
-	values[3] = Float8GetDatum(storage.extra_block_us);
-	values[4] = Float8GetDatum(storage.tuple_us);
-	PG_RETURN_DATUM(row_of(fcinfo, values));
+	la_sqlrow_put(&row, BoolGetDatum(calibrated));
+	la_sqlrow_put(&row, PointerGetDatum(construct_array(us, LA_STORAGE_DEPTHS, FLOAT8OID,
+														sizeof(float8), FLOAT8PASSBYVAL,
+														TYPALIGN_DOUBLE)));
+	la_sqlrow_put(&row, Float8GetDatum(storage.sequential_us));
+	la_sqlrow_put(&row, Float8GetDatum(storage.extra_block_us));
+	la_sqlrow_put(&row, Float8GetDatum(storage.tuple_us));
+	return la_sqlrow_datum(&row, fcinfo);
 }
 
 /* The knee of rates at 1, 2, 4, ... */
@@ -465,7 +444,7 @@ pg_lookahead_knee(PG_FUNCTION_ARGS)
 	double	   *rates = (double *) ARR_DATA_PTR(array);
 	bool		valid = n > 0 && n <= LA_CURVE_MAX && !array_contains_nulls(array);
 	LaKnee		knee;
-	Datum		values[3];
+	LaSqlRow	row = {0};
 
 	for (int i = 0; i < n && valid; i++)
 		valid = isfinite(rates[i]) && rates[i] > 0;
@@ -474,10 +453,10 @@ pg_lookahead_knee(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("rates must be 1 to %d positive numbers", LA_CURVE_MAX)));
 	la_curve_knee(rates, n, &knee);
-	values[0] = Float8GetDatum(knee.depth);
-	values[1] = Float8GetDatum(knee.rate);
-	values[2] = Float8GetDatum(knee.best_rate);
-	PG_RETURN_DATUM(row_of(fcinfo, values));
+	la_sqlrow_put(&row, Float8GetDatum(knee.depth));
+	la_sqlrow_put(&row, Float8GetDatum(knee.rate));
+	la_sqlrow_put(&row, Float8GetDatum(knee.best_rate));
+	return la_sqlrow_datum(&row, fcinfo);
 }
 
 Datum

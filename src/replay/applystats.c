@@ -10,20 +10,14 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "replication/logicallauncher.h"
 #include "storage/ipc.h"
-#include "utils/builtins.h"
-#include "utils/tuplestore.h"
 
 #include "base/shmem.h"
-#include "base/stats.h"
+#include "base/sqlrow.h"
 #include "replay/applystats.h"
-
-#define COLUMNS 24
 
 /* Of the counters of reads, those that are shown. */
 static const LaCounter shown_reads[] = {
@@ -59,21 +53,15 @@ static const char *const reason_names[LA_APPLY_NUM_REASONS] = {
 /* What a worker shows. */
 typedef struct Place
 {
-	pg_atomic_uint32 pid;		/* 0: free */
-	pg_atomic_uint32 subscription;
-	pg_atomic_uint32 state;
-	pg_atomic_uint32 reason;
+	pg_atomic_uint64 pid;		/* 0: free */
+	pg_atomic_uint64 subscription;
+	pg_atomic_uint64 state;
+	pg_atomic_uint64 reason;
 	pg_atomic_uint64 c[LA_APPLY_NUM_COUNTERS];
 	pg_atomic_uint64 reads[LA_NUM_SHARED_COUNTERS];
 } Place;
 
-typedef struct Shared
-{
-	int			nplaces;
-	Place		places[FLEXIBLE_ARRAY_MEMBER];
-} Shared;
-
-static Shared *shared = NULL;
+static Place *places = NULL;	/* max_logical_replication_workers */
 static Place *own = NULL;		/* of this worker */
 static uint64 kept[LA_NUM_SHARED_COUNTERS]; /* of tables that were forgotten */
 
@@ -82,50 +70,18 @@ extern PGDLLEXPORT Datum pg_stat_get_lookahead_apply(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_apply);
 
-static void
-clear_place(Place *place)
-{
-	pg_atomic_write_u32(&place->state, LA_APPLY_OFF);
-	pg_atomic_write_u32(&place->reason, LA_APPLY_KNOWN);
-	for (int i = 0; i < LA_APPLY_NUM_COUNTERS; i++)
-		pg_atomic_write_u64(&place->c[i], 0);
-	for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-		pg_atomic_write_u64(&place->reads[i], 0);
-}
-
-static void
-init_shared(void *area)
-{
-	Shared	   *s = area;
-
-	s->nplaces = max_logical_replication_workers;
-	for (int n = 0; n < s->nplaces; n++)
-	{
-		Place	   *place = &s->places[n];
-
-		pg_atomic_init_u32(&place->pid, 0);
-		pg_atomic_init_u32(&place->subscription, InvalidOid);
-		pg_atomic_init_u32(&place->state, LA_APPLY_OFF);
-		pg_atomic_init_u32(&place->reason, LA_APPLY_KNOWN);
-		for (int i = 0; i < LA_APPLY_NUM_COUNTERS; i++)
-			pg_atomic_init_u64(&place->c[i], 0);
-		for (int i = 0; i < LA_NUM_SHARED_COUNTERS; i++)
-			pg_atomic_init_u64(&place->reads[i], 0);
-	}
-}
-
 void
 la_applystats_init(void)
 {
 	la_shmem_register("pg_lookahead apply",
-					  offsetof(Shared, places) + max_logical_replication_workers * sizeof(Place),
-					  init_shared, (void **) &shared);
+					  Max(max_logical_replication_workers, 1) * sizeof(Place), NULL,
+					  (void **) &places);
 }
 
 static void
 give_back(int code, Datum arg)
 {
-	pg_atomic_write_u32(&own->pid, 0);
+	pg_atomic_write_u64(&own->pid, 0);
 	own = NULL;
 }
 
@@ -133,15 +89,16 @@ give_back(int code, Datum arg)
 void
 la_applystats_begin(Oid subscription)
 {
-	for (int n = 0; shared != NULL && own == NULL && n < shared->nplaces; n++)
+	for (int n = 0; places != NULL && own == NULL && n < max_logical_replication_workers; n++)
 	{
-		Place	   *place = &shared->places[n];
-		uint32		nobody = 0;
+		Place	   *place = &places[n];
+		uint64		nobody = 0;
 
-		if (!pg_atomic_compare_exchange_u32(&place->pid, &nobody, (uint32) MyProcPid))
+		if (!pg_atomic_compare_exchange_u64(&place->pid, &nobody, (uint64) MyProcPid))
 			continue;
-		clear_place(place);
-		pg_atomic_write_u32(&place->subscription, subscription);
+		la_shmem_reset_counters(&place->subscription,
+								sizeof(Place) - offsetof(Place, subscription));
+		pg_atomic_write_u64(&place->subscription, subscription);
 		own = place;
 		on_shmem_exit(give_back, (Datum) 0);
 	}
@@ -165,7 +122,7 @@ void
 la_applystats_set_state(LaApplyState state)
 {
 	if (own != NULL)
-		pg_atomic_write_u32(&own->state, state);
+		pg_atomic_write_u64(&own->state, state);
 }
 
 /* Nothing is known of a change. */
@@ -174,7 +131,7 @@ la_applystats_leave(LaApplyReason reason)
 {
 	la_applystats_add(LA_APPLY_CHANGES_LEFT);
 	if (own != NULL)
-		pg_atomic_write_u32(&own->reason, reason);
+		pg_atomic_write_u64(&own->reason, reason);
 }
 
 void
@@ -195,46 +152,36 @@ la_applystats_keep_reads(void)
 /* ---- the view -------------------------------------------------------------------- */
 
 static void
-put_row(ReturnSetInfo *rsinfo, Place *place, uint32 pid)
+put_row(LaSqlRow *row, Place *place, int pid)
 {
-	const char *reason = reason_names[pg_atomic_read_u32(&place->reason)];
-	Datum		values[COLUMNS];
-	bool		nulls[COLUMNS] = {0};
-	int			n = 0;
-
-	values[n++] = ObjectIdGetDatum(pg_atomic_read_u32(&place->subscription));
-	values[n++] = Int32GetDatum((int32) pid);
-	values[n++] = CStringGetTextDatum(state_names[pg_atomic_read_u32(&place->state)]);
+	la_sqlrow_put_oid(row, (Oid) pg_atomic_read_u64(&place->subscription));
+	la_sqlrow_put(row, Int32GetDatum(pid));
+	la_sqlrow_put_text(row, state_names[pg_atomic_read_u64(&place->state)]);
 	for (int i = 0; i < LA_APPLY_NUM_COUNTERS; i++)
-		values[n++] = Int64GetDatum((int64) pg_atomic_read_u64(&place->c[i]));
-	nulls[n] = reason == NULL;
-	values[n++] = reason == NULL ? (Datum) 0 : CStringGetTextDatum(reason);
+		la_sqlrow_put_count(row, (int64) pg_atomic_read_u64(&place->c[i]));
+	la_sqlrow_put_text(row, reason_names[pg_atomic_read_u64(&place->reason)]);
 	for (int i = 0; i < (int) lengthof(shown_reads); i++)
-		values[n++] = Int64GetDatum((int64) pg_atomic_read_u64(&place->reads[shown_reads[i]]));
+		la_sqlrow_put_count(row, (int64) pg_atomic_read_u64(&place->reads[shown_reads[i]]));
 	for (int i = 0; i < (int) lengthof(shown_times); i++)
-	{
-		int64		ns = (int64) pg_atomic_read_u64(&place->reads[shown_times[i]]);
-
-		values[n++] = Float8GetDatum((double) ns / LA_NS_IN_MS);
-	}
-	Assert(n == rsinfo->setDesc->natts && n <= COLUMNS);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		la_sqlrow_put_milliseconds(row,
+								   (int64) pg_atomic_read_u64(&place->reads[shown_times[i]]));
+	la_sqlrow_end(row);
 }
 
 /* A row for each worker that applies changes. */
 Datum
 pg_stat_get_lookahead_apply(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	LaSqlRow	row;
 
-	la_stats_require_shared();
-	InitMaterializedSRF(fcinfo, 0);
-	for (int n = 0; shared != NULL && n < shared->nplaces; n++)
+	la_shmem_require();
+	la_sqlrow_begin(&row, fcinfo);
+	for (int n = 0; n < max_logical_replication_workers; n++)
 	{
-		uint32		pid = pg_atomic_read_u32(&shared->places[n].pid);
+		uint64		pid = pg_atomic_read_u64(&places[n].pid);
 
 		if (pid != 0)
-			put_row(rsinfo, &shared->places[n], pid);
+			put_row(&row, &places[n], (int) pid);
 	}
 	return (Datum) 0;
 }

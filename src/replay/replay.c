@@ -122,9 +122,9 @@ show_depth(void)
 		by = LA_REPLAY_BY_SETTING;
 	if (!policy.advise && la_replay_settings_advice_is_ours())
 		by = policy.mode == LA_REPLAY_FROM_MEMORY ? LA_REPLAY_BY_MEMORY : LA_REPLAY_BY_WASTE;
-	pg_atomic_write_u32(&la_replay_shared->depth,
-						la_replay_settings_advises() ? (uint32) maintenance_io_concurrency : 0);
-	pg_atomic_write_u32(&la_replay_shared->depth_by, by);
+	pg_atomic_write_u64(&la_replay_shared->depth,
+						la_replay_settings_advises() ? maintenance_io_concurrency : 0);
+	pg_atomic_write_u64(&la_replay_shared->depth_by, by);
 }
 
 /* Have the server do what the policy says. */
@@ -369,7 +369,7 @@ before_record(XLogReaderState *record)
 		return;
 	la_replay_stats_tick(now);
 	if (ArchiveRecoveryRequested)
-		pg_atomic_write_u32(&la_replay_shared->state,
+		pg_atomic_write_u64(&la_replay_shared->state,
 							StandbyMode ? LA_REPLAY_STANDBY : LA_REPLAY_ARCHIVE);
 	notice_settings(record, now);
 }

@@ -24,22 +24,18 @@
 #include "postgres.h"
 
 #include "access/xlogrecovery.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "replication/walreceiver.h"
 #include "storage/proc.h"
 #include "storage/spin.h"
-#include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/wait_event.h"
 
 #include "base/shmem.h"
-#include "base/stats.h"
+#include "base/sqlrow.h"
 #include "replay/replay_stats.h"
 
-#define COLUMNS 40
 #define NS_IN_MS 1e6
 #define NS_IN_S 1e9
 
@@ -75,40 +71,10 @@ extern PGDLLEXPORT Datum pg_stat_get_lookahead_replay(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(pg_stat_get_lookahead_replay);
 
-static void
-init_shared(void *area)
-{
-	LaReplayShared *s = area;
-
-	for (int i = 0; i < LA_REPLAY_COUNTERS; i++)
-		pg_atomic_init_u64(&s->c[i], 0);
-	for (int i = 0; i < LA_REPLAY_CAUSES; i++)
-	{
-		pg_atomic_init_u64(&s->waits[i], 0);
-		pg_atomic_init_u64(&s->wait_ns[i], 0);
-	}
-	for (int i = 0; i < LA_REPLAY_AVERAGES; i++)
-	{
-		pg_atomic_init_u64(&s->at_tick[i], 0);
-		for (int span = 0; span < LA_REPLAY_SPANS; span++)
-			pg_atomic_init_u64(&s->rates[i][span], 0);
-	}
-	pg_atomic_init_u64(&s->idle_since, 0);
-	pg_atomic_init_u64(&s->tick, 0);
-	pg_atomic_init_u64(&s->begin, 0);
-	pg_atomic_init_u64(&s->end, 0);
-	pg_atomic_init_u64(&s->started, 0);
-	pg_atomic_init_u64(&s->ended, 0);
-	pg_atomic_init_u32(&s->state, LA_REPLAY_NONE);
-	pg_atomic_init_u32(&s->pid, 0);
-	pg_atomic_init_u32(&s->depth, 0);
-	pg_atomic_init_u32(&s->depth_by, LA_REPLAY_BY_DEFAULT);
-}
-
 void
 la_replay_stats_init(void)
 {
-	la_shmem_register("pg_lookahead replay", sizeof(LaReplayShared), init_shared,
+	la_shmem_register("pg_lookahead replay", sizeof(LaReplayShared), NULL,
 					  (void **) &la_replay_shared);
 }
 
@@ -192,13 +158,13 @@ la_replay_stats_begin(LaReplayState state, uint64 now)
 {
 	LaReplayShared *s = la_replay_shared;
 
-	init_shared(s);
+	la_shmem_reset_counters(s, sizeof(LaReplayShared));
 	pg_atomic_write_u64(&s->begin, now);
 	pg_atomic_write_u64(&s->tick, now);
 	pg_atomic_write_u64(&s->at_tick[LA_REPLAY_AVERAGE_ARRIVED], end_of_wal());
 	pg_atomic_write_u64(&s->started, (uint64) GetCurrentTimestamp());
-	pg_atomic_write_u32(&s->pid, (uint32) MyProcPid);
-	pg_atomic_write_u32(&s->state, state);
+	pg_atomic_write_u64(&s->pid, (uint64) MyProcPid);
+	pg_atomic_write_u64(&s->state, state);
 }
 
 /* Figures are kept again.  The time in which they were not belongs to nothing that is counted. */
@@ -223,8 +189,8 @@ la_replay_stats_end(void)
 	pg_atomic_write_u64(&s->idle_since, 0);
 	pg_atomic_write_u64(&s->end, now);
 	pg_atomic_write_u64(&s->ended, (uint64) GetCurrentTimestamp());
-	pg_atomic_write_u32(&s->pid, 0);
-	pg_atomic_write_u32(&s->state, LA_REPLAY_ENDED);
+	pg_atomic_write_u64(&s->pid, 0);
+	pg_atomic_write_u64(&s->state, LA_REPLAY_ENDED);
 }
 
 static double
@@ -262,53 +228,15 @@ la_replay_stats_log(void)
 					   (unsigned long long) pg_atomic_read_u64(&s->c[LA_REPLAY_ON_TIME]),
 					   (unsigned long long) pg_atomic_read_u64(&s->c[LA_REPLAY_LATE]),
 					   (unsigned long long) pg_atomic_read_u64(&s->c[LA_REPLAY_WASTED]),
-					   pg_atomic_read_u32(&s->depth),
-					   depth_by_names[pg_atomic_read_u32(&s->depth_by)])));
+					   (unsigned int) pg_atomic_read_u64(&s->depth),
+					   depth_by_names[pg_atomic_read_u64(&s->depth_by)])));
 }
 
 /* ---- the view -------------------------------------------------------------------- */
 
-typedef struct Row
-{
-	Datum		values[COLUMNS];
-	bool		nulls[COLUMNS];
-	int			n;
-} Row;
-
-static void
-put(Row *row, Datum value)
-{
-	row->nulls[row->n] = false;
-	row->values[row->n++] = value;
-}
-
-static void
-put_null(Row *row)
-{
-	row->nulls[row->n++] = true;
-}
-
-static void
-put_text(Row *row, const char *text)
-{
-	if (text == NULL)
-		put_null(row);
-	else
-		put(row, CStringGetTextDatum(text));
-}
-
-static void
-put_time(Row *row, uint64 timestamp)
-{
-	if (timestamp == 0)
-		put_null(row);
-	else
-		put(row, TimestampTzGetDatum((TimestampTz) timestamp));
-}
-
 /* What the startup process waits for now. */
 static LaReplayCause
-current_cause(uint32 pid)
+current_cause(uint64 pid)
 {
 	PGPROC	   *proc = pid == 0 ? NULL : AuxiliaryPidGetProc((int) pid);
 	uint32		event = proc == NULL ? 0 : proc->wait_event_info;
@@ -320,7 +248,7 @@ current_cause(uint32 pid)
 }
 
 static void
-put_behind(Row *row, LaReplayShared *s, const double *per_second)
+put_behind(LaSqlRow *row, LaReplayShared *s, const double *per_second)
 {
 	XLogRecPtr	replayed = GetXLogReplayRecPtr(NULL);
 	XLogRecPtr	end = end_of_wal();
@@ -329,42 +257,39 @@ put_behind(Row *row, LaReplayShared *s, const double *per_second)
 											 per_second[LA_REPLAY_AVERAGE_WAITED] / NS_IN_S,
 											 per_second[LA_REPLAY_AVERAGE_ARRIVED]);
 
-	put(row, LSNGetDatum(replayed));
-	if (end == InvalidXLogRecPtr || pg_atomic_read_u32(&s->state) == LA_REPLAY_ENDED)
+	la_sqlrow_put(row, LSNGetDatum(replayed));
+	if (end == InvalidXLogRecPtr || pg_atomic_read_u64(&s->state) == LA_REPLAY_ENDED)
 	{
-		put_null(row);
-		put_null(row);
+		la_sqlrow_put_unless(row, true, (Datum) 0);
+		la_sqlrow_put_unless(row, true, (Datum) 0);
 		return;
 	}
-	put(row, Int64GetDatum((int64) behind));
-	if (seconds < 0)
-		put_null(row);
-	else
-		put(row, Float8GetDatum(seconds * 1000.0));
+	la_sqlrow_put_count(row, (int64) behind);
+	la_sqlrow_put_unless(row, seconds < 0, Float8GetDatum(seconds * 1000.0));
 }
 
 /* Milliseconds of the causes, with the wait that goes on; and what is left of all the time. */
 static void
-put_times(Row *row, LaReplayShared *s, const uint64 *wait_ns, uint64 now)
+put_times(LaSqlRow *row, LaReplayShared *s, const uint64 *wait_ns, uint64 now)
 {
 	double		elapsed = (double) (now - pg_atomic_read_u64(&s->begin));
 	double		waited = 0;
 
 	for (int i = LA_REPLAY_WAL; i < LA_REPLAY_CAUSES; i++)
 		waited += (double) wait_ns[i];
-	put(row, Float8GetDatum(Max(elapsed - waited, 0) / NS_IN_MS));
+	la_sqlrow_put(row, Float8GetDatum(Max(elapsed - waited, 0) / NS_IN_MS));
 	for (int i = LA_REPLAY_WAL; i < LA_REPLAY_CAUSES; i++)
-		put(row, Float8GetDatum((double) wait_ns[i] / NS_IN_MS));
+		la_sqlrow_put(row, Float8GetDatum((double) wait_ns[i] / NS_IN_MS));
 	for (int i = LA_REPLAY_WAL; i < LA_REPLAY_CAUSES; i++)
-		put(row, Int64GetDatum((int64) pg_atomic_read_u64(&s->waits[i])));
+		la_sqlrow_put_count(row, (int64) pg_atomic_read_u64(&s->waits[i]));
 }
 
 static void
-fill(Row *row, LaReplayShared *s)
+fill(LaSqlRow *row, LaReplayShared *s)
 {
-	uint32		state = pg_atomic_read_u32(&s->state);
+	uint64		state = pg_atomic_read_u64(&s->state);
 	bool		ended = state == LA_REPLAY_ENDED;
-	LaReplayCause cause = current_cause(pg_atomic_read_u32(&s->pid));
+	LaReplayCause cause = current_cause(pg_atomic_read_u64(&s->pid));
 	uint64		now = ended ? pg_atomic_read_u64(&s->end) : la_replay_now();
 	uint64		idle_since = pg_atomic_read_u64(&s->idle_since);
 	uint64		tick = pg_atomic_read_u64(&s->tick);
@@ -392,38 +317,31 @@ fill(Row *row, LaReplayShared *s)
 		per_second[i] = shown[i][0];
 	}
 
-	put_text(row, state_names[state]);
-	put_time(row, pg_atomic_read_u64(&s->started));
-	put_time(row, pg_atomic_read_u64(&s->ended));
-	put_text(row, ended ? NULL : cause_names[cause]);
+	la_sqlrow_put_text(row, state_names[state]);
+	la_sqlrow_put_time(row, (TimestampTz) pg_atomic_read_u64(&s->started));
+	la_sqlrow_put_time(row, (TimestampTz) pg_atomic_read_u64(&s->ended));
+	la_sqlrow_put_text(row, ended ? NULL : cause_names[cause]);
 	put_behind(row, s, per_second);
 	for (int i = LA_REPLAY_WAL_BYTES; i <= LA_REPLAY_BLOCKS; i++)
-		put(row, Int64GetDatum((int64) pg_atomic_read_u64(&s->c[i])));
+		la_sqlrow_put_count(row, (int64) pg_atomic_read_u64(&s->c[i]));
 	for (int i = LA_REPLAY_AVERAGE_BYTES; i <= LA_REPLAY_AVERAGE_BLOCKS; i++)
 		for (int span = 0; span < LA_REPLAY_SPANS; span++)
-			put(row, Float8GetDatum(shown[i][span]));
+			la_sqlrow_put(row, Float8GetDatum(shown[i][span]));
 	put_times(row, s, wait_ns, now);
-	put(row, Int32GetDatum((int32) pg_atomic_read_u32(&s->depth)));
-	put_text(row, depth_by_names[pg_atomic_read_u32(&s->depth_by)]);
+	la_sqlrow_put(row, Int32GetDatum((int32) pg_atomic_read_u64(&s->depth)));
+	la_sqlrow_put_text(row, depth_by_names[pg_atomic_read_u64(&s->depth_by)]);
 	for (int i = LA_REPLAY_BLOCKS_READ; i <= LA_REPLAY_WASTED; i++)
-		put(row, Int64GetDatum((int64) pg_atomic_read_u64(&s->c[i])));
+		la_sqlrow_put_count(row, (int64) pg_atomic_read_u64(&s->c[i]));
 }
 
 /* One row; all columns are null where the server has not recovered since it started. */
 Datum
 pg_stat_get_lookahead_replay(PG_FUNCTION_ARGS)
 {
-	TupleDesc	tupdesc;
-	Row			row = {0};
+	LaSqlRow	row = {0};
 
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	la_stats_require_shared();
-	Assert(tupdesc->natts <= COLUMNS);
-	if (pg_atomic_read_u32(&la_replay_shared->state) == LA_REPLAY_NONE)
-		memset(row.nulls, true, sizeof(row.nulls));
-	else
+	la_shmem_require();
+	if (pg_atomic_read_u64(&la_replay_shared->state) != LA_REPLAY_NONE)
 		fill(&row, la_replay_shared);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), row.values,
-													  row.nulls)));
+	return la_sqlrow_datum(&row, fcinfo);
 }

@@ -74,10 +74,10 @@ typedef struct LaReplayShared
 	pg_atomic_uint64 end;		/* the same, or 0 */
 	pg_atomic_uint64 started;	/* a TimestampTz */
 	pg_atomic_uint64 ended;		/* a TimestampTz, or 0 */
-	pg_atomic_uint32 state;
-	pg_atomic_uint32 pid;		/* of the startup process, or 0 */
-	pg_atomic_uint32 depth;
-	pg_atomic_uint32 depth_by;
+	pg_atomic_uint64 state;		/* a LaReplayState */
+	pg_atomic_uint64 pid;		/* of the startup process, or 0 */
+	pg_atomic_uint64 depth;
+	pg_atomic_uint64 depth_by;	/* a LaReplayDepthBy */
 } LaReplayShared;
 
 extern LaReplayShared *la_replay_shared;

@@ -137,9 +137,7 @@ typedef struct History
 } History;
 
 static History own;				/* of the session */
-static History *shared = NULL;
-
-#define history()	(shared != NULL ? shared : &own)
+static History *history = &own; /* or that of all sessions */
 
 /* An empty entry has key 0, and says that nothing is known. */
 static Entry
@@ -172,7 +170,7 @@ read_tablespace(Oid tablespace, pg_atomic_uint64 **place)
 	/* 0 is the database's */
 	Oid			key = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
 
-	*place = &history()->tablespaces[murmurhash32(key) % TABLESPACES];
+	*place = &history->tablespaces[murmurhash32(key) % TABLESPACES];
 	return read_entry(*place, key);
 }
 
@@ -211,7 +209,7 @@ read_single(Oid tablespace, pg_atomic_uint64 **place)
 {
 	Oid			key = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
 
-	*place = &history()->single_reads[murmurhash32(key) % TABLESPACES];
+	*place = &history->single_reads[murmurhash32(key) % TABLESPACES];
 	return read_entry(*place, key);
 }
 
@@ -270,7 +268,7 @@ read_index(Oid index, pg_atomic_uint64 **place)
 {
 	uint32		key = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(index));
 
-	*place = &history()->indexes[key % INDEXES];
+	*place = &history->indexes[key % INDEXES];
 	return read_entry(*place, key);
 }
 
@@ -438,7 +436,7 @@ la_history_scan_of(Oid index, uint64 query, int node)
 LaHistoryDemand
 la_history_demand(uint32 scan)
 {
-	Entry		e = read_entry(&history()->scans[scan % SCANS], scan);
+	Entry		e = read_entry(&history->scans[scan % SCANS], scan);
 	LaHistoryDemand demand = {e.scan.early_visits, e.scan.to_end >= TO_END_ENOUGH};
 
 	return demand;
@@ -448,7 +446,7 @@ la_history_demand(uint32 scan)
 void
 la_history_note_demand(uint32 scan, int64 visits, bool ended_early)
 {
-	pg_atomic_uint64 *place = &history()->scans[scan % SCANS];
+	pg_atomic_uint64 *place = &history->scans[scan % SCANS];
 	Entry		e = read_entry(place, scan);
 	int32_t		sixteenths = (int32_t) Min(visits, VISITS_MAX) * LA_SIXTEENTHS;
 
@@ -460,31 +458,15 @@ la_history_note_demand(uint32 scan, int64 visits, bool ended_early)
 /* ---- the tables ---------------------------------------------------------------- */
 
 static void
-init_history(void *area)
-{
-	History    *h = area;
-
-	for (int i = 0; i < TABLESPACES; i++)
-	{
-		pg_atomic_init_u64(&h->tablespaces[i], 0);
-		pg_atomic_init_u64(&h->single_reads[i], 0);
-	}
-	for (int i = 0; i < INDEXES; i++)
-		pg_atomic_init_u64(&h->indexes[i], 0);
-	for (int i = 0; i < SCANS; i++)
-		pg_atomic_init_u64(&h->scans[i], 0);
-}
-
-static void
 forget(void)
 {
-	init_history(&own);
+	la_shmem_init_counters(&own, sizeof(own));
 }
 
 void
 la_history_init(void)
 {
-	init_history(&own);
-	la_shmem_register("pg_lookahead history", sizeof(History), init_history, (void **) &shared);
+	forget();
+	la_shmem_register("pg_lookahead history", sizeof(History), NULL, (void **) &history);
 	la_utility_register(la_utility_resets_session, forget);
 }

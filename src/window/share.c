@@ -90,18 +90,6 @@ use_of(Oid tablespace, uint32 ms)
 	return (uint64) tablespace << 32 | ms;
 }
 
-static void
-init_slots(void *area)
-{
-	Slot	   *all = area;
-
-	for (int i = 0; i < MaxBackends; i++)
-	{
-		for (int t = 0; t < TABLESPACES; t++)
-			pg_atomic_init_u64(&all[i].uses[t], 0);
-	}
-}
-
 static bool
 has_slot(void)
 {
@@ -111,10 +99,8 @@ has_slot(void)
 static void
 clear_slot(int code, Datum arg)
 {
-	if (!has_slot())
-		return;
-	for (int t = 0; t < TABLESPACES; t++)
-		pg_atomic_write_u64(&slots[la_backend_number()].uses[t], 0);
+	if (has_slot())
+		la_shmem_reset_counters(&slots[la_backend_number()], sizeof(Slot));
 }
 
 /* The clock that all processes have. */
@@ -312,6 +298,5 @@ la_share_most(int distance)
 void
 la_share_init(void)
 {
-	la_shmem_register_per_backend("pg_lookahead shares", sizeof(Slot), init_slots,
-								  (void **) &slots);
+	la_shmem_register_per_backend("pg_lookahead shares", sizeof(Slot), NULL, (void **) &slots);
 }
