@@ -29,6 +29,7 @@
 
 #include "attach/attach.h"
 #include "attach/interpose_node.h"
+#include "attach/nodes.h"
 #include "attach/statement.h"
 #include "base/compat.h"
 #include "base/guc.h"
@@ -115,31 +116,6 @@ typedef struct AttachWalk
 	bool		limited;		/* a Limit counts the rows of the node */
 } AttachWalk;
 
-/*
- * Are an outer and an inner child all that planstate_tree_walker() could find?  Then it is
- * not called: it would be most of the walk's cost in a statement of one row.  (The server
- * has checked the depth of the stack when it started these nodes.)
- */
-static bool
-has_at_most_two_children(const PlanState *ps, NodeTag tag)
-{
-	switch (tag)
-	{
-		case T_AggState:
-		case T_HashJoinState:
-		case T_HashState:
-		case T_IndexOnlyScanState:
-		case T_IndexScanState:
-		case T_LimitState:
-		case T_NestLoopState:
-		case T_SeqScanState:
-		case T_SortState:
-			return ps->initPlan == NIL && ps->subPlan == NIL;
-		default:
-			return false;
-	}
-}
-
 static bool
 walk(PlanState *ps, void *arg)
 {
@@ -154,9 +130,14 @@ walk(PlanState *ps, void *arg)
 	}
 	if (ps->subPlan != NIL && subplans_function != NULL)
 		state->interested |= subplans_function(ps, limited);
-	state->limited = tag == T_LimitState ||
-		(limited && (tag == T_ResultState || tag == T_SubqueryScanState));
-	if (!has_at_most_two_children(ps, tag))
+	state->limited = tag == T_LimitState || (limited && la_node_is(ps, LA_NODE_ONE_TO_ONE));
+
+	/*
+	 * planstate_tree_walker() would be most of the walk's cost in a statement
+	 * of one row.  (The server has checked the depth of the stack when it
+	 * started these nodes.)
+	 */
+	if (!la_node_is(ps, LA_NODE_IS_SIMPLE) || ps->initPlan != NIL || ps->subPlan != NIL)
 		(void) planstate_tree_walker(ps, walk, state);
 	else
 	{

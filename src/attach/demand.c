@@ -21,6 +21,7 @@
 
 #include "attach/attach.h"
 #include "attach/demand.h"
+#include "attach/nodes.h"
 #include "attach/statement.h"
 
 typedef struct NodeDemand
@@ -51,13 +52,7 @@ typedef struct WalkState
 static PlanState *
 one_to_one_child(PlanState *ps)
 {
-	if (ps->qual != NULL)
-		return NULL;
-	if (IsA(ps, ResultState))
-		return outerPlanState(ps);
-	if (IsA(ps, SubqueryScanState))
-		return ((SubqueryScanState *) ps)->subplan;
-	return NULL;
+	return ps->qual == NULL && la_node_is(ps, LA_NODE_ONE_TO_ONE) ? la_node_child(ps, 0) : NULL;
 }
 
 static bool
@@ -86,17 +81,14 @@ demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 {
 	bool		outer = child == outerPlanState(parent);
 	bool		as_parent = outer;	/* read as far as the parent is */
-	bool		to_end = false;
 
+	if (outer && la_demand_reads_all(parent))
+		return LA_DEMAND_ALL;
 	switch (nodeTag(parent))
 	{
-		case T_SortState:
-		case T_HashState:
-		case T_AggState:
-			to_end = outer && la_demand_reads_all(parent);
-			break;
 		case T_ModifyTableState:
-			to_end = outer && ((ModifyTable *) parent->plan)->returningLists == NIL;
+			if (outer && ((ModifyTable *) parent->plan)->returningLists == NIL)
+				return LA_DEMAND_ALL;
 			break;
 		case T_NestLoopState:
 			as_parent |= child == innerPlanState(parent) &&
@@ -114,24 +106,10 @@ demand_on(PlanState *child, PlanState *parent, LaDemand demand)
 			/* members cannot be distinguished from subplans */
 			as_parent = parent->initPlan == NIL && parent->subPlan == NIL;
 			break;
-		case T_HashJoinState:
-		case T_GatherState:
-		case T_GatherMergeState:
-		case T_GroupState:
-		case T_IncrementalSortState:
-		case T_LimitState:
-		case T_LockRowsState:
-		case T_MaterialState:
-		case T_MemoizeState:
-		case T_ProjectSetState:
-		case T_ResultState:
-		case T_UniqueState:
-			break;
 		default:
-			as_parent = false;
 			break;
 	}
-	return to_end ? LA_DEMAND_ALL : as_parent ? demand : LA_DEMAND_SOME;
+	return as_parent && la_node_is(parent, LA_NODE_READS_ALIKE) ? demand : LA_DEMAND_SOME;
 }
 
 /*

@@ -58,6 +58,7 @@
 
 #include "attach/effects.h"
 #include "attach/gate.h"
+#include "attach/nodes.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
 #include "base/accessmethod.h"
@@ -84,66 +85,19 @@ la_gate_refuses_rows(const PlanState *scan)
 
 /* ---- CHILD --------------------------------------------------------------------- */
 
-static bool
-is_scan_of_table(const PlanState *ps)
-{
-	switch (nodeTag(ps))
-	{
-		case T_SeqScanState:
-		case T_SampleScanState:
-		case T_IndexScanState:
-		case T_IndexOnlyScanState:
-		case T_BitmapHeapScanState:
-		case T_TidScanState:
-		case T_TidRangeScanState:
-		case T_ForeignScanState:
-		case T_CustomScanState:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/*
- * Where a search that is at "ps" may go on: the number of nodes, the first of them, and all if
- * they are members.
- */
-static int
-searched_below(PlanState *ps, PlanState **first, PlanState ***members)
-{
-	*first = NULL;
-	*members = NULL;
-	switch (nodeTag(ps))
-	{
-		case T_AppendState:
-			*members = ((AppendState *) ps)->appendplans;
-			return ((AppendState *) ps)->as_nplans;
-		case T_ResultState:
-		case T_LimitState:
-			*first = outerPlanState(ps);
-			return *first != NULL;
-		case T_SubqueryScanState:
-			*first = ((SubqueryScanState *) ps)->subplan;
-			return 1;
-		default:
-			return 0;
-	}
-}
-
-/* Does the search come from "ps" to the node, or to any scan if that is NULL? */
+/* Does a search for a cursor's row come from "ps" to the node, or to any scan if that is NULL? */
 static bool
 search_reaches(PlanState *ps, const PlanState *node)
 {
-	PlanState **members;
-	PlanState  *first;
-	int			n;
+	PlanState  *child;
 
-	if (node == NULL ? is_scan_of_table(ps) : ps == node)
+	if (node == NULL ? la_node_is(ps, LA_NODE_SCANS_TABLE) : ps == node)
 		return true;
-	n = searched_below(ps, &first, &members);
-	for (int i = 0; i < n; i++)
+	if (!la_node_is(ps, LA_NODE_HAS_CURSOR))
+		return false;
+	for (int i = 0; (child = la_node_child(ps, i)) != NULL; i++)
 	{
-		if (search_reaches(members == NULL ? first : members[i], node))
+		if (search_reaches(child, node))
 			return true;
 	}
 	return false;
@@ -155,10 +109,8 @@ la_gate_refuses_child(PlanState *node, PlanState *child)
 {
 	const LaStatement *s = la_statement_of(node->state);
 	const LaRun *run = la_statements_run(node->state);
-	PlanState **members;
-	PlanState  *first;
 
-	if (searched_below(node, &first, &members) == 0 || !search_reaches(child, NULL) ||
+	if (!la_node_is(node, LA_NODE_HAS_CURSOR) || !search_reaches(child, NULL) ||
 		(run->to_end && run->no_code && la_runahead_is_without_effects(node->state)) ||
 		(s != NULL && !search_reaches(s->top, node)))
 		return NULL;

@@ -89,6 +89,7 @@
 
 #include "attach/interpose_node.h"
 #include "attach/node_effects.h"
+#include "attach/nodes.h"
 #include "attach/runahead.h"
 #include "attach/statement.h"
 
@@ -389,15 +390,16 @@ walk_join(PlanState *ps, OuterWalk outer)
 
 /* The first nfirst members are started by the first call of the parent. */
 static void
-walk_members(PlanState **members, int n, int nfirst, OuterWalk walk)
+walk_members(PlanState *ps, int nfirst, OuterWalk walk)
 {
 	bool		first = walk.first;
+	PlanState  *member;
 
 	walk.has_row = false;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; (member = la_node_child(ps, i)) != NULL; i++)
 	{
 		walk.first = first && i < nfirst;
-		walk_outer(members[i], walk);
+		walk_outer(member, walk);
 	}
 }
 
@@ -405,7 +407,6 @@ static void
 walk_children(PlanState *ps, OuterWalk walk)
 {
 	OuterWalk	inner = walk;
-	int			n;
 
 	switch (nodeTag(ps))
 	{
@@ -415,21 +416,12 @@ walk_children(PlanState *ps, OuterWalk walk)
 			walk_join(ps, walk);
 			return;
 		case T_AppendState:
-			n = ((AppendState *) ps)->as_nplans;
-			walk_members(((AppendState *) ps)->appendplans, n,
-						 ps->plan->parallel_aware ? 0 : 1, walk);
+			walk_members(ps, ps->plan->parallel_aware ? 0 : 1, walk);
 			return;
 		case T_MergeAppendState:
-			n = ((MergeAppendState *) ps)->ms_nplans;
-			walk_members(((MergeAppendState *) ps)->mergeplans, n, n, walk);
-			return;
 		case T_BitmapAndState:
-			n = ((BitmapAndState *) ps)->nplans;
-			walk_members(((BitmapAndState *) ps)->bitmapplans, n, n, walk);
-			return;
 		case T_BitmapOrState:
-			n = ((BitmapOrState *) ps)->nplans;
-			walk_members(((BitmapOrState *) ps)->bitmapplans, n, n, walk);
+			walk_members(ps, INT_MAX, walk);
 			return;
 		case T_SubqueryScanState:
 			walk_outer(((SubqueryScanState *) ps)->subplan, walk);

@@ -47,6 +47,7 @@
 #include "attach/follow.h"
 #include "attach/gate.h"
 #include "attach/interpose_node.h"
+#include "attach/nodes.h"
 #include "base/compat.h"
 #include "base/explain.h"
 #include "base/guc.h"
@@ -83,8 +84,7 @@ static Relation
 first_index(PlanState *ps)
 {
 	while (ps != NULL && !IsA(ps, BitmapIndexScanState))
-		ps = IsA(ps, BitmapAndState) ? ((BitmapAndState *) ps)->bitmapplans[0] :
-			IsA(ps, BitmapOrState) ? ((BitmapOrState *) ps)->bitmapplans[0] : NULL;
+		ps = la_node_child(ps, 0);
 	return ps == NULL ? NULL : ((BitmapIndexScanState *) ps)->biss_RelationDesc;
 }
 
@@ -118,24 +118,18 @@ lengthen(BitmapHeapScanState *node)
 
 /* ---- index scans ------------------------------------------------------------------ */
 
-static void attach_index_scans(PlanState *ps);
-
-static void
-attach_members(PlanState **members, int n)
-{
-	for (int i = 0; i < n; i++)
-		attach_index_scans(members[i]);
-}
-
 /* Attach all eligible index scans of a bitmap. */
 static void
 attach_index_scans(PlanState *ps)
 {
-	if (IsA(ps, BitmapAndState))
-		attach_members(((BitmapAndState *) ps)->bitmapplans, ((BitmapAndState *) ps)->nplans);
-	else if (IsA(ps, BitmapOrState))
-		attach_members(((BitmapOrState *) ps)->bitmapplans, ((BitmapOrState *) ps)->nplans);
-	else if (IsA(ps, BitmapIndexScanState))
+	PlanState  *member;
+
+	if (!IsA(ps, BitmapIndexScanState))
+	{
+		for (int i = 0; (member = la_node_child(ps, i)) != NULL; i++)
+			attach_index_scans(member);
+	}
+	else
 	{
 		BitmapIndexScanState *node = (BitmapIndexScanState *) ps;
 		IndexScanDesc scan = node->biss_ScanDesc;
