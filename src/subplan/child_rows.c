@@ -36,6 +36,7 @@
 
 #include "attach/gate.h"
 #include "attach/interpose_node.h"
+#include "attach/nodes.h"
 #include "attach/statement.h"
 #include "base/guc.h"
 #include "rows/childqueue.h"
@@ -68,37 +69,15 @@ typedef struct ChildRows
 static bool
 is_bounded(PlanState *ps)
 {
-	PlanState **members = NULL;
-	int			n = 0;
+	PlanState  *child;
 
-	if (ps == NULL)
-		return false;
-	switch (nodeTag(ps))
+	if (IsA(ps, SortState))
+		return ((SortState *) ps)->bounded;
+	if (IsA(ps, IncrementalSortState))
+		return ((IncrementalSortState *) ps)->bounded;
+	for (int i = 0; la_node_is(ps, LA_NODE_BOUNDS) && (child = la_node_child(ps, i)) != NULL; i++)
 	{
-		case T_SortState:
-			return ((SortState *) ps)->bounded;
-		case T_IncrementalSortState:
-			return ((IncrementalSortState *) ps)->bounded;
-		case T_ResultState:
-		case T_GatherState:
-		case T_GatherMergeState:
-			return is_bounded(outerPlanState(ps));
-		case T_SubqueryScanState:
-			return is_bounded(((SubqueryScanState *) ps)->subplan);
-		case T_AppendState:
-			members = ((AppendState *) ps)->appendplans;
-			n = ((AppendState *) ps)->as_nplans;
-			break;
-		case T_MergeAppendState:
-			members = ((MergeAppendState *) ps)->mergeplans;
-			n = ((MergeAppendState *) ps)->ms_nplans;
-			break;
-		default:
-			return false;
-	}
-	for (int i = 0; i < n; i++)
-	{
-		if (is_bounded(members[i]))
+		if (is_bounded(child))
 			return true;
 	}
 	return false;

@@ -36,6 +36,7 @@
 #include "utils/rel.h"
 
 #include "attach/gate.h"
+#include "attach/nodes.h"
 #include "rows/prune.h"
 #include "subplan/lookups.h"
 #include "window/issue.h"
@@ -134,8 +135,7 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 		pfree(lookup);
 		return;
 	}
-	/* a filter, or a condition besides the key, lets few matches through */
-	lookup->most = ps->qual == NULL ? state.most : ALL;
+	lookup->most = state.most;
 	lookup->partitions = state.partitions;
 	lookup->member = state.member;
 	l->items = lappend(l->items, lookup);
@@ -145,64 +145,61 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 static void
 walk_bitmap(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 {
-	PlanState **members;
-	int			n;
+	PlanState  *child;
 
-	if (ps == NULL)
-		return;
 	if (IsA(ps, BitmapIndexScanState))
-	{
 		add(l, ps, heap, state);
-		return;
-	}
+	/* few of the matches of each will be left */
 	if (IsA(ps, BitmapAndState))
-	{
-		/* few of the matches of each will be left */
 		state.most = 0;
-		members = ((BitmapAndState *) ps)->bitmapplans;
-		n = ((BitmapAndState *) ps)->nplans;
-	}
-	else if (IsA(ps, BitmapOrState))
-	{
-		members = ((BitmapOrState *) ps)->bitmapplans;
-		n = ((BitmapOrState *) ps)->nplans;
-	}
-	else
-		return;
-	for (int i = 0; i < n; i++)
-		walk_bitmap(l, members[i], heap, state);
+	for (int i = 0; (child = la_node_child(ps, i)) != NULL; i++)
+		walk_bitmap(l, child, heap, state);
 }
 
-/* Behaviour PARTITIONS. */
-static void
-walk_members(LaLookups *l, PlanState **members, int n, PartitionPruneState *pruning, Walk state)
+static PartitionPruneState *
+pruning_of(const PlanState *ps)
 {
-	if (pruning != NULL && pruning->do_exec_prune)
-	{
-		Partitions *p;
+	PartitionPruneState *pruning = NULL;
 
-		/*
-		 * The choice below a choice is left to the server; and so is one by
-		 * values of a nested loop's outer side, which are not there before it
-		 * is executed.
-		 */
-		if (state.partitions != NULL || n > MAX_PARTITIONS ||
-			bms_overlap(pruning->execparamids, state.inner_params))
-			return;
-		p = palloc0(sizeof(Partitions));
+	if (IsA(ps, AppendState))
+		pruning = ((const AppendState *) ps)->as_prune_state;
+	else if (IsA(ps, MergeAppendState))
+		pruning = ((const MergeAppendState *) ps)->ms_prune_state;
+	return pruning != NULL && pruning->do_exec_prune ? pruning : NULL;
+}
+
+/* Behaviour PARTITIONS, and nodes that execute all their children. */
+static void
+walk_children(LaLookups *l, PlanState *ps, Walk state)
+{
+	PartitionPruneState *pruning = pruning_of(ps);
+	PlanState  *child;
+
+	/*
+	 * The choice below a choice is left to the server; and so is one by
+	 * values of a nested loop's outer side, which are not there before it is
+	 * executed.
+	 */
+	if (pruning != NULL &&
+		(state.partitions != NULL || bms_overlap(pruning->execparamids, state.inner_params)))
+		return;
+	if (la_node_child(ps, pruning != NULL ? MAX_PARTITIONS : MAX_MEMBERS) != NULL)
+		return;
+	if (pruning != NULL)
+	{
+		Partitions *p = palloc0(sizeof(Partitions));
+
 		p->prune = la_prune_create(pruning, l->rows, &l->refused);
 		if (p->prune == NULL)
 			return;
 		l->partitions = lappend(l->partitions, p);
 		state.partitions = p;
 	}
-	else if (n > MAX_MEMBERS)
-		return;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; (child = la_node_child(ps, i)) != NULL; i++)
 	{
-		if (pruning != NULL && pruning->do_exec_prune)
+		if (pruning != NULL)
 			state.member = i;
-		walk(l, members[i], state);
+		walk(l, child, state);
 	}
 }
 
@@ -258,15 +255,6 @@ walk_nestloop(LaLookups *l, PlanState *ps, Walk state)
 	walk(l, innerPlanState(ps), state);
 }
 
-/* A node that passes rows on: how many of them will be asked for is not changed. */
-static bool
-is_one_to_one(const PlanState *ps)
-{
-	return ps->qual == NULL && (IsA(ps, ResultState) || IsA(ps, SubqueryScanState) ||
-								IsA(ps, MemoizeState) || IsA(ps, LimitState) ||
-								IsA(ps, AppendState) || IsA(ps, MergeAppendState));
-}
-
 static void
 walk(LaLookups *l, PlanState *ps, Walk state)
 {
@@ -275,8 +263,8 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 	walk_initplans(l, ps, state);
 	if (IsA(ps, LimitState))
 		state.most = limited((LimitState *) ps, state.most);
-	else if (!is_one_to_one(ps) && !IsA(ps, IndexScanState) && !IsA(ps, IndexOnlyScanState))
-		state.most = ALL;
+	else if (!la_node_is(ps, LA_NODE_ASKS_ALIKE) || ps->qual != NULL)
+		state.most = ALL;		/* a filter lets few rows through */
 	switch (nodeTag(ps))
 	{
 		case T_IndexScanState:
@@ -285,44 +273,14 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 			add(l, ps, ((ScanState *) ps)->ss_currentRelation, state);
 			break;
 		case T_BitmapHeapScanState:
-			walk_bitmap(l, outerPlanState(ps), ((ScanState *) ps)->ss_currentRelation, state);
-			break;
-		case T_AppendState:
-			walk_members(l, ((AppendState *) ps)->appendplans, ((AppendState *) ps)->as_nplans,
-						 ((AppendState *) ps)->as_prune_state, state);
-			break;
-		case T_MergeAppendState:
-			walk_members(l, ((MergeAppendState *) ps)->mergeplans,
-						 ((MergeAppendState *) ps)->ms_nplans,
-						 ((MergeAppendState *) ps)->ms_prune_state, state);
-			break;
-		case T_SubqueryScanState:
-			walk(l, ((SubqueryScanState *) ps)->subplan, state);
+			walk_bitmap(l, ps, ((ScanState *) ps)->ss_currentRelation, state);
 			break;
 		case T_NestLoopState:
 			walk_nestloop(l, ps, state);
 			break;
-		case T_HashJoinState:
-		case T_MergeJoinState:
-		case T_SetOpState:
-			walk(l, outerPlanState(ps), state);
-			walk(l, innerPlanState(ps), state);
-			break;
-		case T_ResultState:
-		case T_ProjectSetState:
-		case T_LimitState:
-		case T_SortState:
-		case T_IncrementalSortState:
-		case T_MaterialState:
-		case T_MemoizeState:
-		case T_AggState:
-		case T_GroupState:
-		case T_UniqueState:
-		case T_WindowAggState:
-		case T_HashState:
-			walk(l, outerPlanState(ps), state);
-			break;
 		default:
+			if (la_node_is(ps, LA_NODE_REPEATS))
+				walk_children(l, ps, state);
 			break;
 	}
 }
