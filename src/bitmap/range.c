@@ -8,7 +8,8 @@
  *		_bt_first -> all of the leaf page -> _bt_next -> all of the leaf page -> ...
  *
  * nbtree descends, reads pages, checks keys, takes predicate locks and decides when the scan ends.
- * Each page that it comes to is a step of btree/leafahead.c, which starts the reads of those to come.
+ * Each page that it comes to is a step of btree/leafahead.c, which starts the reads of those to
+ * come.
  *
  *	AGAIN	From 17 on, a scan with "= ANY" or skipped columns may descend again, to a page farther
  *			on: that is part of the step.  Before 17, each value of an array is a scan of its own,

@@ -95,8 +95,8 @@ typedef struct LaLeafRing
 } LaLeafRing;
 
 /*
- * All of *la is zero before.  The room sets the policy of a scan that is to look ahead; without one,
- * reads are only started for OTHERS.
+ * All of *la is zero before.  The room sets the policy of a scan that is to look ahead; without
+ * one, reads are only started for OTHERS.
  */
 void
 la_leafahead_init(LaLeafAhead *la, Relation index, IndexScanDesc scan, MemoryContext context,

@@ -5,8 +5,8 @@
  * Where heap blocks are cached, or are not visited, a scan waits for its leaf pages.  Whether these
  * waits are long, how far to look ahead and when to stop is the same question as for heap blocks,
  * so there is an io policy of their own.  Its visits are the scan's steps from a leaf page to the
- * next one (btree/leafahead.c).  The behaviours EVIDENCE, RAMP, QUIET, CONTROLS, LENGTH, HISTORY and
- * FORCE are those of io_policy.c.  Different are:
+ * next one (btree/leafahead.c).  The behaviours EVIDENCE, RAMP, QUIET, CONTROLS, LENGTH, HISTORY
+ * and FORCE are those of io_policy.c.  Different are:
  *
  *	TIMED	A step is some hundred rows, so each one is timed.  The first wait leads to OBSERVE and
  *		counts there; fast reads do not end PASS.  With known_slow it arms, and nothing is assumed.
