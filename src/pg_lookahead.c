@@ -17,21 +17,17 @@
 
 #include "attach/attach.h"
 #include "base/base.h"
-#include "base/minor.h"
 #include "bitmap/bitmap.h"
 #include "hashjoin/hashjoin.h"
-#include "indexbuild/build_hooks.h"
+#include "indexbuild/indexbuild.h"
 #include "nestloop/nestloop.h"
 #include "plancost/plancost.h"
-#include "replay/apply.h"
 #include "replay/replay.h"
 #include "scan/scan.h"
 #include "subplan/subplan.h"
 #include "toast/toast.h"
-#include "window/history.h"
-#include "window/share.h"
-#include "window/storage.h"
-#include "write/insert_hooks.h"
+#include "window/window.h"
+#include "write/write.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "pg_lookahead",.version = "1.1.0");

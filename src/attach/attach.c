@@ -28,12 +28,8 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/interpose_node.h"
-#include "attach/nodes.h"
-#include "attach/statement.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/stats.h"
 
 #define MAX_REGISTERED 16
 

@@ -18,8 +18,8 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
-#include "attach/collations.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 
 typedef struct Answer
 {

@@ -20,9 +20,6 @@
 #include "nodes/nodeFuncs.h"
 
 #include "attach/attach.h"
-#include "attach/demand.h"
-#include "attach/nodes.h"
-#include "attach/statement.h"
 
 typedef struct NodeDemand
 {

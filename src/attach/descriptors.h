@@ -23,7 +23,7 @@
 #include "catalog/pg_am.h"
 #include "utils/rel.h"
 
-#include "attach/gate.h"
+#include "attach/attach.h"
 
 /* The descriptor of a table's scan, and the table itself. */
 static inline HeapScanDesc

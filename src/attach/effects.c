@@ -78,10 +78,8 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "attach/collations.h"
-#include "attach/effects.h"
-#include "attach/known_functions.h"
-#include "attach/types.h"
+#include "attach/attach.h"
+#include "attach/attach_int.h"
 #include "base/compat.h"
 
 void

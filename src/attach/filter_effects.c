@@ -12,7 +12,7 @@
 
 #include "nodes/nodeFuncs.h"
 
-#include "attach/filter_effects.h"
+#include "attach/attach_int.h"
 
 static bool
 depends_on_row(Node *node, void *context)

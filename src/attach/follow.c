@@ -20,7 +20,7 @@
  */
 #include "postgres.h"
 
-#include "attach/follow.h"
+#include "attach/attach.h"
 
 static la_follow_function follow_function = NULL;
 static la_follow_table_function table_function = NULL;

@@ -56,13 +56,8 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "attach/effects.h"
-#include "attach/gate.h"
-#include "attach/nodes.h"
-#include "attach/runahead.h"
-#include "attach/statement.h"
-#include "base/accessmethod.h"
-#include "base/budget.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
 
 /* ---- SEARCHES ------------------------------------------------------------------------- */

@@ -30,9 +30,9 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#include "attach/interpose_index.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/transaction.h"
 
 /* A routine in which functions are, or have been, exchanged. */
 typedef struct Routine

@@ -52,7 +52,7 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
-#include "attach/interpose_node.h"
+#include "attach/attach.h"
 
 typedef struct NodeEntry
 {

@@ -17,8 +17,8 @@
 #include "access/transam.h"
 #include "utils/fmgroids.h"
 
+#include "attach/attach_int.h"
 #include "attach/function_lists.h"
-#include "attach/known_functions.h"
 #include "base/compat.h"
 
 /*

@@ -26,9 +26,8 @@
 #include "catalog/pg_type.h"
 #include "executor/execPartition.h"
 
-#include "attach/filter_effects.h"
-#include "attach/knowntable.h"
-#include "attach/node_effects.h"
+#include "attach/attach.h"
+#include "attach/attach_int.h"
 #include "base/compat.h"
 
 static void

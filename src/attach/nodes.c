@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "attach/nodes.h"
+#include "attach/attach.h"
 
 #define SIMPLE		LA_NODE_IS_SIMPLE
 #define ONE_TO_ONE	LA_NODE_ONE_TO_ONE

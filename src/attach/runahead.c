@@ -87,11 +87,8 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
-#include "attach/interpose_node.h"
-#include "attach/node_effects.h"
-#include "attach/nodes.h"
-#include "attach/runahead.h"
-#include "attach/statement.h"
+#include "attach/attach.h"
+#include "attach/attach_int.h"
 
 /* ---- the statement, without what is early ------------------------------------ */
 

@@ -13,8 +13,8 @@
 
 #include "tcop/dest.h"
 
-#include "attach/statement.h"
-#include "attach/types.h"
+#include "attach/attach.h"
+#include "attach/attach_int.h"
 
 /* The statement, if a room is interested in a node of it; else NULL. */
 LaStatement *

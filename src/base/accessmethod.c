@@ -56,9 +56,8 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
-#include "base/accessmethod.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/lock.h"
 
 #define MAX_CACHED	16
 

@@ -70,7 +70,7 @@
 #include "utils/timeout.h"
 #include "utils/wait_event.h"
 
-#include "base/attempt.h"
+#include "base/base.h"
 #include "base/compat.h"
 
 #define WAIT_MS			1

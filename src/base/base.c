@@ -8,15 +8,7 @@
  */
 #include "postgres.h"
 
-#include "base/accessmethod.h"
 #include "base/base.h"
-#include "base/buildstats.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "base/minor.h"
-#include "base/shmem.h"
-#include "base/stats.h"
-#include "base/utility.h"
 
 void
 la_base_init(void)

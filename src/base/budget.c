@@ -11,7 +11,7 @@
  *		la_budget_take()		they were allocated
  *		la_budget_return()		they were freed
  *		la_budget_follow()		both, for what a memory context has
- *		la_budget_has_pin()		is there a buffer to be pinned?  (May it stay so: attach/gate.h)
+ *		la_budget_has_pin()		is there a buffer to be pinned?  (May it stay so: attach/attach.h)
  *		la_budget_take_pin()	it was pinned
  *		la_budget_return_pin()	it was unpinned
  *		la_budget_end()			the node's memory context is reset
@@ -45,9 +45,8 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-#include "base/budget.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
 
 #define RESERVED_PINS		8
 #define LOCAL_SHARE			4	/* one of so many local buffers */

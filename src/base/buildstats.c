@@ -16,8 +16,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#include "base/buildstats.h"
-#include "base/shmem.h"
+#include "base/base.h"
 
 typedef enum Counter
 {

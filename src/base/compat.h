@@ -739,7 +739,7 @@ la_find_setting(const char *name)
 }
 #endif
 
-/* 18 removed lc_collate_is_c() (commit 06421b084364).  See locale.h. */
+/* 18 removed lc_collate_is_c() (commit 06421b084364).  See base.h. */
 #if PG_VERSION_NUM >= 180000
 #define la_collation_is_c(oid)	(pg_newlocale_from_collation(oid)->collate_is_c)
 #else

@@ -26,9 +26,8 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/explain.h"
-#include "base/guc.h"
 
 #ifdef LA_HAVE_EXPLAIN_HOOK
 #include "commands/explain.h"

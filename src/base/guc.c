@@ -3,7 +3,7 @@
  *	  The settings of pg_lookahead.
  *
  * The settings of all rooms are in the tables below and are defined together when the
- * library is loaded; rooms only read the variables of guc.h.  An index scan reads most of its
+ * library is loaded; rooms only read the variables of base.h.  An index scan reads most of its
  * settings when the shim is installed, and keeps them until it ends.  explain, backend_memory,
  * nestloop_reuse_tids and tablespace_max_in_flight are read whenever they matter.
  *
@@ -30,9 +30,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
-#include "base/accessmethod.h"
-#include "base/guc.h"
-#include "base/shmem.h"
+#include "base/base.h"
 
 bool		la_enable;
 bool		la_enable_index_scan;

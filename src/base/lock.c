@@ -16,8 +16,8 @@
 #include "storage/lock.h"
 #include "utils/inval.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/lock.h"
 
 /* Returns false if somebody else has a stronger lock, or if there is no room for this one. */
 bool

@@ -32,9 +32,8 @@
 #include "utils/array.h"
 #include "utils/guc.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/minor.h"
-#include "base/sqlrow.h"
 
 typedef struct LaMinor
 {

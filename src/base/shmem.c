@@ -25,8 +25,8 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/shmem.h"
 
 #define MAX_AREAS 16
 #define MAX_TABLES 2

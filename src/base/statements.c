@@ -55,12 +55,9 @@
 #include "miscadmin.h"
 #include "storage/proc.h"
 
+#include "base/base.h"
+#include "base/base_int.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/shmem.h"
-#include "base/statements.h"
-#include "base/statfile.h"
-#include "base/stattable.h"
 
 #define LEADER_SLOTS 256
 

@@ -26,11 +26,9 @@
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 
+#include "base/base.h"
+#include "base/base_int.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/shmem.h"
-#include "base/statfile.h"
-#include "base/stattable.h"
 
 #define FILE_NAME	PGSTAT_STAT_PERMANENT_DIRECTORY "/pg_lookahead.stat"
 #define FILE_FORMAT 0x4c410001	/* to be raised when LaStatEntry changes its

@@ -48,12 +48,8 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "base/buildstats.h"
-#include "base/shmem.h"
-#include "base/statements.h"
-#include "base/stats.h"
-#include "base/stattable.h"
-#include "base/utility.h"
+#include "base/base.h"
+#include "base/base_int.h"
 
 /* Nodes that end without having looked ahead between two flushes. */
 #define FLUSH_AFTER 64

@@ -31,9 +31,8 @@
 
 #include "port/atomics.h"
 
-#include "base/guc.h"
-#include "base/shmem.h"
-#include "base/stattable.h"
+#include "base/base.h"
+#include "base/base_int.h"
 
 #define REASON_SIZE		128
 #define USAGE_FIRST		1.0

@@ -15,10 +15,8 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 
-#include "base/shmem.h"
-#include "base/sqlrow.h"
-#include "base/stats.h"
-#include "base/stattable.h"
+#include "base/base.h"
+#include "base/base_int.h"
 
 /* before 16, PG_FUNCTION_INFO_V1 does not make the function itself visible */
 extern PGDLLEXPORT Datum pg_stat_get_lookahead_statements(PG_FUNCTION_ARGS);

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "base/transaction.h"
+#include "base/base.h"
 
 #define MAX_REGISTERED 8
 

@@ -47,10 +47,8 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "base/attempt.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/statements.h"
-#include "base/utility.h"
 
 #define MAX_REGISTERED 8
 

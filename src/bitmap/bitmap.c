@@ -44,17 +44,11 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/follow.h"
-#include "attach/gate.h"
-#include "attach/interpose_node.h"
-#include "attach/nodes.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/explain.h"
-#include "base/guc.h"
 #include "bitmap/bitmap.h"
-#include "bitmap/getbitmap.h"
-#include "window/config.h"
-#include "window/history.h"
+#include "bitmap/bitmap_int.h"
+#include "window/window.h"
 
 /* A bitmap heap scan with a longer distance. */
 typedef struct HeapScan

@@ -1,6 +1,6 @@
 /*
  * bitmap_int.h
- *	  A bitmap index scan: shared by the files of this room.
+ *	  What the files of this room share.
  *
  * src/bitmap/bitmap_int.h
  */
@@ -11,17 +11,19 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "nodes/tidbitmap.h"
+#include "storage/buf.h"
+#include "storage/bufpage.h"
 #include "utils/rel.h"
 
-#include "base/budget.h"
-#include "base/shadow.h"
-#include "base/stats.h"
-#include "btree/leafahead.h"
+#include "base/base.h"
+#include "btree/btree.h"
+
+/* ---- bitmap_int: a bitmap index scan: shared by the files of this room ---- */
 
 typedef struct LaBitmapScan
 {
 	RelationData shadow;		/* must be first: scan->indexRelation points
-								 * here, see base/shadow.h */
+								 * here, see base/base.h */
 
 	Relation	real;			/* the index */
 	IndexScanDesc scan;
@@ -43,5 +45,49 @@ typedef struct LaBitmapScan
 
 	MemoryContextCallback callback;
 } LaBitmapScan;
+
+/* ---- evidence: are the reads of a GIN scan waits? Pages read, and advised ---- */
+
+extern void la_evidence_begin(LaBitmapScan *bs);
+extern void la_evidence_end(LaBitmapScan *bs);
+extern bool la_evidence_arms(LaBitmapScan *bs);
+extern bool la_evidence_may_read(void);
+extern bool la_evidence_is_observing(LaBitmapScan *bs);
+extern Buffer la_evidence_read(LaBitmapScan *bs, BlockNumber block);
+extern void la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
+
+/* ---- getbitmap: between a bitmap index scan and its access method ---- */
+
+extern LaBitmapScan *la_getbitmap_of(IndexScanDesc scan);
+extern bool la_getbitmap_is_eligible(Relation index);
+extern void la_getbitmap_install(IndexScanDesc scan, EState *estate);
+
+/* ---- gin: pages of a GIN index that a bitmap index scan is going to read ---- */
+
+extern bool la_gin_is_stock(const IndexAmRoutine *am);
+extern int64 la_gin_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm);
+
+/* ---- memory: memory of a bitmap index scan that looks ahead ---- */
+
+extern MemoryContext la_memory_context(LaBitmapScan *bs);
+extern void *la_memory_alloc(LaBitmapScan *bs, Size size);
+extern void la_memory_end_call(LaBitmapScan *bs);
+
+/* ---- postings: leaf pages of GIN posting trees that a scan is going to read ---- */
+
+typedef struct LaPostings LaPostings;
+
+extern Size la_postings_size(void);
+extern LaPostings *la_postings_create(LaBitmapScan *bs);
+extern void la_postings_begin(LaPostings *p);
+extern void la_postings_see_row(LaPostings *p);
+extern bool la_postings_is_gin(Page page);
+extern BlockNumber la_postings_first_child(Page page);
+
+/* ---- range: leaf pages of a btree index that a bitmap index scan is going to read ---- */
+
+extern bool la_range_is_stock(const IndexAmRoutine *am);
+extern void la_range_init(LaBitmapScan *bs);
+extern int64 la_range_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm);
 
 #endif							/* LA_BITMAP_INT_H */

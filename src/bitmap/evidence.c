@@ -27,9 +27,8 @@
  */
 #include "postgres.h"
 
-#include "bitmap/evidence.h"
-#include "window/history.h"
-#include "window/issue.h"
+#include "bitmap/bitmap_int.h"
+#include "window/window.h"
 
 #define VERIFY_CALLS	16
 #define HOLDOFF			256

@@ -10,7 +10,7 @@
  *		gin.c: pages advised around the real gingetbitmap
  *		range.c: btgetbitmap's loop, with pages advised
  *
- * indexRelation is pointed at a copy of the Relation (base/shadow.h) whose access method routine is
+ * indexRelation is pointed at a copy of the Relation (base/base.h) whose access method routine is
  * ours.  The node, its keys, and what it does with the bitmap are the server's.
  *
  * Behaviours:
@@ -27,14 +27,10 @@
  */
 #include "postgres.h"
 
-#include "base/accessmethod.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "bitmap/getbitmap.h"
-#include "bitmap/gin.h"
-#include "bitmap/memory.h"
-#include "bitmap/range.h"
-#include "window/config.h"
+#include "bitmap/bitmap_int.h"
+#include "window/window.h"
 
 /* The shim's routines: one for all scans of an access method. */
 static IndexAmRoutine gin_routine;

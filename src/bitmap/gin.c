@@ -46,14 +46,10 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#include "attach/attach.h"
 #include "attach/descriptors.h"
-#include "attach/effects.h"
-#include "bitmap/evidence.h"
-#include "bitmap/gin.h"
-#include "bitmap/memory.h"
-#include "bitmap/postings.h"
-#include "window/history.h"
-#include "window/issue.h"
+#include "bitmap/bitmap_int.h"
+#include "window/window.h"
 
 #define MAX_SEARCHES	128
 #define MAX_STEPS		64		/* pages on the way of one search */

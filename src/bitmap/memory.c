@@ -15,7 +15,7 @@
 
 #include "utils/memutils.h"
 
-#include "bitmap/memory.h"
+#include "bitmap/bitmap_int.h"
 
 MemoryContext
 la_memory_context(LaBitmapScan *bs)

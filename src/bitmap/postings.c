@@ -44,11 +44,9 @@
 #include "storage/bufmgr.h"
 
 #include "attach/descriptors.h"
-#include "base/bounds.h"
-#include "bitmap/evidence.h"
-#include "bitmap/memory.h"
-#include "bitmap/postings.h"
-#include "window/issue.h"
+#include "base/base.h"
+#include "bitmap/bitmap_int.h"
+#include "window/window.h"
 
 #define MAX_TREES		16		/* the others are left as they are */
 #define MAX_DRIVERS		8		/* entries that give rows */

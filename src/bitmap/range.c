@@ -25,9 +25,8 @@
 
 #include "attach/descriptors.h"
 #include "base/compat_btree.h"
-#include "bitmap/range.h"
-#include "window/config.h"
-#include "window/history.h"
+#include "bitmap/bitmap_int.h"
+#include "window/window.h"
 
 bool
 la_range_is_stock(const IndexAmRoutine *am)

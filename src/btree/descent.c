@@ -21,7 +21,7 @@
  * truncation" (van de Meent, pgsql-hackers, 2021)
  *	ITERATE		(searchkey.c)  The attributes of a tuple are found in one pass, or without one
  *				where all columns before have a fixed width and are not null.
- *	TRUNCATE	(page.h)  Columns that both bounds of a binary search share with the key are
+ *	TRUNCATE	(btree.h)  Columns that both bounds of a binary search share with the key are
  *				not compared.
  *	TYPED		(searchkey.c)  Integers, also of different types, OIDs, dates, times and
  *				timestamps, UUIDs, bytea and text of collation C are compared without fmgr;
@@ -43,7 +43,7 @@
  * Invariants
  *	- Pages are share-locked.  A page that is being deleted, or whose high key is less than the
  *	  key, leads to its right sibling.  A search ends without a result at a page that is not a
- *	  btree page, where a tuple is damaged (page.h), and where pages are linked in a circle:
+ *	  btree page, where a tuple is damaged (btree.h), and where pages are linked in a circle:
  *	  these are errors only where the server comes to them.
  *	- Nothing is pinned or locked between calls except the leaf: the caller pins it for
  *	  la_descent_search_leaf(), which leaves it locked for la_descent_matches().
@@ -59,10 +59,8 @@
 
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "btree/descent.h"
-#include "btree/page.h"
-#include "btree/searchkey.h"
-#include "window/issue.h"
+#include "btree/btree.h"
+#include "window/window.h"
 
 #define SAME_LEAF_MISSES	16
 #define SAME_LEAF_PAUSE		256

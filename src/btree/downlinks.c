@@ -51,10 +51,9 @@
 #include "attach/descriptors.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "btree/downlinks.h"
-#include "btree/page.h"
-#include "btree/searchkey.h"
-#include "window/issue.h"
+#include "btree/btree.h"
+#include "btree/btree_int.h"
+#include "window/window.h"
 
 #define MOST_CHILDREN	MaxIndexTuplesPerPage	/* of one page */
 #define MAX_MOVES		16		/* to the right, or along level 1 over pages

@@ -52,9 +52,9 @@
 #include "attach/descriptors.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "btree/downlinks.h"
-#include "btree/leafahead.h"
-#include "window/issue.h"
+#include "btree/btree.h"
+#include "btree/btree_int.h"
+#include "window/window.h"
 
 #define RUN_ENOUGH			3
 #define UNKNOWN_ENOUGH		4	/* pages in a row from which nothing was

@@ -21,7 +21,7 @@
  *	  wherever it could disagree (a value is compressed, or its collation is not C).
  *	- Comparison raises no error that nbtree's for the same key would not raise.
  *	- No byte is read that lies behind the tuple.  An attribute that does not fit into it is not
- *	  compared, and the key is marked as damaged (page.h).  What is in an attribute is left to the
+ *	  compared, and the key is marked as damaged (btree.h).  What is in an attribute is left to the
  *	  comparison function.
  *
  * src/btree/searchkey.c
@@ -35,12 +35,10 @@
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
 
-#include "attach/collations.h"
-#include "attach/gate.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/bounds.h"
-#include "base/locale.h"
-#include "btree/searchkey.h"
+#include "btree/btree.h"
 
 /* The server's assertions and macros take it for a tuple of an inner page. */
 const IndexTupleData la_no_entry = {

@@ -31,7 +31,7 @@
 #include "storage/fd.h"
 #include "utils/timestamp.h"
 
-#include "calibrate/blockfiles.h"
+#include "calibrate/calibrate_int.h"
 
 #define MEGABYTE		((int64) 1024 * 1024)
 #define ENOUGH			(64 * MEGABYTE) /* of relations; else a temporary file */

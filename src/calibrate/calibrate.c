@@ -48,13 +48,10 @@
 #include "storage/lock.h"
 #include "utils/array.h"
 
-#include "base/sqlrow.h"
-#include "calibrate/blockfiles.h"
+#include "base/base.h"
+#include "calibrate/calibrate_int.h"
 #include "calibrate/curve.h"
-#include "calibrate/directread.h"
-#include "calibrate/diskload.h"
-#include "calibrate/processor.h"
-#include "window/storage.h"
+#include "window/window.h"
 
 #define ROUNDS				3
 #define RANDOM_SECONDS		0.12	/* for each depth and round */

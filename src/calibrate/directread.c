@@ -49,8 +49,8 @@
 #include "miscadmin.h"
 #include "utils/wait_event.h"
 
+#include "calibrate/calibrate_int.h"
 #include "calibrate/curve.h"
-#include "calibrate/directread.h"
 
 #define LEAST_REQUESTS	24		/* for an average, and two for each in flight */
 #define MAX_TIMES		4

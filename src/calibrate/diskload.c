@@ -21,7 +21,7 @@
 
 #include "storage/fd.h"
 
-#include "calibrate/diskload.h"
+#include "calibrate/calibrate_int.h"
 
 #define SECTOR 512				/* of these counters, whatever the device's
 								 * are */

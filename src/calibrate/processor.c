@@ -33,8 +33,8 @@
 #include "utils/plancache.h"
 #include "utils/rel.h"
 
+#include "calibrate/calibrate_int.h"
 #include "calibrate/curve.h"
-#include "calibrate/processor.h"
 
 #define QUERY	"SELECT pg_catalog.count(*) FROM (" \
 				"SELECT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t " \

@@ -30,13 +30,9 @@
 #include "postgres.h"
 
 #include "attach/attach.h"
-#include "attach/interpose_node.h"
-#include "base/guc.h"
+#include "base/base.h"
 #include "hashjoin/hashjoin.h"
 #include "hashjoin/hashjoin_int.h"
-#include "hashjoin/nulls.h"
-#include "hashjoin/probe.h"
-#include "hashjoin/shared.h"
 
 /* A join is tiny, and not worth it, if the planner expects fewer rows on both sides. */
 #define TINY_INNER_ROWS	1000

@@ -47,11 +47,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "base/guc.h"
+#include "base/base.h"
 #include "hashjoin/hashjoin_int.h"
-#include "hashjoin/hashtable.h"
-#include "hashjoin/nulls.h"
-#include "window/issue.h"
+#include "window/window.h"
 
 #define BUCKET_FETCH_DISTANCE	32	/* rows between fetch and use of a bucket */
 #define CHUNK_BYTES				(HASH_CHUNK_HEADER_SIZE + HASH_CHUNK_SIZE)

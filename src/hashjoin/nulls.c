@@ -20,7 +20,6 @@
 #include "utils/tuplestore.h"
 
 #include "hashjoin/hashjoin_int.h"
-#include "hashjoin/nulls.h"
 
 /* Keep a row in the node's tuplestore for its side. */
 void

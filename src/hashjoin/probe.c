@@ -24,7 +24,6 @@
 #include "miscadmin.h"
 
 #include "hashjoin/hashjoin_int.h"
-#include "hashjoin/probe.h"
 
 /* The next row of the chain that satisfies the hash clauses, as in ExecScanHashBucket(). */
 static bool

@@ -41,12 +41,10 @@
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 
-#include "attach/gate.h"
-#include "base/guc.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "hashjoin/hashjoin_int.h"
-#include "hashjoin/nulls.h"
-#include "hashjoin/probebatch.h"
-#include "window/issue.h"
+#include "window/window.h"
 
 /*
  * Filter first: how large the buckets may be, in sizes of the CPU's own cache.  Copies of

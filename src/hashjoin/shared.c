@@ -30,9 +30,8 @@
  */
 #include "postgres.h"
 
-#include "attach/interpose_node.h"
-#include "hashjoin/probebatch.h"
-#include "hashjoin/shared.h"
+#include "attach/attach.h"
+#include "hashjoin/hashjoin_int.h"
 
 /* A child of a parallel hash join, or of its Hash. */
 typedef struct SharedChild

@@ -44,15 +44,10 @@
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
 
-#include "attach/knowntable.h"
-#include "base/buildstats.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "indexbuild/build.h"
-#include "indexbuild/load.h"
-#include "indexbuild/repeat.h"
-#include "indexbuild/sample.h"
-#include "indexbuild/tablescan.h"
+#include "indexbuild/indexbuild_int.h"
 
 /* With more workers, the server's build is faster than one with dictionaries. */
 #define MAX_REPLACED_WORKERS	2

@@ -45,12 +45,11 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "attach/interpose_index.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/transaction.h"
-#include "indexbuild/build.h"
-#include "indexbuild/build_hooks.h"
+#include "indexbuild/indexbuild.h"
+#include "indexbuild/indexbuild_int.h"
 
 static la_relation_hook_type prev_relation_hook = NULL;
 static object_access_hook_type prev_object_access_hook = NULL;

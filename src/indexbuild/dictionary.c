@@ -40,7 +40,7 @@
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
-#include "indexbuild/dictionary.h"
+#include "indexbuild/indexbuild_int.h"
 
 /* The first value's code, and the fraction of all codes that are not between two others. */
 #define FIRST			(UINT64CONST(1) << 31)

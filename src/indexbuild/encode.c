@@ -61,7 +61,7 @@
 #include "utils/timestamp.h"
 #include "utils/varbit.h"
 
-#include "indexbuild/encode.h"
+#include "indexbuild/indexbuild_int.h"
 
 #define BYTE_END		0x00
 #define BYTE_ESCAPE		0x01

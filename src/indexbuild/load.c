@@ -51,8 +51,7 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-#include "indexbuild/load.h"
-#include "indexbuild/pagewriter.h"
+#include "indexbuild/indexbuild_int.h"
 
 #define REPORT_EVERY	1024	/* tuples; a power of two */
 

@@ -22,7 +22,7 @@
  * Invariants
  *	- `common` of each source's row counts the bytes that its key shares with that of the row
  *	  returned last; of a loser, with the winner that passed its node last, if that is later.
- *	- No two rows are equal (sorttuple.h), so each comparison has an outcome.
+ *	- No two rows are equal (indexbuild_int.h), so each comparison has an outcome.
  *
  * src/indexbuild/merge.c
  */
@@ -30,7 +30,7 @@
 
 #include "utils/memutils.h"
 
-#include "indexbuild/merge.h"
+#include "indexbuild/indexbuild_int.h"
 
 typedef struct Source
 {

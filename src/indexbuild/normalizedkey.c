@@ -53,11 +53,9 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/locale.h"
-#include "indexbuild/dictionary.h"
-#include "indexbuild/encode.h"
-#include "indexbuild/normalizedkey.h"
+#include "indexbuild/indexbuild_int.h"
 
 typedef struct Column
 {

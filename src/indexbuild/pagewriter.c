@@ -39,7 +39,7 @@
 #include "storage/smgr.h"
 #endif
 
-#include "indexbuild/pagewriter.h"
+#include "indexbuild/indexbuild_int.h"
 
 static void
 check_is_empty(Relation index)

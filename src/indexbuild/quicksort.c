@@ -22,7 +22,7 @@
 
 #include "miscadmin.h"
 
-#include "indexbuild/quicksort.h"
+#include "indexbuild/indexbuild_int.h"
 
 #define INSERTION_SORT_ENTRIES	12	/* at most */
 #define MEDIAN_OF_THREE_ENTRIES 64	/* fewer than these */
@@ -99,7 +99,7 @@ shared_depth(const LaSortEntry *a, Size n, uint32 depth)
 
 /*
  * Load the first words from depth on that are not the same in all keys, and return where
- * they are: at the end of the first key if there are none, which sorttuple.h excludes.
+ * they are: at the end of the first key if there are none, which indexbuild_int.h excludes.
  */
 static uint32
 load_words(LaSortEntry *a, Size n, uint32 depth)

@@ -24,7 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "indexbuild/repeat.h"
+#include "indexbuild/indexbuild_int.h"
 
 static bool
 is_unknown_function(Oid function, void *context)

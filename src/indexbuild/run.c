@@ -22,7 +22,7 @@
 
 #include "miscadmin.h"
 
-#include "indexbuild/run.h"
+#include "indexbuild/indexbuild_int.h"
 
 /* The most that two lengths and the flags take. */
 #define MAX_HEADER	11

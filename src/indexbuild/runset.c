@@ -18,7 +18,7 @@
  */
 #include "postgres.h"
 
-#include "indexbuild/runset.h"
+#include "indexbuild/indexbuild_int.h"
 
 /* A run's share of memory while runs are merged. */
 #define MIN_BUFFER	((Size) BLCKSZ)

@@ -27,7 +27,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "indexbuild/sample.h"
+#include "indexbuild/indexbuild_int.h"
 
 #define RANGES			64
 #define RANGE_BLOCKS	2

@@ -42,8 +42,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "indexbuild/runset.h"
-#include "indexbuild/sort.h"
+#include "indexbuild/indexbuild_int.h"
 
 /* A key is long if it is so many times the tuple. */
 #define LONG_KEY	4

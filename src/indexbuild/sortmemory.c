@@ -23,8 +23,7 @@
 
 #include "utils/memutils.h"
 
-#include "indexbuild/quicksort.h"
-#include "indexbuild/sortmemory.h"
+#include "indexbuild/indexbuild_int.h"
 
 #define MIN_CHUNK	((Size) 32 * 1024)
 #define MAX_CHUNK	((Size) 4 * 1024 * 1024)

@@ -44,7 +44,7 @@
 #include "utils/wait_event.h"
 
 #include "base/compat.h"
-#include "indexbuild/tablescan.h"
+#include "indexbuild/indexbuild_int.h"
 
 #define KEY_SHARED			UINT64CONST(0x1A00000000000001)
 #define KEY_QUERY			UINT64CONST(0x1A00000000000002)

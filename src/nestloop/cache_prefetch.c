@@ -27,8 +27,8 @@
 
 #include "storage/bufmgr.h"
 
-#include "nestloop/cache_prefetch.h"
-#include "window/issue.h"
+#include "nestloop/nestloop_int.h"
+#include "window/window.h"
 
 static Buffer *
 recent_of(LaCachePrefetch *cache, const LaOuterRow *row, int i)

@@ -55,12 +55,10 @@
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
-#include "base/guc.h"
-#include "nestloop/cache_prefetch.h"
-#include "nestloop/inner_prefetch.h"
-#include "rows/scankeys.h"
-#include "nestloop/innersearch.h"
-#include "window/issue.h"
+#include "base/base.h"
+#include "nestloop/nestloop_int.h"
+#include "rows/rows.h"
+#include "window/window.h"
 
 #define MAX_OFFERS		4		/* to an inner scan that does not take matches */
 

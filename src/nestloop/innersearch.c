@@ -31,10 +31,9 @@
 #include "access/xact.h"
 #include "storage/bufmgr.h"
 
-#include "rows/scankeys.h"
-#include "nestloop/innersearch.h"
-#include "rows/prune.h"
-#include "window/issue.h"
+#include "nestloop/nestloop_int.h"
+#include "rows/rows.h"
+#include "window/window.h"
 
 #define MAX_ROW_TIDS	128		/* of one row: found on the leaf page */
 #define MAX_ROW_VISITS	32		/* ... noted */

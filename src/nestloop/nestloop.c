@@ -61,18 +61,12 @@
 #include "executor/executor.h"
 
 #include "attach/attach.h"
-#include "attach/gate.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "nestloop/inner_prefetch.h"
-#include "rows/scankeys.h"
 #include "nestloop/nestloop.h"
 #include "nestloop/nestloop_int.h"
-#include "rows/prune.h"
-#include "window/config.h"
-#include "window/history.h"
-#include "window/issue.h"
+#include "rows/rows.h"
+#include "window/window.h"
 
 /*
  * Cache prefetch.  A trial takes more outer rows than one of an index scan takes visits, which

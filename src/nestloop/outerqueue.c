@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "nestloop/outerqueue.h"
+#include "nestloop/nestloop_int.h"
 
 /* Behaviour BOUNDED. */
 static bool

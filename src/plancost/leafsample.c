@@ -17,10 +17,10 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "base/attempt.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "btree/page.h"
-#include "plancost/leafsample.h"
+#include "btree/btree.h"
+#include "plancost/plancost_int.h"
 
 #define LEAVES			2
 #define TRIES			4		/* other pages may be met */

@@ -13,9 +13,9 @@
  */
 #include "postgres.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "plancost/mark.h"
+#include "plancost/plancost_int.h"
 
 #ifdef LA_HAVE_EXPLAIN_HOOK
 #include "commands/explain.h"

@@ -94,17 +94,11 @@
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "plancost/mark.h"
 #include "plancost/plancost.h"
-#include "plancost/repeats.h"
-#include "plancost/reprice.h"
-#include "plancost/residency.h"
-#include "window/config.h"
-#include "window/history.h"
-#include "window/share.h"
-#include "window/storage.h"
+#include "plancost/plancost_int.h"
+#include "window/window.h"
 
 #ifdef LA_HAVE_AIO
 #include "storage/aio.h"

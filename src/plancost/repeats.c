@@ -27,7 +27,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "base/compat.h"
-#include "plancost/repeats.h"
+#include "plancost/plancost_int.h"
 
 /* The conditions of a table, among those of a query. */
 typedef struct Conditions

@@ -85,8 +85,7 @@
 #include "utils/guc.h"
 #include "utils/rel.h"
 
-#include "plancost/leafsample.h"
-#include "plancost/reprice.h"
+#include "plancost/plancost_int.h"
 
 /* Sums that should be equal may differ by so much. */
 #define NEGLIGIBLE	1e-6

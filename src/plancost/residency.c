@@ -33,8 +33,8 @@
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
-#include "plancost/residency.h"
-#include "window/issue.h"
+#include "plancost/plancost_int.h"
+#include "window/window.h"
 
 #define SAMPLES			32
 #define FILES			4

@@ -63,15 +63,12 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "base/guc.h"
-#include "base/minor.h"
-#include "base/transaction.h"
-#include "replay/apply.h"
-#include "replay/applyahead.h"
+#include "base/base.h"
 #include "replay/applymessage.h"
 #include "replay/applypace.h"
 #include "replay/applyqueue.h"
-#include "replay/applystats.h"
+#include "replay/replay.h"
+#include "replay/replay_int.h"
 
 #define REPLY_MS		100
 #define SLOW_REPLY_MS	1000

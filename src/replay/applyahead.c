@@ -34,17 +34,11 @@
 
 #include "access/xact.h"
 
-#include "base/attempt.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "replay/applyahead.h"
-#include "replay/applylock.h"
 #include "replay/applymessage.h"
-#include "replay/applyremote.h"
-#include "replay/applyrows.h"
-#include "replay/applyscan.h"
-#include "replay/applystats.h"
-#include "window/issue.h"
+#include "replay/replay_int.h"
+#include "window/window.h"
 
 #define MAX_LATE		8		/* turns at once of changes that have passed */
 #define MOST_TURNS		16		/* ... of those to come */

@@ -28,7 +28,7 @@
 #include "utils/inval.h"
 
 #include "base/compat.h"
-#include "replay/applylock.h"
+#include "replay/replay_int.h"
 
 #define TABLE_PART		4
 #define MOST_LOCKS		512		/* tables and their indexes */

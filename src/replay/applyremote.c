@@ -13,8 +13,8 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#include "base/attempt.h"
-#include "replay/applyremote.h"
+#include "base/base.h"
+#include "replay/replay_int.h"
 
 #define MOST_MEMORY		(512 * 1024)	/* of a description */
 

@@ -27,12 +27,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "replay/applylock.h"
-#include "replay/applyremote.h"
-#include "replay/applyrows.h"
-#include "replay/applyscan.h"
-#include "replay/applystats.h"
-#include "replay/applytable.h"
+#include "replay/replay_int.h"
 
 #define MAX_TABLES		16		/* whose changes are known ahead at a time */
 #define MAX_MATCHES		4		/* rows of one key that are read */

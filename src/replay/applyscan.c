@@ -14,8 +14,7 @@
  */
 #include "postgres.h"
 
-#include "replay/applyremote.h"
-#include "replay/applyscan.h"
+#include "replay/replay_int.h"
 
 #define MAX_SKIPPED		32		/* messages before the next change */
 

@@ -15,9 +15,8 @@
 #include "replication/logicallauncher.h"
 #include "storage/ipc.h"
 
-#include "base/shmem.h"
-#include "base/sqlrow.h"
-#include "replay/applystats.h"
+#include "base/base.h"
+#include "replay/replay_int.h"
 
 /* Of the counters of reads, those that are shown. */
 static const LaCounter shown_reads[] = {

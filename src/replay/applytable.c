@@ -48,15 +48,12 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "attach/effects.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "replay/applylock.h"
-#include "replay/applytable.h"
-#include "rows/fits.h"
-#include "rows/heappage.h"
-#include "rows/partition.h"
-#include "window/issue.h"
+#include "replay/replay_int.h"
+#include "rows/rows.h"
+#include "window/window.h"
 
 #define HEAP_ONLY_UPDATES	8	/* in a row */
 

@@ -60,15 +60,14 @@
 #include "executor/instrument.h"
 #include "miscadmin.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
 #include "replay/replay.h"
 #include "replay/replay_depth.h"
+#include "replay/replay_int.h"
 #include "replay/replay_policy.h"
-#include "replay/replay_settings.h"
-#include "replay/replay_stats.h"
 #include "replay/replay_trial.h"
-#include "window/storage.h"
+#include "window/window.h"
 
 #define NS_IN_US		1000
 #define NS_IN_MS		(1000 * 1000)

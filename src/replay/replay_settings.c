@@ -30,7 +30,7 @@
 #include "utils/guc_tables.h"
 
 #include "base/compat.h"
-#include "replay/replay_settings.h"
+#include "replay/replay_int.h"
 
 #define DECODE_BUFFER "4MB"
 

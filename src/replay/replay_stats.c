@@ -32,9 +32,8 @@
 #include "utils/pg_lsn.h"
 #include "utils/wait_event.h"
 
-#include "base/shmem.h"
-#include "base/sqlrow.h"
-#include "replay/replay_stats.h"
+#include "base/base.h"
+#include "replay/replay_int.h"
 
 #define NS_IN_MS 1e6
 #define NS_IN_S 1e9

@@ -48,12 +48,10 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
-#include "base/guc.h"
-#include "rows/ahead.h"
-#include "rows/aheadrows.h"
-#include "window/config.h"
-#include "window/history.h"
-#include "window/issue.h"
+#include "base/base.h"
+#include "rows/rows.h"
+#include "rows/rows_int.h"
+#include "window/window.h"
 
 #define MEMORY_RELATIONS 4		/* that count for the memory's limit */
 #define DOUBT_ROWS		64		/* see SKIPPED */

@@ -13,8 +13,8 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
-#include "rows/aheadrows.h"
-#include "window/issue.h"
+#include "rows/rows_int.h"
+#include "window/window.h"
 
 #define MAX_MATCHES		128		/* of a key, on its leaf page */
 #define MOST_ROWS		8192

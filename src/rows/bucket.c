@@ -14,7 +14,7 @@
 #include "access/hash.h"
 #include "storage/bufmgr.h"
 
-#include "rows/bucket.h"
+#include "rows/rows_int.h"
 
 /* value is not null, nor stored out of line. */
 BlockNumber

@@ -24,9 +24,9 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
-#include "base/attempt.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "rows/childqueue.h"
+#include "rows/rows.h"
 
 /* The interposer is that of the child's output; context: lives as long as the query. */
 void

@@ -16,8 +16,8 @@
 #include "catalog/objectaccess.h"
 #include "executor/executor.h"
 
-#include "base/attempt.h"
-#include "rows/compile.h"
+#include "base/base.h"
+#include "rows/rows.h"
 
 typedef struct Compilation
 {

@@ -14,8 +14,8 @@
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
 
-#include "base/bounds.h"
-#include "rows/fits.h"
+#include "base/base.h"
+#include "rows/rows.h"
 
 /* Where a varlena ends that begins before `end`; behind that, if it cannot be right. */
 static const char *

@@ -15,8 +15,8 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "base/bounds.h"
-#include "rows/heappage.h"
+#include "base/base.h"
+#include "rows/rows.h"
 
 /* The block behind this one in the scan's order, or InvalidBlockNumber at its end. */
 BlockNumber

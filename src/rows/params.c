@@ -28,7 +28,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "base/compat.h"
-#include "rows/params.h"
+#include "rows/rows.h"
 
 struct LaParams
 {

@@ -14,8 +14,8 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "attach/effects.h"
-#include "rows/partition.h"
+#include "attach/attach.h"
+#include "rows/rows.h"
 
 /* Can it not be noticed if the functions of a partition key are called early? */
 bool

@@ -28,11 +28,10 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
-#include "attach/collations.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "rows/compile.h"
-#include "rows/prune.h"
+#include "rows/rows.h"
 
 #define MAX_FAILURES	16		/* of attempts, each of which costs
 								 * microseconds */

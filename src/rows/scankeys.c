@@ -36,11 +36,10 @@
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
 
-#include "attach/gate.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "rows/compile.h"
-#include "rows/scankeys.h"
+#include "rows/rows.h"
 
 #define MAX_FAILURES	16		/* of keys, each of which costs microseconds */
 

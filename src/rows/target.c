@@ -44,13 +44,11 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "attach/effects.h"
-#include "base/accessmethod.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "rows/bucket.h"
-#include "rows/compile.h"
-#include "rows/target.h"
+#include "rows/rows.h"
+#include "rows/rows_int.h"
 
 #define MAX_HEAP_VISITS	4		/* of rows that conflict */
 

@@ -29,9 +29,8 @@
 
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "btree/descent.h"
-#include "scan/arraykeys.h"
-#include "scan/leafbatch.h"
+#include "btree/btree.h"
+#include "scan/scan_int.h"
 
 #define MAX_COMBINATIONS	((int64) 1 << 40)
 #define MAX_DEFERRED		64	/* searches, a power of 2 */

@@ -15,10 +15,8 @@
 
 #include "access/nbtree.h"
 
-#include "attach/follow.h"
-#include "scan/coming.h"
-#include "scan/leaf.h"
-#include "scan/leafbatch.h"
+#include "attach/attach.h"
+#include "scan/scan_int.h"
 
 /* LaComing.peek, where nbtree owns the position */
 static bool

@@ -13,8 +13,8 @@
  */
 #include "postgres.h"
 
-#include "attach/gate.h"
-#include "scan/early.h"
+#include "attach/attach.h"
+#include "scan/scan_int.h"
 
 bool
 la_early_ask(LaScan *ls)

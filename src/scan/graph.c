@@ -49,7 +49,7 @@
 #include "utils/memutils.h"
 
 #include "base/compat.h"
-#include "scan/graph.h"
+#include "scan/scan_int.h"
 
 #define DISTANCE_PROC		1
 #define PAGE_ID				0xFF90

@@ -27,7 +27,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "scan/heapvisit.h"
+#include "scan/scan_int.h"
 
 /*
  * Will the executor fetch the heap row of this entry?  In an index-only scan it does so unless the

@@ -13,7 +13,7 @@
 #include "access/itup.h"
 #include "storage/bufmgr.h"
 
-#include "scan/killed.h"
+#include "scan/scan_int.h"
 
 /* Have the collected entries marked. */
 void

@@ -60,14 +60,10 @@
 #include "access/xact.h"
 #include "storage/bufmgr.h"
 
-#include "attach/gate.h"
+#include "attach/attach.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "scan/arraykeys.h"
-#include "scan/early.h"
-#include "scan/heapvisit.h"
-#include "scan/leaf.h"
-#include "scan/leafbatch.h"
+#include "scan/scan_int.h"
 #include "window/window.h"
 
 #define MAX_PINNED			8

@@ -23,8 +23,7 @@
 
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "scan/heapvisit.h"
-#include "scan/leafbatch.h"
+#include "scan/scan_int.h"
 
 /*
  * Has a scan, which need not have a shim, taken so many items of its current leaf page, or all of

@@ -44,7 +44,7 @@
 #include "storage/bufmgr.h"
 
 #include "attach/descriptors.h"
-#include "scan/method.h"
+#include "scan/scan_int.h"
 
 #define PAGES_AHEAD	16			/* index pages of a search queue */
 #define NODES_AHEAD	64			/* nodes looked at to find them */

@@ -43,10 +43,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
-#include "scan/early.h"
-#include "scan/heapvisit.h"
-#include "scan/method.h"
-#include "scan/rowqueue.h"
+#include "scan/scan_int.h"
 #include "window/window.h"
 
 #define ROWS_PER_VISIT	16		/* queue slots per block of max_distance */

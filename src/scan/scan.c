@@ -43,18 +43,11 @@
 
 #include "attach/attach.h"
 #include "attach/descriptors.h"
-#include "attach/gate.h"
-#include "attach/interpose_node.h"
-#include "base/accessmethod.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "scan/coming.h"
-#include "scan/leafbatch.h"
 #include "scan/scan.h"
-#include "scan/shim.h"
-#include "scan/tidsource.h"
-#include "window/history.h"
+#include "scan/scan_int.h"
+#include "window/window.h"
 
 #define SINGLE_READS 2			/* see note_single_read() */
 

@@ -1,6 +1,6 @@
 /*
  * scan_int.h
- *	  An index scan, and the ways in which it looks ahead: shared by the files of this room.
+ *	  What the files of this room share.
  *
  * src/scan/scan_int.h
  */
@@ -10,19 +10,20 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/heapam.h"
+#include "access/nbtree.h"
 #include "access/relscan.h"
+#include "access/xlogdefs.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "attach/demand.h"
-#include "attach/descriptors.h"
-#include "base/budget.h"
-#include "base/shadow.h"
 #include "attach/attach.h"
-#include "base/stats.h"
-#include "btree/leafahead.h"
-#include "window/issue.h"
+#include "attach/descriptors.h"
+#include "base/base.h"
+#include "btree/btree.h"
 #include "window/scan_policy.h"
+#include "window/window.h"
+
+/* ---- scan_int ---- */
 
 typedef struct LaScan LaScan;
 
@@ -75,7 +76,7 @@ typedef enum LaPages
 struct LaScan
 {
 	RelationData shadow;		/* must be first: scan->indexRelation points
-								 * here, see base/shadow.h */
+								 * here, see base/base.h */
 
 	Relation	real;			/* the index */
 	IndexScanDesc scan;
@@ -164,5 +165,187 @@ la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 {
 	return dir == ls->order ? la_demand_rows_wanted(ls->demand.limit) : PG_INT64_MAX;
 }
+
+/* ---- arraykeys: leaf pages that the next elements of an IN list will need ---- */
+
+extern void la_arraykeys_advance(LaScan *ls, ScanDirection dir, int64 rows_wanted);
+extern void la_arraykeys_forget(LaScan *ls);
+
+/* ---- coming: the rows that an index scan will come to, for a room that follows it ---- */
+
+extern void la_coming_follow(LaScan *ls, ScanState *node);
+
+/* ---- early: may an index scan read pages of its index before their turn? ---- */
+
+extern bool la_early_ask(LaScan *ls);
+extern void la_early_rescan(LaScan *ls);
+
+/* Asked for each page: the gate has answered, as a rule. */
+static inline bool
+la_early_refuses_pages(LaScan *ls)
+{
+	if (ls->pages == LA_PAGES_UNKNOWN ||
+		(ls->pages == LA_PAGES_NOW && ls->pages_run != la_statements_run(ls->node->state)->number))
+		return !la_early_ask(ls);
+	return ls->pages == LA_PAGES_REFUSED;
+}
+
+/* ---- graph: pages that a search in an HNSW graph will need ---- */
+
+extern void la_graph_watch(LaScan *ls);
+
+/* ---- heapvisit: the heap blocks of a scan, as its rows are returned ---- */
+
+/* What is known of an entry: will the executor fetch its heap row? */
+#define LA_HEAP_UNKNOWN		0
+#define LA_HEAP_NEEDED		1
+#define LA_HEAP_NOT_NEEDED	2
+
+extern bool la_heapvisit_is_needed(LaScan *ls, ItemPointer tid);
+extern bool la_heapvisit_is_known_needed(LaScan *ls, ItemPointer tid, uint8 *known);
+extern void la_heapvisit_pass(LaScan *ls, bool missed);
+extern void la_heapvisit_observe(LaScan *ls, BlockNumber block);
+extern void la_heapvisit_turn_to(LaScan *ls, LaWindow *window, BlockNumber block);
+
+/* ---- killed ---- */
+
+/* Where an access method found an entry. */
+typedef struct LaIndexEntry
+{
+	ItemPointerData tid;		/* the heap row it points to */
+	OffsetNumber offset;		/* its place on the index page */
+	BlockNumber page;			/* InvalidBlockNumber: cannot be killed */
+	XLogRecPtr	lsn;			/* of the page when it was read (GiST) */
+} LaIndexEntry;
+
+/* Entries of one index page that were reported dead. */
+typedef struct LaKilledItems
+{
+	/* marks them, as the access method would; NULL: it marks none */
+	void		(*kill) (LaScan *ls, struct LaKilledItems *killed);
+
+	BlockNumber page;
+	XLogRecPtr	lsn;
+	int			n;
+	LaIndexEntry *entries;		/* MaxIndexTuplesPerPage of them; NULL until
+								 * the first */
+
+	/* hash: primary bucket pages, pinned while their entries are in a queue */
+	Buffer		pins[2];
+
+	void	   *work;			/* the method's, allocated when needed */
+} LaKilledItems;
+
+extern void la_killed_add(LaScan *ls, LaKilledItems *killed, const LaIndexEntry *entry);
+extern void la_killed_apply(LaScan *ls, LaKilledItems *killed);
+extern void la_killed_unpin(LaKilledItems *killed);
+extern void la_killed_free(LaKilledItems *killed);
+
+/* ---- leaf: index leaf pages read ahead of the scan (nbtree) ---- */
+
+extern const LaScanOps la_leaf_ops;
+
+extern bool la_leaf_step(LaScan *ls, ScanDirection dir, int64 rows_wanted);
+extern bool la_leaf_peek(LaScan *ls, int n, LaComingRow *row);
+
+/* ---- leafbatch: one index leaf page that was read ahead, and nbtree's state for it ---- */
+
+typedef struct LaLeafBatch
+{
+	BTScanPos	pos;			/* copy of currPos up to its last item */
+	int			max_items;		/* allocated in pos */
+	char	   *tuples;			/* copy of currTuples, index-only scans */
+	int			tuples_size;
+	uint8	   *heap;			/* LA_HEAP_xxx for each item, index-only scans */
+	int			heap_size;
+	int		   *killed;			/* items reported dead */
+	int			nkilled;
+	int		   *array_elems;	/* until 16: see ARRAYS in leaf.c */
+	Size		bytes;			/* taken from the scan's budget */
+} LaLeafBatch;
+
+/* What all batches of a scan share. */
+typedef struct LaLeafBatchPool
+{
+	LaScan	   *ls;
+	LaLeafBatch *spare;			/* a batch to use again */
+	BTScanOpaque kill_state;	/* for _bt_killitems; NULL until needed */
+} LaLeafBatchPool;
+
+#define la_bt_opaque(ls)	la_btree_scan((ls)->scan)
+
+/* Bytes of a position up to its last item: all, if the page was read backward. */
+#define la_pos_size(pos) \
+	(offsetof(BTScanPosData, items) + \
+	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
+
+/* An item, as a row to come. */
+static inline void
+la_leafbatch_coming(const BTScanPosData *pos, int item, LaComingRow *row)
+{
+	row->tid = pos->items[item].heapTid;
+	row->id = (uint64) pos->currPage << 16 | (uint64) item;
+	row->buffer = InvalidBuffer;
+}
+
+extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
+extern int	la_leafbatch_rows(BTScanPos pos, char *tuples, int item, int by, LaIndexRow *rows,
+							  int max);
+extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
+extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
+extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);
+extern void la_leafbatch_free(LaLeafBatchPool *pool, LaLeafBatch *b);
+extern void la_leafbatch_free_spare(LaLeafBatchPool *pool);
+extern void la_leafbatch_save_array_keys(LaLeafBatchPool *pool, LaLeafBatch *b, bool of_mark);
+extern void la_leafbatch_kill(LaLeafBatchPool *pool, LaLeafBatch *b, int item);
+extern void la_leafbatch_apply_killed(LaLeafBatchPool *pool, LaLeafBatch *b);
+extern void la_leafbatch_restore_position(LaLeafBatchPool *pool, LaLeafBatch *b,
+										  int item, ScanDirection dir);
+extern void la_leafbatch_restore_mark(LaLeafBatchPool *pool, LaLeafBatch *b, int item);
+extern void la_leafbatch_turn_array_keys(LaScan *ls, ScanDirection dir);
+
+/* ---- method: what look-ahead knows of index access methods other than btree ---- */
+
+/* Any function may be NULL. */
+typedef struct LaMethod
+{
+	/* where is the row that the access method returned last? */
+	void		(*locate) (LaScan *ls, LaKilledItems *killed, LaIndexEntry *entry);
+
+	/* mark the collected entries dead, as the access method would */
+	void		(*kill) (LaScan *ls, LaKilledItems *killed);
+
+	/*
+	 * Move the current page's dead entries from the access method's own list,
+	 * and back to it.  See GiST in method.c.
+	 */
+	void		(*take_killed) (LaScan *ls, LaKilledItems *killed);
+	void		(*return_killed) (LaScan *ls, LaKilledItems *killed);
+
+	/* how many more rows of the current index page will it return? */
+	int			(*rows_on_page) (LaScan *ls);
+
+	/* start reads of index pages that it will turn to */
+	void		(*issue_pages) (LaScan *ls);
+
+	/* does it return the distances of ORDER BY with each row? */
+	bool		sets_distances;
+} LaMethod;
+
+extern const LaMethod *la_method_of(Oid am);
+
+/* ---- rowqueue: rows read ahead through any access method's amgettuple ---- */
+
+extern const LaScanOps la_rowqueue_ops;
+
+/* ---- shim: between an index scan and its access method ---- */
+
+extern LaScan *la_shim_install(IndexScanDesc scan, LaKind kind, const LaScanDemand *demand,
+							   MemoryContext context);
+extern LaScan *la_shim_of(IndexScanDesc scan);
+
+/* ---- tidsource: an index scan whose TIDs another room has found already ---- */
+
+extern bool la_tidsource_set(LaScan *ls, const LaTidSource *source);
 
 #endif							/* LA_SCAN_INT_H */

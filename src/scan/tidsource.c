@@ -45,7 +45,7 @@
 
 #include "attach/descriptors.h"
 #include "base/compat.h"
-#include "scan/tidsource.h"
+#include "scan/scan_int.h"
 
 typedef struct TidSourceScan
 {

@@ -34,13 +34,10 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
-#include "attach/gate.h"
-#include "attach/interpose_node.h"
-#include "attach/nodes.h"
-#include "attach/statement.h"
-#include "base/guc.h"
-#include "rows/childqueue.h"
-#include "subplan/child_rows.h"
+#include "attach/attach.h"
+#include "base/base.h"
+#include "rows/rows.h"
+#include "subplan/subplan_int.h"
 
 #define WANTED			64		/* see COPIED */
 

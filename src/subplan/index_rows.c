@@ -30,9 +30,9 @@
 
 #include "attach/attach.h"
 #include "base/compat.h"
-#include "rows/fits.h"
-#include "subplan/index_rows.h"
-#include "window/issue.h"
+#include "rows/rows.h"
+#include "subplan/subplan_int.h"
+#include "window/window.h"
 
 #define MAX_ROWS		1400	/* more than a leaf page has */
 #define LEAD			32

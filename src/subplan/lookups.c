@@ -35,11 +35,10 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/rel.h"
 
-#include "attach/gate.h"
-#include "attach/nodes.h"
-#include "rows/prune.h"
-#include "subplan/lookups.h"
-#include "window/issue.h"
+#include "attach/attach.h"
+#include "rows/rows.h"
+#include "subplan/subplan_int.h"
+#include "window/window.h"
 
 #define MAX_LOOKUPS		64
 #define MAX_MEMBERS		32		/* of an Append that does not choose */

@@ -26,10 +26,9 @@
 
 #include "attach/descriptors.h"
 #include "base/compat.h"
-#include "rows/fits.h"
-#include "rows/heappage.h"
-#include "subplan/page_rows.h"
-#include "window/issue.h"
+#include "rows/rows.h"
+#include "subplan/subplan_int.h"
+#include "window/window.h"
 
 #define MAX_PAGES		64		/* ahead of the scan */
 

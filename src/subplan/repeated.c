@@ -40,16 +40,11 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "attach/gate.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "subplan/child_rows.h"
-#include "subplan/page_rows.h"
-#include "subplan/repeated.h"
-#include "subplan/index_rows.h"
-#include "subplan/stored_rows.h"
-#include "subplan/values_rows.h"
-#include "window/issue.h"
+#include "subplan/subplan_int.h"
+#include "window/window.h"
 
 #define MISSES			2		/* see PASS */
 #define MAX_EQUAL		64		/* rows with the same values, passed over at a

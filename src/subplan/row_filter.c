@@ -14,9 +14,8 @@
 #include "nodes/nodeFuncs.h"
 
 #include "base/compat.h"
-#include "rows/compile.h"
-#include "rows/params.h"
-#include "subplan/row_filter.h"
+#include "rows/rows.h"
+#include "subplan/subplan_int.h"
 
 struct LaRowFilter
 {

@@ -37,8 +37,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/compat.h"
-#include "subplan/child_rows.h"
-#include "subplan/stored_rows.h"
+#include "subplan/subplan_int.h"
 
 #define BATCH			32		/* rows read at a time */
 #define BATCH_SIZE		(64 * 1024) /* ... until they are so many bytes */

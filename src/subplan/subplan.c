@@ -27,13 +27,11 @@
 #include "nodes/nodeFuncs.h"
 
 #include "attach/attach.h"
-#include "attach/gate.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "subplan/repeated.h"
 #include "subplan/subplan.h"
-#include "window/issue.h"
+#include "subplan/subplan_int.h"
+#include "window/window.h"
 
 /* ---- execution --------------------------------------------------------------------------- */
 

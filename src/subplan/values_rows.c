@@ -12,7 +12,7 @@
 #include "executor/executor.h"
 
 #include "base/compat.h"
-#include "subplan/values_rows.h"
+#include "subplan/subplan_int.h"
 
 typedef struct ValuesRows
 {

@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "base/compat_bitmap.h"
-#include "toast/bitmappages.h"
+#include "toast/toast_int.h"
 
 struct LaBitmapPages
 {

@@ -19,7 +19,7 @@
 #include "optimizer/optimizer.h"
 
 #include "base/compat.h"
-#include "toast/columns.h"
+#include "toast/toast_int.h"
 
 static inline bool
 has(const Bitmapset *attributes, int number)

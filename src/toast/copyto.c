@@ -11,11 +11,8 @@
 
 #include "nodes/parsenodes.h"
 
-#include "base/guc.h"
-#include "base/utility.h"
-#include "toast/copyto.h"
-#include "toast/tablescan.h"
-#include "toast/unplanned.h"
+#include "base/base.h"
+#include "toast/toast_int.h"
 
 /* Of the table whose scan is expected. */
 static LaToastColumns columns;

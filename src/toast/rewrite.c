@@ -35,12 +35,9 @@
 #include "utils/memutils.h"
 #include "utils/relcache.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/transaction.h"
-#include "toast/rewrite.h"
-#include "toast/tablescan.h"
-#include "toast/unplanned.h"
+#include "toast/toast_int.h"
 
 #define MOST_ALTERED	64
 

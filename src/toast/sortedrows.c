@@ -34,13 +34,11 @@
 #include "executor/executor.h"
 #include "utils/tuplesort.h"
 
-#include "attach/demand.h"
-#include "attach/interpose_node.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "rows/childqueue.h"
-#include "toast/sortedrows.h"
-#include "toast/valueahead.h"
+#include "rows/rows.h"
+#include "toast/toast_int.h"
 
 #define MOST_LOOKED		64		/* rows without a value out of line */
 #define WANTED			128		/* rows known ahead */

@@ -45,10 +45,9 @@
 #include "attach/descriptors.h"
 #include "base/compat.h"
 #include "base/compat_bitmap.h"
-#include "rows/heappage.h"
-#include "toast/bitmappages.h"
-#include "toast/tablescan.h"
-#include "window/issue.h"
+#include "rows/rows.h"
+#include "toast/toast_int.h"
+#include "window/window.h"
 
 #define MAX_PAGES	64
 #define RING_PAGES	12			/* half of 256 kB, and some less */

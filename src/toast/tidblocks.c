@@ -14,12 +14,11 @@
  */
 #include "postgres.h"
 
-#include "attach/gate.h"
-#include "attach/runahead.h"
-#include "base/guc.h"
-#include "rows/ahead.h"
-#include "toast/tidblocks.h"
-#include "window/issue.h"
+#include "attach/attach.h"
+#include "base/base.h"
+#include "rows/rows.h"
+#include "toast/toast_int.h"
+#include "window/window.h"
 
 struct LaTidBlocks
 {

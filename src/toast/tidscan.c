@@ -21,12 +21,8 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/interpose_node.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "toast/tidblocks.h"
-#include "toast/tidscan.h"
-#include "toast/valueahead.h"
+#include "base/base.h"
+#include "toast/toast_int.h"
 
 #define ROWS_READ		64		/* rows ahead whose pages are read */
 

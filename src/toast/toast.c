@@ -7,7 +7,7 @@
  *					fetch values; then tablescan.c
  *		TidRangeScan	a function in front of the node's own, likewise; then tablescan.c
  *		TidScan		tidscan.c
- *		IndexScan	offered by the room of index scans, when it attaches one (attach/follow.h)
+ *		IndexScan	offered by the room of index scans, when it attaches one (attach/attach.h)
  *		BitmapHeapScan	offered by the room of bitmap scans, before its first execution; then
  *					tablescan.c
  *		Sort		sortedrows.c, where the statement's rows are those of a sort
@@ -26,19 +26,11 @@
 #include "utils/snapmgr.h"
 
 #include "attach/attach.h"
-#include "attach/interpose_node.h"
+#include "base/base.h"
 #include "base/compat.h"
 #include "base/compat_bitmap.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "toast/copyto.h"
-#include "toast/rewrite.h"
-#include "toast/sortedrows.h"
-#include "toast/tablescan.h"
-#include "toast/tidscan.h"
 #include "toast/toast.h"
-#include "toast/toasttable.h"
-#include "toast/unplanned.h"
+#include "toast/toast_int.h"
 
 /* 18 has a function for each combination of filter and projection of a sequential scan. */
 static LaNodeKind *

@@ -31,9 +31,9 @@
 #include "utils/inval.h"
 #include "utils/relcache.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/lock.h"
-#include "toast/toasttable.h"
+#include "toast/toast_int.h"
 
 #define REMEMBERED	64
 

@@ -33,10 +33,9 @@
 #include "access/tableam.h"
 #include "utils/inval.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/transaction.h"
-#include "toast/unplanned.h"
-#include "toast/valueahead.h"
+#include "toast/toast_int.h"
 
 /* The routine in which scan_begin is ours. */
 static TableAmRoutine routine;

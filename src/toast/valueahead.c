@@ -51,21 +51,13 @@
 #include "lib/ilist.h"
 #include "utils/memutils.h"
 
-#include "attach/gate.h"
-#include "attach/runahead.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/stats.h"
-#include "btree/descent.h"
-#include "rows/ahead.h"
-#include "toast/toasttable.h"
-#include "toast/valueahead.h"
-#include "toast/values.h"
-#include "window/aio.h"
-#include "window/foreseen.h"
-#include "window/issue.h"
-#include "window/share.h"
+#include "btree/btree.h"
+#include "rows/rows.h"
+#include "toast/toast_int.h"
+#include "window/window.h"
 
 #define FIRST_CHECK		8
 #define IDLE_ROWS		512

@@ -16,10 +16,9 @@
 #include "access/htup_details.h"
 
 #include "base/compat.h"
-#include "rows/fits.h"
-#include "rows/heappage.h"
-#include "toast/values.h"
-#include "window/issue.h"
+#include "rows/rows.h"
+#include "toast/toast_int.h"
+#include "window/window.h"
 
 /* The page of a row, pinned, or InvalidBuffer. */
 static Buffer

@@ -33,16 +33,15 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 
-#include "attach/gate.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "window/aio.h"
+#include "window/window.h"
 
 #ifdef LA_HAVE_AIO
 
 #include "storage/aio.h"
 
-#include "window/share.h"
 
 typedef struct Slot
 {

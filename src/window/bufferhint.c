@@ -33,9 +33,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "window/bufferhint.h"
+#include "window/window_int.h"
 
 #define MAX_SLOTS		131072	/* 1 MB */
 #define SHIFT			40503	/* some odd number */

@@ -14,12 +14,9 @@
 #include "utils/spccache.h"
 #include "utils/syscache.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "window/aio.h"
-#include "window/config.h"
-#include "window/history.h"
-#include "window/share.h"
+#include "window/window.h"
 
 #define MICROSECONDS_PER_MILLISECOND 1000.0
 

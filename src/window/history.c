@@ -43,10 +43,8 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 
-#include "base/guc.h"
-#include "base/shmem.h"
-#include "base/utility.h"
-#include "window/history.h"
+#include "base/base.h"
+#include "window/window.h"
 
 #define INDEXES			1024
 #define SCANS			1024

@@ -41,12 +41,11 @@
 #include "storage/bufpage.h"
 #include "storage/smgr.h"
 
-#include "attach/gate.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "window/bufferhint.h"
-#include "window/issue.h"
-#include "window/share.h"
+#include "window/window.h"
+#include "window/window_int.h"
 
 #define CACHE_LINE 64
 

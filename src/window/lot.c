@@ -38,10 +38,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "base/attempt.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "window/history.h"
-#include "window/lot.h"
+#include "window/window.h"
 #include "window/window_int.h"
 
 #define MOST_VISITS_FACTOR 256	/* visits of a lot per block of max_distance */

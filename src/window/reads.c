@@ -12,8 +12,7 @@
  */
 #include "postgres.h"
 
-#include "window/issue.h"
-#include "window/reads.h"
+#include "window/window.h"
 
 /*
  * Visit a block in any state of the policy.  foreseen: the window's producer names this visit.

@@ -28,10 +28,7 @@
  */
 #include "postgres.h"
 
-#include "window/history.h"
-#include "window/issue.h"
-#include "window/saving.h"
-#include "window/storage.h"
+#include "window/window.h"
 
 #define ISSUE_SAMPLE		8
 #define READS_ENOUGH		8

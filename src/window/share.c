@@ -43,10 +43,10 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/shmem.h"
-#include "window/share.h"
 #include "window/share_policy.h"
+#include "window/window.h"
 
 #define TABLESPACES		8		/* of a backend */
 #define RENEW_MS		100

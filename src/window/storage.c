@@ -48,9 +48,8 @@
 #include "storage/fd.h"
 #include "storage/lwlock.h"
 
-#include "base/shmem.h"
-#include "window/history.h"
-#include "window/storage.h"
+#include "base/base.h"
+#include "window/window.h"
 
 #define TABLESPACES		64
 

@@ -55,9 +55,7 @@
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 
-#include "base/guc.h"
-#include "window/history.h"
-#include "window/lot.h"
+#include "base/base.h"
 #include "window/scan_policy.h"
 #include "window/window.h"
 #include "window/window_int.h"

@@ -1,24 +1,43 @@
 /*
  * window_int.h
- *	  A window: shared by the files that fill its ring.
- *
- * See window.c and lot.c.
+ *	  What the files of this room share.
  *
  * src/window/window_int.h
  */
 #ifndef LA_WINDOW_INT_H
 #define LA_WINDOW_INT_H
 
-#include "base/budget.h"
-#include "base/stats.h"
-#include "window/aio.h"
+#include "storage/block.h"
+#include "storage/buf.h"
+#include "utils/relcache.h"
+
+#include "base/base.h"
 #include "window/cache_policy.h"
-#include "window/foreseen.h"
-#include "window/issue.h"
 #include "window/lot_policy.h"
 #include "window/readahead.h"
-#include "window/saving.h"
-#include "window/share.h"
+#include "window/window.h"
+
+/* ---- bufferhint: where this backend has seen blocks in shared buffers ---- */
+
+extern Buffer la_bufferhint_find(Relation rel, BlockNumber block);
+extern void la_bufferhint_note(Relation rel, BlockNumber block, Buffer buffer);
+
+/* ---- lot: foreseen visits whose blocks are issued in the order of the table ---- */
+
+struct Visit;
+
+extern void la_lot_init(LaWindow *window);
+extern void la_lot_clear(LaWindow *window);
+extern void la_lot_free(LaWindow *window);
+extern bool la_lot_top_up(LaWindow *window);
+extern void la_lot_on_read(LaWindow *window, const struct Visit *visit,
+						   const LaReadResult *result);
+
+/* ---- window_int: a window: shared by the files that fill its ring ---- */
+
+/*
+ * See window.c and lot.c.
+ */
 
 #define RECENT_SLOTS	256		/* a power of 2 */
 #define RECENT_VISITS	256

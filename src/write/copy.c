@@ -38,16 +38,12 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "attach/interpose_index.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "rows/ahead.h"
-#include "rows/target.h"
-#include "window/issue.h"
-#include "write/copy.h"
-#include "write/heaprow.h"
-#include "write/insert.h"
-#include "write/keyquery.h"
+#include "rows/rows.h"
+#include "window/window.h"
+#include "write/write_int.h"
 
 #define FUTILE_TURNS	64
 

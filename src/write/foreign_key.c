@@ -43,11 +43,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "base/guc.h"
-#include "base/statements.h"
-#include "rows/target.h"
-#include "write/foreign_key.h"
-#include "write/keyahead.h"
+#include "base/base.h"
+#include "rows/rows.h"
+#include "write/write_int.h"
 
 /* A trigger of a statement. */
 typedef struct ForeignKey

@@ -15,10 +15,9 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "rows/fits.h"
-#include "rows/heappage.h"
-#include "window/issue.h"
-#include "write/heaprow.h"
+#include "rows/rows.h"
+#include "window/window.h"
+#include "write/write_int.h"
 
 /* Is it a transaction ID of the running transaction? */
 bool

@@ -42,11 +42,10 @@
 #include "storage/predicate.h"
 #include "utils/rel.h"
 
-#include "attach/interpose_index.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "write/insert.h"
-#include "write/insert_location.h"
+#include "write/write_int.h"
 
 #define ROWS_BEFORE		16		/* of a statement, for btinsert() */
 

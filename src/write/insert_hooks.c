@@ -36,20 +36,10 @@
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
-#include "attach/interpose_index.h"
-#include "attach/interpose_node.h"
-#include "base/explain.h"
-#include "base/guc.h"
-#include "base/lock.h"
-#include "base/utility.h"
-#include "rows/target.h"
-#include "write/copy.h"
-#include "write/foreign_key.h"
-#include "write/insert.h"
-#include "write/insert_hooks.h"
-#include "write/keyquery.h"
-#include "write/modify.h"
-#include "write/tidlog.h"
+#include "base/base.h"
+#include "rows/rows.h"
+#include "write/write.h"
+#include "write/write_int.h"
 
 #define MAX_RELATIONS	64
 

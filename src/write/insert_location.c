@@ -39,7 +39,7 @@
  *	- Pages that are not copies are locked, inner ones shared, leaves exclusively, one at a time.
  *	- There is no location if there is something that nbtree's insertion takes care of (an
  *	  incomplete split), or the page is full, or an entry equals the key, or a page is damaged
- *	  (btree/page.h).  Then nothing is left locked, pinned or changed.
+ *	  (btree/btree.h).  Then nothing is left locked, pinned or changed.
  *	- Comparison raises no error that a comparison by nbtree for the same key would not raise.
  *
  * src/write/insert_location.c
@@ -50,13 +50,12 @@
 #include "common/hashfn.h"
 #include "storage/bufmgr.h"
 
-#include "base/budget.h"
+#include "base/base.h"
 #include "base/compat.h"
 #include "base/compat_btree.h"
-#include "base/guc.h"
-#include "btree/page.h"
-#include "window/issue.h"
-#include "write/insert_location.h"
+#include "btree/btree.h"
+#include "window/window.h"
+#include "write/write_int.h"
 
 #define MAX_COPIES		256		/* a power of two */
 #define USED_ENOUGH		4		/* times before a page is copied */

@@ -35,15 +35,12 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "attach/gate.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "rows/ahead.h"
-#include "window/issue.h"
-#include "write/heaprow.h"
-#include "write/keyahead.h"
-#include "write/keycolumns.h"
-#include "write/keytables.h"
+#include "rows/rows.h"
+#include "window/window.h"
+#include "write/write_int.h"
 
 #define MAX_SKIPPED		64		/* rows without an event, to be looked at for
 								 * the next one */

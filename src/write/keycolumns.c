@@ -22,9 +22,9 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
-#include "attach/effects.h"
+#include "attach/attach.h"
 #include "base/compat.h"
-#include "write/keycolumns.h"
+#include "write/write_int.h"
 
 /* Returns false if the constraint is not what the caller expects. */
 bool

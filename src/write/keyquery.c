@@ -54,13 +54,10 @@
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "base/transaction.h"
-#include "rows/target.h"
-#include "write/foreign_key.h"
-#include "write/keyahead.h"
-#include "write/keyquery.h"
+#include "rows/rows.h"
+#include "write/write_int.h"
 
 #define MAX_KEYS	64			/* of a transaction */
 

@@ -36,9 +36,8 @@
 #include "utils/relcache.h"
 
 #include "base/compat.h"
-#include "rows/partition.h"
-#include "rows/target.h"
-#include "write/keytables.h"
+#include "rows/rows.h"
+#include "write/write_int.h"
 
 #define MAX_HEAP_VISITS	16		/* of rows of one key */
 #define MAX_EACH		8		/* partitions that are all looked in */

@@ -34,11 +34,11 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/rel.h"
 
-#include "attach/effects.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "rows/compile.h"
-#include "write/mergeaction.h"
+#include "rows/rows.h"
+#include "write/write_int.h"
 
 struct LaMergeColumn
 {

@@ -55,17 +55,12 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "attach/runahead.h"
-#include "attach/statement.h"
-#include "base/attempt.h"
+#include "attach/attach.h"
+#include "base/base.h"
 #include "base/compat.h"
-#include "base/guc.h"
-#include "rows/ahead.h"
-#include "window/issue.h"
-#include "write/insert.h"
-#include "write/modify.h"
-#include "write/newtuple.h"
-#include "write/writer.h"
+#include "rows/rows.h"
+#include "window/window.h"
+#include "write/write_int.h"
 
 typedef enum Eligibility
 {

@@ -32,10 +32,8 @@
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
-#include "window/issue.h"
-#include "write/mergeaction.h"
-#include "write/newtuple.h"
-#include "write/route.h"
+#include "window/window.h"
+#include "write/write_int.h"
 
 /* A table of the statement, of which something can be known if target is not NULL. */
 typedef struct Table

@@ -24,9 +24,8 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "rows/compile.h"
-#include "rows/partition.h"
-#include "write/route.h"
+#include "rows/rows.h"
+#include "write/write_int.h"
 
 struct LaRoute
 {

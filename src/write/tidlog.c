@@ -20,9 +20,8 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "base/budget.h"
-#include "base/guc.h"
-#include "write/tidlog.h"
+#include "base/base.h"
+#include "write/write_int.h"
 
 #define FIRST_ENTRIES	256
 

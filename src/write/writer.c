@@ -23,10 +23,10 @@
 #include "catalog/pg_trigger.h"
 #include "utils/rel.h"
 
-#include "attach/effects.h"
+#include "attach/attach.h"
 #include "base/compat.h"
-#include "rows/target.h"
-#include "write/writer.h"
+#include "rows/rows.h"
+#include "write/write_int.h"
 
 static void
 note_text(LaEffects *e, const char *expression)

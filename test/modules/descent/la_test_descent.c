@@ -54,10 +54,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "attach/collations.h"
-#include "attach/gate.h"
-#include "btree/descent.h"
-#include "window/issue.h"
+#include "attach/attach.h"
+#include "btree/btree.h"
+#include "window/window.h"
 
 PG_MODULE_MAGIC;
 

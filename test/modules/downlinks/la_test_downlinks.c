@@ -36,10 +36,9 @@
 #include "utils/portal.h"
 #include "utils/rel.h"
 
-#include "attach/collations.h"
-#include "attach/gate.h"
-#include "btree/downlinks.h"
-#include "window/issue.h"
+#include "attach/attach.h"
+#include "btree/btree_int.h"
+#include "window/window.h"
 
 PG_MODULE_MAGIC;
 

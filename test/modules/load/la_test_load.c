@@ -36,7 +36,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "indexbuild/load.h"
+#include "indexbuild/indexbuild_int.h"
 
 PG_MODULE_MAGIC;
 

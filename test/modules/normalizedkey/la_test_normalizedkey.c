@@ -44,7 +44,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "indexbuild/normalizedkey.h"
+#include "indexbuild/indexbuild_int.h"
 
 PG_MODULE_MAGIC;
 

@@ -1,0 +1,114 @@
+/*
+ * subplan_int.h
+ *	  What the files of this room share.
+ *
+ * src/subplan/subplan_int.h
+ */
+#ifndef LA_SUBPLAN_INT_H
+#define LA_SUBPLAN_INT_H
+
+#include "executor/tuptable.h"
+#include "nodes/execnodes.h"
+
+#include "attach/attach.h"
+#include "rows/rows.h"
+
+/* ---- rows_to_come: the rows that a node is about to process, behind its current one ---- */
+
+typedef struct LaRowsToCome LaRowsToCome;
+
+/* Embedded in what a source of rows keeps for the node. */
+struct LaRowsToCome
+{
+	/* continue behind the node's current row */
+	void		(*restart) (LaRowsToCome *rows);
+
+	/*
+	 * The next row, valid until the next call, or NULL if it is not known
+	 * now. Some rows may be left out, and others may not be processed.
+	 */
+	TupleTableSlot *(*next) (LaRowsToCome *rows);
+};
+
+/* ---- child_rows: the rows to come of a node that takes them from a child ---- */
+
+extern LaRowsToCome *la_childrows_create(PlanState *node, PlanState *child,
+										 const LaDemandContext *context,
+										 const char **refused);
+
+/* ---- row_filter: will a row pass the filter of its scan? ---- */
+
+typedef struct LaRowFilter LaRowFilter;
+
+extern LaRowFilter *la_rowfilter_create(ScanState *scan, const LaRunAhead *hints);
+extern bool la_rowfilter_passes(LaRowFilter *filter, TupleTableSlot *row);
+
+/* ---- index_rows: the rows to come of an index scan ---- */
+
+extern LaRowsToCome *la_indexrows_create(ScanState *scan, const LaRunAhead *hints);
+
+/* ---- lookups ---- */
+
+typedef struct LaLookups LaLookups;
+
+extern LaLookups *la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only,
+									const char **refused);
+extern Relation la_lookups_table(const LaLookups *l);
+extern Oid	la_lookups_known_by(const LaLookups *l);
+extern bool la_lookups_set_ahead(LaLookups *l, LaAhead *ahead);
+extern void la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits);
+extern bool la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel);
+extern void la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches);
+extern void la_lookups_release(LaLookups *l);
+
+/* ---- page_rows: the rows to come of a sequential or bitmap heap scan ---- */
+
+extern LaRowsToCome *la_pagerows_create(ScanState *scan, const LaRunAhead *hints);
+
+/* ---- repeated: a plan that a node repeats for each of its rows, read ahead ---- */
+
+typedef struct LaRepeated
+{
+	LaInterposer interposer;	/* of the plan's output */
+	PlanState  *node;			/* that repeats it, for its rows */
+	PlanState  *plan;
+	LaKind		kind;
+	bool		first_match_only;	/* one row of the plan is enough */
+
+	/* Params of the plan that have values of the node's current row */
+	int			nparams;
+	int		   *params;
+	AttrNumber *attributes;		/* ... of which attributes of the row */
+
+	/* passive */
+	bool		restarted;		/* a new execution begins */
+	bool		refused;		/* nothing can be known ahead */
+	bool		missed;			/* this execution has read a block */
+	int64		nmissed;		/* executions that have */
+	int64		executions;
+
+	/* once blocks are read */
+	LaDemandContext context;	/* of the node */
+	LaRunAhead	hints;
+	LaBudget	budget;			/* of keys; the rest is in ahead */
+	LaKeyRows	rows;
+	TupleTableSlot *slot;		/* a row of the values only */
+	LaLookups  *lookups;
+	LaRowsToCome *to_come;
+	LaAhead    *ahead;			/* NULL: not yet */
+} LaRepeated;
+
+extern void la_repeated_execute(LaRepeated *r);
+extern void la_repeated_end(LaRepeated *r);
+
+/* ---- stored_rows: the rows to come of a scan whose rows lie in a tuplestore ---- */
+
+extern LaRowsToCome *la_storedrows_create(ScanState *scan, const LaRunAhead *hints,
+										  const LaDemandContext *context,
+										  const char **refused);
+
+/* ---- values_rows: the rows to come of VALUES ---- */
+
+extern LaRowsToCome *la_valuesrows_create(ValuesScanState *scan, const LaRunAhead *hints);
+
+#endif							/* LA_SUBPLAN_INT_H */
