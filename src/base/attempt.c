@@ -42,13 +42,15 @@
  *	  again: a cancel, and that a worker which applies a streamed transaction has failed, which this
  *	  one is told only once.  Workers of a parallel query may tell of errors, too: nothing is
  *	  attempted there.
- *	- No lock is waited for for longer than WAIT_MS.  The work takes its own locks without waiting
- *	  (lock.c).  But what is missing in the caches is read from catalogs, which the server locks in
- *	  the ordinary way; ProcSleep() heeds lock_timeout, which is WAIT_MS meanwhile.  All else that
- *	  is waited for in the server ends by itself.
- *	- The timeout strikes by way of a canceled statement.  It may do so just when the lock is
- *	  granted, and is then noticed later: what is pending is taken back at the end.  What was
- *	  pending before is processed before the work begins, and so is not mistaken for the work's.
+ *	- No lock is waited for for longer than two TICK_MS.  The work takes its own locks without
+ *	  waiting (lock.c).  But what is missing in the caches is read from catalogs, which the server
+ *	  locks in the ordinary way.  So a timer looks from time to time whether a lock is waited for,
+ *	  and if so cancels the work.  (lock_timeout would do so, too, but it sends a signal to all
+ *	  processes of the session's group, such as the program of a COPY.)  All else that is waited
+ *	  for in the server ends by itself.
+ *	- A cancel of the timer looks like one of the user, or of statement_timeout, unless a SIGINT has
+ *	  come meanwhile.  So that is noted, and then the cancel is the caller's.  What was pending
+ *	  before is processed before the work begins.
  *
  * With exit_on_error each error ends the session, whoever catches it, and nothing is attempted.
  *
@@ -59,10 +61,14 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "access/xact.h"
+#include "libpq/pqsignal.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "storage/condition_variable.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
@@ -73,7 +79,7 @@
 #include "base/base.h"
 #include "base/compat.h"
 
-#define WAIT_MS			1
+#define TICK_MS			1
 #define SPARE_MEMORY	(64 * 1024) /* for the subtransaction, and for the
 									 * error */
 
@@ -303,13 +309,68 @@ la_attempt_end(LaAttemptOwner *owner)
 
 /* ---- OPENING ---- */
 
+static TimeoutId ticks;
+static struct sigaction cancel_handler; /* of the process */
+static volatile sig_atomic_t canceled;	/* by somebody else */
+static volatile sig_atomic_t timed_out;
+
+/* The signal handler of the timer: is a lock waited for? */
+static void
+on_tick(void)
+{
+	if (MyProc->waitLock == NULL)
+		return;
+	timed_out = true;
+	InterruptPending = true;
+	QueryCancelPending = true;
+	SetLatch(MyLatch);
+}
+
+/* The handler of SIGINT meanwhile. */
+static void
+on_cancel(int number, siginfo_t *info, void *context)
+{
+	canceled = true;
+	if ((cancel_handler.sa_flags & SA_SIGINFO) != 0)
+		cancel_handler.sa_sigaction(number, info, context);
+	else if (cancel_handler.sa_handler != SIG_IGN && cancel_handler.sa_handler != SIG_DFL)
+		cancel_handler.sa_handler(number);
+}
+
+static void
+start_ticks(void)
+{
+	struct sigaction handler;
+
+	if (ticks == 0)
+		ticks = RegisterTimeout(USER_TIMEOUT, on_tick);
+	canceled = timed_out = false;
+	sigaction(SIGINT, NULL, &cancel_handler);
+	handler = cancel_handler;
+	handler.sa_flags |= SA_SIGINFO;
+	handler.sa_sigaction = on_cancel;
+	sigaction(SIGINT, &handler, NULL);
+	enable_timeout_every(ticks, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TICK_MS),
+						 TICK_MS);
+}
+
+static void
+stop_ticks(void)
+{
+	disable_timeout(ticks, false);
+	sigaction(SIGINT, &cancel_handler, NULL);
+	if (timed_out && !canceled)
+		QueryCancelPending = false;
+}
+
 /* Is the error of an interrupt that is the caller's? */
 static bool
 is_for_the_opener(const ErrorData *error)
 {
-	return ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
-		ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION) ||
-		(error->funcname != NULL && strstr(error->funcname, "ParallelApplyMessage") != NULL);
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
+		ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION))
+		return canceled || !timed_out;
+	return error->funcname != NULL && strstr(error->funcname, "ParallelApplyMessage") != NULL;
 }
 
 /* Is so much memory free? */
@@ -322,15 +383,6 @@ la_attempt_has_memory(Size size)
 		return false;
 	pfree(memory);
 	return true;
-}
-
-/* The work has ended.  A timeout of its own may be pending. */
-static void
-restore_timeout(int before)
-{
-	LockTimeout = before;
-	if (get_timeout_indicator(LOCK_TIMEOUT, true))
-		QueryCancelPending = false;
 }
 
 /*
@@ -351,13 +403,15 @@ la_attempt_open(void (*work) (void *arg), void *arg, ErrorData **error)
 	BeginInternalSubTransaction(NULL);
 	/* what is left in its own context would stay until the transaction ends */
 	MemoryContextSwitchTo(old);
-	LockTimeout = WAIT_MS;
+	LockTimeout = 0;
+	start_ticks();
 	if (fails(work, arg))
 	{
 		MemoryContextSwitchTo(old);
 		*error = take_error(old);
 	}
-	restore_timeout(lock_timeout);
+	stop_ticks();
+	LockTimeout = lock_timeout;
 	if (*error == NULL)
 		ReleaseCurrentSubTransaction();
 	else

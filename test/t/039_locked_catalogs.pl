@@ -80,6 +80,32 @@ for my $name (sort keys %statements)
 }
 nothing_pinned($primary, 'locked catalogs');
 
+# ---- programs of the session ------------------------------------------------------
+
+# A COPY in a trigger gives up to look ahead, and the program of the COPY around it runs on.
+{
+	my $rows = $primary->basedir . '/rows';
+	append_to_file($rows, "150,150\n");
+	$primary->safe_psql(
+		'postgres', qq(
+		CREATE TABLE outermost (id int);
+		CREATE FUNCTION copy_row() RETURNS trigger LANGUAGE plpgsql AS \$\$
+		BEGIN
+			IF new.id % 1000 = 0 THEN
+				COPY p FROM '$rows' (FORMAT csv);
+			END IF;
+			RETURN new;
+		END \$\$;
+		CREATE TRIGGER t BEFORE INSERT ON outermost FOR EACH ROW EXECUTE FUNCTION copy_row();));
+	my $session = prepared_session($primary, 'INSERT INTO outermost VALUES (1000)', 'INSERT INTO outermost VALUES (2000)');
+
+	ask($holder, 'BEGIN; LOCK pg_catalog.pg_inherits IN ACCESS EXCLUSIVE MODE');
+	is(ask($session, q(COPY outermost FROM PROGRAM 'seq 3000; sleep 1; echo 3001'; SELECT count(*) FROM outermost)),
+		'3003', 'the program of a COPY is not signaled');
+	ask($holder, 'ROLLBACK');
+	$session->quit;
+}
+
 # ---- a standby -------------------------------------------------------------------
 
 $primary->backup('base');
