@@ -304,7 +304,8 @@ sub run_all
 	same(walk($scan), qr/^$bad rows, XX001: $error/, "$method, damaged block", 'damaged');
 	same(walk($scan, $bad), qr/^$bad rows\n/, "$method, closed before the damaged block", 'damaged');
 	same(walk("$scan LIMIT $bad"), qr/^$bad rows\n/, "$method, LIMIT before the damaged block", 'damaged');
-	same("SELECT count(*) FROM ($scan OFFSET 0) s; SELECT 1;", qr/ERROR:  $error/, "$method, damaged block, no cursor", 'damaged');
+	# (by an index-only scan 19 would not read the block, which it has marked as all-visible)
+	same("SELECT count(w) FROM ($scan OFFSET 0) s; SELECT 1;", qr/ERROR:  $error/, "$method, damaged block, no cursor", 'damaged');
 	my $one = $scan =~ s/a >= 0/a = n.i/r;
 
 	same(walk("SELECT s.* FROM generate_series(0, $rows) n (i), LATERAL ($one OFFSET 0) s"),

@@ -217,6 +217,12 @@ $primary->append_conf('postgresql.conf', 'port = ' . $primary->port . "\nunix_so
 $primary->set_standby_mode();
 $primary->start;
 ok(caught_up($standby, 'primary'), '... and follows');
+# who reads the new primary may prune pages, and replay of that shall wait for who reads the others
+for my $node ($second, $primary)
+{
+	$node->append_conf('postgresql.conf', "max_standby_streaming_delay = -1\n");
+	$node->reload;
+}
 my %columns = (t => 'id, a, b, w');
 same_tables($standby, $_, \%columns) for ($second, $primary);
 is(read_all($_, 1), 'same', 'reads agree on ' . $_->name) for ($second, $primary);
