@@ -29,7 +29,6 @@ set enable_mergejoin = off;
 set enable_seqscan = off;
 
 -- lists
-explain (costs off) select id, v from t where ctid = any (array(select at from a where n > 10));
 select * from pg_temp.compare('select id, v from t where ctid = any (array(select at from a where n > 10))');
 select * from pg_temp.compare('select id, v from t where ctid = any (array(select at from a)) and v > 0 and id % 50 = 1');
 select * from pg_temp.compare('select id, v from t where ctid = any (array(select at from a)) limit 20');

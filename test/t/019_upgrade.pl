@@ -91,7 +91,7 @@ sub check_user_objects
 			SELECT count(*) FROM builds;
 			SELECT newest() > 0;
 			SELECT obj_description('mine'::regclass, 'pg_class'))),
-		"t|t_a|1\nindex scan|t_a\n10\n6\nt\na view of the user",
+		"t|t_a|1\nindex scan|t_a\n11\n6\nt\na view of the user",
 		"$name: views of users work");
 	is( $node->safe_psql(
 			$database, 'SELECT ext.pg_stat_lookahead_reset(); SELECT count(*) FROM ext.pg_stat_lookahead_index_build',
