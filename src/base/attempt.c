@@ -328,7 +328,7 @@ on_tick(void)
 
 /* The handler of SIGINT meanwhile. */
 static void
-on_cancel(int number, siginfo_t *info, void *context)
+on_cancel(int number, siginfo_t * info, void *context)
 {
 	canceled = true;
 	if ((cancel_handler.sa_flags & SA_SIGINFO) != 0)
