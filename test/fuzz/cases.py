@@ -388,10 +388,19 @@ class Gen(Others, Joins, Values):
                 f"select (select {fn}({col}) from {table} where {col} {op} r.v), n + 1 from r "
                 f"where r.v is not null and n < 60) select * from r")
 
+    def s_tids(self):
+        """Rows by their addresses: a list of them, or those of the rows of another scan."""
+        table, key = self.table(), self.rng.choice(KEYS)
+        found = (f"select ctid as at from {table} where {self.cond(table, key, wide=True)} "
+                 f"order by {self.order(key)} limit {self.rng.choice([3, 40, 900])}")
+        if self.chance(0.6):
+            return f"select {self.targets(key)} from {table} where ctid = any (array({found}))"
+        return f"select {self.targets(key, 'x')} from ({found}) y join {table} x on x.ctid = y.at"
+
     def select(self):
         shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 14 + [self.s_long] * 5 + \
-            [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
+            [self.s_tids] * 6 + [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]
         if not self.readonly:
             shapes += [self.s_other] * 4
@@ -444,6 +453,7 @@ class Gen(Others, Joins, Values):
         s = {"enable_nestloop": r.choice(["on", "on", "on", "off"]),
              "enable_hash_join": r.choice(["on", "on", "on", "off"]),
              "enable_toast": r.choice(["on", "on", "on", "off"]),
+             "enable_tid_scan": r.choice(["on", "on", "on", "off"]),
              "hash_join_huge_pages": r.choice(["on", "off"]),
              "nestloop_reuse_tids": r.choice(["on", "on", "off"]),
              "max_leaf_pages": r.choice([2, 3, 8, 64]),
@@ -712,6 +722,8 @@ class Gen(Others, Joins, Values):
             f"update {{T}} set id = id + {r.choice([1, 100000])} where {limit} and {cond} returning id",
             f"delete from {{T}} where {some} returning id, a, b",
             f"delete from {{T}} where {some} and {limit}",
+            f"update {{T}} set a = a + 1 where ctid = any (array(select ctid from {{T}} where {cond} order by {self.order(key)} limit 80)) returning id",
+            f"delete from {{T}} where ctid in (select ctid from {{T}} where {cond} order by {self.order(key)} limit 80) returning id",
             "insert into {T} select (select max(id) from {T}) + row_number() over (), a, b, c, t, "
             f"md5(u::text || {number})::uuid, ts, n, f, w, p, r from {{T}} where {some} returning id",
             "insert into {T} select (select max(id) from {T}) + row_number() over (), a, b, c, t, "

@@ -110,7 +110,7 @@ like($err, qr/ERROR:  0 is outside the valid range/, 'ALTER SYSTEM checks');
 
 # the view, its reset, and who may do what
 is( $node->safe_psql('postgres', 'SELECT kind FROM pg_stat_lookahead ORDER BY 1'),
-	"bitmap heap scan\nbitmap index scan\nforeign key\nhash join\nindex insert\nindex only scan\nindex scan\nnested loop\nsubplan\ntoast", 'view: a row for each kind');
+	"bitmap heap scan\nbitmap index scan\nforeign key\nhash join\nindex insert\nindex only scan\nindex scan\nnested loop\nsubplan\ntid scan\ntoast", 'view: a row for each kind');
 $node->safe_psql('postgres', 'SELECT pg_stat_lookahead_reset()');
 is(activated($node), 0, 'reset: counters are zero');
 is($node->safe_psql('postgres', forced() . $scan), $expected, 'preloaded: the same answer');
@@ -192,9 +192,9 @@ is($node->safe_psql('postgres', forced() . $scan), $expected, 'a list in the con
 $node->safe_psql('postgres', 'DROP EXTENSION pg_lookahead');
 is($node->safe_psql('postgres', forced() . $scan), $expected, 'look-ahead needs no CREATE EXTENSION');
 $node->safe_psql('postgres', 'CREATE SCHEMA elsewhere; CREATE EXTENSION pg_lookahead SCHEMA elsewhere');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM elsewhere.pg_stat_lookahead'), 10, 'in another schema');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM elsewhere.pg_stat_lookahead'), 11, 'in another schema');
 $node->safe_psql('postgres', 'ALTER EXTENSION pg_lookahead SET SCHEMA public');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_lookahead'), 10, 'relocated');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_lookahead'), 11, 'relocated');
 
 check_log($node);
 $node->stop;

@@ -220,7 +220,7 @@ sub check_preloaded
 	is($node->safe_psql('postgres', 'SHOW pg_lookahead.max_distance; SHOW pg_lookahead.enable_index_build'),
 		"64\noff", "$name: settings");
 	is($node->safe_psql('postgres', 'SELECT count(*), sum(scans_attached) FROM la.pg_stat_lookahead'),
-		'10|0', "$name: view");
+		'11|0', "$name: view");
 	is(at_work(), $alike, "$name: which rooms are at work");
 	is($node->safe_psql('postgres', "LOAD '$path'; SELECT count(*) FROM la.pg_lookahead_last_statement()"),
 		0, "$name: functions");
