@@ -29,10 +29,12 @@ create view members as
 -- all that the catalogs say of it (in attoptions, 15.20 notes when a column was defined)
 create function row_of(r jsonb, variable text[]) returns jsonb immutable language sql as 'select r - variable';
 create view catalog(object, what, contents) as
-    select identity, 'pg_proc', row_of(to_jsonb(p), '{oid, prorettype, prosqlbody}')
+    select identity, 'pg_proc', row_of(to_jsonb(p), '{oid, prorettype, prosqlbody, proargdefaults}')
         from members join pg_proc p on classid = 'pg_proc'::regclass and p.oid = objid
     union all
     select identity, 'result', to_jsonb(pg_get_function_result(objid)) from members where classid = 'pg_proc'::regclass
+    union all
+    select identity, 'arguments', to_jsonb(pg_get_function_arguments(objid)) from members where classid = 'pg_proc'::regclass
     union all
     select identity, 'body', to_jsonb(pg_get_function_sqlbody(objid)) from members where classid = 'pg_proc'::regclass
     union all
