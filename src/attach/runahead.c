@@ -559,34 +559,15 @@ la_runahead_refuses_reading(bool takes_all, const EState *estate)
 static bool
 is_executed_once(PlanState *ps, const PlanState *node)
 {
-	PlanState **members = NULL;
-	int			n = 0;
+	int			nchildren = IsA(ps, RecursiveUnionState) ? 0 :
+		IsA(ps, NestLoopState) ? 1 : PG_INT32_MAX;
+	PlanState  *child;
 
-	if (ps == NULL || ps == node)
-		return ps != NULL;
-	switch (nodeTag(ps))
+	if (ps == node)
+		return true;
+	for (int i = 0; i < nchildren && (child = la_node_child(ps, i)) != NULL; i++)
 	{
-		case T_NestLoopState:
-			return is_executed_once(outerPlanState(ps), node);
-		case T_RecursiveUnionState:
-			return false;
-		case T_SubqueryScanState:
-			return is_executed_once(((SubqueryScanState *) ps)->subplan, node);
-		case T_AppendState:
-			members = ((AppendState *) ps)->appendplans;
-			n = ((AppendState *) ps)->as_nplans;
-			break;
-		case T_MergeAppendState:
-			members = ((MergeAppendState *) ps)->mergeplans;
-			n = ((MergeAppendState *) ps)->ms_nplans;
-			break;
-		default:
-			return is_executed_once(outerPlanState(ps), node) ||
-				is_executed_once(innerPlanState(ps), node);
-	}
-	for (int i = 0; i < n; i++)
-	{
-		if (is_executed_once(members[i], node))
+		if (is_executed_once(child, node))
 			return true;
 	}
 	return false;

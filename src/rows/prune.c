@@ -32,9 +32,7 @@
 #include "base/base.h"
 #include "base/compat.h"
 #include "rows/rows.h"
-
-#define MAX_FAILURES	16		/* of attempts, each of which costs
-								 * microseconds */
+#include "rows/rows_int.h"
 
 /* The expressions of a partitioned table, compiled for this file; see ATTEMPT. */
 typedef struct OwnStates
@@ -213,21 +211,20 @@ exchange_states(const LaPrune *prune)
 	}
 }
 
-/* Behaviour ATTEMPT.  Returns false if it has failed. */
-static bool
+/* Behaviour ATTEMPT: find_members(), if it does not fail. */
+static void
 attempt_members(LaPrune *prune)
 {
 	bool		done;
 
-	if (prune->nfailures >= MAX_FAILURES)
-		return false;
+	if (prune->nfailures >= LA_MAX_FAILURES)
+		return;
 	/* what is not caught ends the query, and the executor's state with it */
 	exchange_states(prune);
 	done = la_attempt_compute(find_members, prune);
 	exchange_states(prune);
 	if (!done)
-		prune->nfailures = compile_all(prune) ? prune->nfailures + 1 : MAX_FAILURES;
-	return done;
+		prune->nfailures = compile_all(prune) ? prune->nfailures + 1 : LA_MAX_FAILURES;
 }
 
 /* The member of the Append that this row will need; -1 if none, several, or not known. */
@@ -246,10 +243,10 @@ la_prune_find(LaPrune *prune, TupleTableSlot *row)
 	old = MemoryContextSwitchTo(prune->scratch);
 	prune->econtext->ecxt_param_exec_vals = params;
 	prune->members = NULL;
-	if (!prune->may_fail)
+	if (prune->may_fail)
+		attempt_members(prune);
+	else
 		find_members(prune);
-	else if (!attempt_members(prune))
-		prune->members = NULL;
 	prune->econtext->ecxt_param_exec_vals = now;
 
 	/*

@@ -14,6 +14,9 @@
 #include "rows/rows.h"
 #include "window/window.h"
 
+/* Attempts of keys, or of choices of a partition, that may fail; each costs microseconds. */
+#define LA_MAX_FAILURES	16
+
 /* ---- aheadrows: rows to come, and the two stages in which their blocks are read ---- */
 
 /*

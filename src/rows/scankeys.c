@@ -40,8 +40,7 @@
 #include "base/base.h"
 #include "base/compat.h"
 #include "rows/rows.h"
-
-#define MAX_FAILURES	16		/* of keys, each of which costs microseconds */
+#include "rows/rows_int.h"
 
 typedef struct ScanKeyColumn
 {
@@ -348,11 +347,11 @@ try_columns(LaScanKeys *keys, TupleTableSlot *row)
 {
 	Attempt		attempt = {keys, row, false};
 
-	if (keys->nfailures >= MAX_FAILURES || !la_attempt_is_allowed())
+	if (keys->nfailures >= LA_MAX_FAILURES || !la_attempt_is_allowed())
 		return false;
 	if (la_attempt_compute(attempt_columns, &attempt))
 		return attempt.has_key;
-	keys->nfailures = compile_again(keys) ? keys->nfailures + 1 : MAX_FAILURES;
+	keys->nfailures = compile_again(keys) ? keys->nfailures + 1 : LA_MAX_FAILURES;
 	return false;
 }
 

@@ -100,10 +100,9 @@ static TupleTableSlot *
 exec_tid_scan(PlanState *ps)
 {
 	TidRows    *t = la_interpose_container(TidRows, la_interpose_enter(ps, LA_LAYER_NODE));
-	bool		alone = is_left_alone((TidScanState *) ps);
 	TupleTableSlot *slot;
 
-	if (t->blocks != NULL && !alone)
+	if (t->blocks != NULL && !is_left_alone((TidScanState *) ps))
 		la_tidblocks_next(t->blocks);
 	slot = t->interposer.below(ps);
 	if (TupIsNull(slot))
