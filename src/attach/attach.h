@@ -237,7 +237,8 @@ la_gate_is_heap(const RelationData *table)
 
 extern bool la_gate_allows_searches(void);
 extern const char *la_gate_refuses_rows(const PlanState *scan);
-extern const char *la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always);
+extern const char *la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always,
+											   bool *keeps_errors);
 extern bool la_gate_allows_pin(bool local);
 extern const char *la_gate_refuses_comparison(Oid function, Oid type);
 extern const char *la_gate_refuses_child(PlanState *node, PlanState *child);

@@ -279,8 +279,9 @@ note_function(LaEffects *e, Oid function, Oid input, Oid type, Oid subtype)
 	if (OidIsValid(subtype) && subtype != input)
 		types[n++] = subtype;
 	la_effects_of_support(e, function, n, types);
+	/* what it calls for them is not known */
 	if (polymorphic)
-		la_effects_add(e, LA_MAY_FAIL, NULL);
+		la_effects_add(e, LA_MAY_FAIL | LA_FAILS_FREELY, NULL);
 }
 
 /*
@@ -378,10 +379,12 @@ note_columns(LaEffects *e, const RelationData *index, int ncolumns, bool ordered
 
 /*
  * May the access method of the node's scan, whose keys are set, read pages before their turn?
- * *always: whatever else the statement does, and however it is run.
+ * *always: whatever else the statement does, and however it is run.  *keeps_errors: an error is to
+ * be kept until its turn; those methods hold nothing between calls, and what their functions do is
+ * known but for that.
  */
 const char *
-la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
+la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always, bool *keeps_errors)
 {
 	const RelationData *index = scan->indexRelation;
 	Oid			am = index->rd_rel->relam;
@@ -389,6 +392,7 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
 	LaEffects	effects = {0};
 
 	*always = true;
+	*keeps_errors = (am == GIST_AM_OID || am == SPGIST_AM_OID) && la_attempt_is_allowed();
 	if (am == HASH_AM_OID || la_am_is_vouched_for(am))
 		return NULL;
 	if (am == BTREE_AM_OID && is_harmless_scan(scan, index, &ncolumns))
@@ -404,7 +408,8 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always)
 		note_keys(&effects, index, scan->orderByData, scan->numberOfOrderBys);
 	}
 	note_columns(&effects, index, ncolumns, scan->numberOfOrderBys > 0);
-	*always = effects.flags == 0;
+	*keeps_errors &= (effects.flags & ~LA_MAY_FAIL) == 0;
+	*always = effects.flags == 0 || *keeps_errors;
 	return *always ? NULL : la_runahead_refuses_pages(ps, &effects);
 }
 

@@ -8,6 +8,8 @@
  *
  *	kind		may								after an error, this undoes
  *	COMPUTING	call functions on values		nothing: nothing is held
+ *	SCANNING	call an access method, which	the same
+ *				reads pages and computes
  *	READING		read, pin and lock pages,		locks and pins of buffers, lightweight locks,
  *				keep relations open				I/O in progress, the owner's references
  *	OPENING		open relations, fill the		all of it, by rolling a subtransaction back
@@ -22,6 +24,11 @@
  * something raise them while they hold memory of the caller's context only.  An error below a
  * buffer's lock is not caught: taking a lock holds off interrupts, which is seen when the error is
  * raised.  Cancels and damaged data are of other classes.
+ *
+ * SCANNING.  The same errors are caught, also where an access method has a page locked while it
+ * calls a function.  What the call holds belongs to a resource owner of its own, as in READING, and
+ * is released after an error.  The call may take long: so interrupts are not held off.  The error
+ * has no context yet: that is added when it is raised in its turn, with ThrowErrorData().
  *
  * READING.  There is no subtransaction, which a parallel worker may not begin, and which would take
  * longer than the work.  What the work holds belongs to a resource owner of its own, below that of
@@ -220,6 +227,19 @@ is_for_the_reader(int sqlerrcode)
 		ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
 }
 
+/* Release what the work holds, after an error. */
+static void
+release_all(ResourceOwner resources)
+{
+	LWLockReleaseAll();
+	ConditionVariableCancelSleep();
+	pgstat_report_wait_end();
+	la_aio_error_cleanup();
+	la_abort_buffer_io();
+	UnlockBuffers();
+	release(resources);
+}
+
 /* The work has failed. */
 static void
 clean_up(LaAttemptOwner *owner, const Before *before)
@@ -235,13 +255,7 @@ clean_up(LaAttemptOwner *owner, const Before *before)
 		PG_RE_THROW();
 	MemoryContextSwitchTo(before->context);
 	FlushErrorState();
-	LWLockReleaseAll();
-	ConditionVariableCancelSleep();
-	pgstat_report_wait_end();
-	la_aio_error_cleanup();
-	la_abort_buffer_io();
-	UnlockBuffers();
-	release(resources);
+	release_all(resources);
 	QueryCancelHoldoffCount = before->cancel_holdoff;
 }
 
@@ -305,6 +319,46 @@ la_attempt_end(LaAttemptOwner *owner)
 {
 	la_attempt_rest(owner);
 	owner->failed = true;
+}
+
+/* ---- SCANNING ---- */
+
+/* Call an access method, which holds nothing afterwards.  Returns the error, in this context. */
+ErrorData *
+la_attempt_scan_kept(void (*work) (void *arg), void *arg, MemoryContext context)
+{
+	static ResourceOwner ours = NULL;
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext old = CurrentMemoryContext;
+	ErrorContextCallback *callbacks = error_context_stack;
+	uint32		held = InterruptHoldoffCount;
+	ErrorData  *error;
+
+	if (ours == NULL)
+		ours = ResourceOwnerCreate(NULL, "pg_lookahead");
+	CurrentResourceOwner = ours;
+	error_context_stack = NULL;
+	if (!fails(work, arg))
+	{
+		CurrentResourceOwner = owner;
+		error_context_stack = callbacks;
+		return NULL;
+	}
+	CurrentResourceOwner = owner;
+	/* what it holds is released with the query's resource owner, or here */
+	ResourceOwnerNewParent(ours, owner);
+	if (!is_of_values(geterrcode()))
+	{
+		ours = NULL;
+		PG_RE_THROW();
+	}
+	MemoryContextSwitchTo(old);
+	error = take_error(context);
+	release_all(ours);
+	ours = NULL;
+	error_context_stack = callbacks;
+	InterruptHoldoffCount = held;
+	return error;
 }
 
 /* ---- OPENING ---- */

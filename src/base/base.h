@@ -64,7 +64,7 @@ extern void la_am_assign_additional(const char *newval, void *extra);
 /* ---- attempt ---- */
 
 /*
- * The three kinds of work are COMPUTING, READING and OPENING: see attempt.c.
+ * The kinds of work are COMPUTING, SCANNING, READING and OPENING: see attempt.c.
  */
 
 /* What reading keeps from one attempt to the next; zero before the first. */
@@ -84,6 +84,8 @@ la_attempt_is_allowed(void)
 extern bool la_attempt_compute(void (*work) (void *arg), void *arg);
 extern ErrorData *la_attempt_compute_kept(void (*work) (void *arg), void *arg,
 										  MemoryContext context);
+extern ErrorData *la_attempt_scan_kept(void (*work) (void *arg), void *arg,
+									   MemoryContext context);
 extern bool la_attempt_read(void (*work) (void *arg), void *arg);
 extern bool la_attempt_read_with(LaAttemptOwner *owner, void (*work) (void *arg), void *arg);
 extern void la_attempt_rest(LaAttemptOwner *owner);

@@ -20,7 +20,8 @@ bool
 la_early_ask(LaScan *ls)
 {
 	bool		always;
-	const char *reason = la_gate_refuses_index_pages(ls->node, ls->scan, &always);
+	const char *reason = la_gate_refuses_index_pages(ls->node, ls->scan, &always,
+													 &ls->keeps_errors);
 
 	if (reason == NULL)
 	{

@@ -29,6 +29,9 @@
  *				would see the locks as conflicts.
  *	PAGES		Where what the access method calls for its pages could be noticed to be early
  *				(early.c), the scan is not run ahead.
+ *	KEPT ERROR	If only an error could show that (keeps_errors), it is kept, and raised when the row
+ *				that it is raised for has its turn.  The access method is not called again before
+ *				it starts over.
  *	LIMIT		No more rows are foreseen than can still be wanted.  With ORDER BY distance LIMIT k
  *				look-ahead ends at the k-th row.
  *	INDEX_ONLY	Rows are foreseen only on the current index page: see method.c.
@@ -77,6 +80,8 @@ typedef struct RowQueue
 	uint64		tail;			/* next row to be read */
 	Row			current;		/* returned last */
 	bool		read_to_end;	/* the access method has no more rows */
+	bool		found;			/* by its last call */
+	ErrorData  *error;			/* of that call, or NULL */
 	BlockNumber heap_block;		/* heap block visited last */
 
 	uint64		foreseen;		/* next row for the window */
@@ -181,23 +186,50 @@ copy_tuples(RowQueue *q, Returned *r)
 
 /* ---- Reading rows -------------------------------------------------------- */
 
-/* Queue the access method's next row.  dead: the row that it returned last was reported dead. */
+static void
+call_method(void *arg)
+{
+	RowQueue   *q = arg;
+
+	q->found = la_scan_am_gettuple(q->ls, ForwardScanDirection);
+}
+
+/* Behaviour KEPT ERROR: the method's state is as an error leaves it. */
+static void
+call_method_early(RowQueue *q)
+{
+	q->error = la_attempt_scan_kept(call_method, q, q->ls->context);
+	if (q->error == NULL)
+		return;
+	q->found = false;
+	q->ls->scan->indexRelation = &q->ls->shadow;
+	/* it may have freed these */
+	q->ls->scan->xs_itup = NULL;
+	q->ls->scan->xs_hitup = NULL;
+}
+
+/*
+ * Queue the access method's next row.  dead: the row that it returned last was reported dead.
+ * early: the consumer has not asked for it.
+ */
 static bool
-read_row(RowQueue *q, bool dead)
+read_row(RowQueue *q, bool dead, bool early)
 {
 	LaScan	   *ls = q->ls;
 	Row		   *row = row_of(q, q->tail);
 	int64		buffers = la_issue_buffers_used();
-	bool		found;
 
 	if (q->read_to_end)
 		return false;
 	restore_returned(q, &q->left, q->nslots);
 	ls->scan->kill_prior_tuple = dead;
-	found = la_scan_am_gettuple(ls, ForwardScanDirection);
+	if (early && ls->keeps_errors)
+		call_method_early(q);
+	else
+		call_method(q);
 	ls->scan->kill_prior_tuple = false;
 	save_returned(q, &q->left, q->nslots);
-	if (!found)
+	if (!q->found)
 	{
 		q->read_to_end = true;
 		return false;
@@ -227,7 +259,8 @@ may_read_ahead(RowQueue *q)
 {
 	LaScan	   *ls = q->ls;
 
-	if (q->read_to_end || q->tail - q->head >= q->nslots)
+	if (q->read_to_end || q->tail - q->head >= q->nslots ||
+		(ls->keeps_errors && !la_attempt_is_allowed()))
 		return false;
 	if (ls->watch.ops && !ls->watch.ops->may_run_ahead(ls))
 		return false;
@@ -338,6 +371,7 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 		q = ls->ahead.state = create(ls);
 	q->head = q->tail = 0;
 	q->read_to_end = false;
+	q->error = NULL;
 	q->current.entry = (LaIndexEntry)
 	{
 		.tid = ls->scan->xs_heaptid,.page = InvalidBlockNumber
@@ -367,6 +401,9 @@ empty_queue(RowQueue *q)
 		free_tuples(&row_of(q, q->head)->returned);
 	la_killed_apply(q->ls, &q->killed);
 	la_killed_unpin(&q->killed);
+	if (q->error != NULL)
+		FreeErrorData(q->error);
+	q->error = NULL;
 	q->ls->owner = NULL;
 }
 
@@ -401,7 +438,7 @@ foresee_visit(void *arg, LaForeseen *visit)
 		Row		   *row;
 		BlockNumber block;
 
-		if (q->foreseen == q->tail && (!may_read_ahead(q) || !read_row(q, false)))
+		if (q->foreseen == q->tail && (!may_read_ahead(q) || !read_row(q, false, true)))
 			return false;
 		row = row_of(q, q->foreseen);
 		q->foreseen++;
@@ -493,8 +530,10 @@ rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 	}
 	if (q->head < q->tail)
 		return return_row(q);
+	if (q->error != NULL)
+		ThrowErrorData(q->error);
 
-	if (q->read_to_end || (ls->policy.state == LA_ARMED && !read_row(q, dead)))
+	if (q->read_to_end || (ls->policy.state == LA_ARMED && !read_row(q, dead, false)))
 	{
 		/* LAST_ROW */
 		end_lookahead(q);

@@ -85,6 +85,7 @@ struct LaScan
 	LaKind		kind;
 	LaPages		pages;
 	uint64		pages_run;		/* in which LA_PAGES_NOW was said */
+	bool		keeps_errors;	/* of pages before their turn, until then */
 	Oid			heaprelid;
 	Oid			indexrelid;
 	LaScanDemand demand;

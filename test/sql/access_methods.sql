@@ -349,6 +349,53 @@ select hash, gist from activated;
 commit;
 reset pg_lookahead.backend_memory;
 
+-- what the functions of an index may raise is kept until its turn: a distance that is too far
+create table beyond (id int, p point, q point) with (fillfactor = 20);
+insert into beyond select i, point(i % 83, i / 83), point(i % 83, i / 83) from generate_series(1, 6000) i;
+insert into beyond select 6000 + i, point(-1.7e308, i), point(-1.7e308, i) from generate_series(1, 3) i;
+create index beyond_p on beyond using gist (p);
+create index beyond_q on beyond using spgist (q);
+vacuum analyze beyond;
+-- rows that come before the error, and the error
+create function until_error(q text, out n int, out error text) language plpgsql as $$
+declare c refcursor; r record; place text;
+begin
+    n := 0;
+    open c no scroll for execute q;
+    loop
+        fetch c into r;
+        exit when not found;
+        n := n + 1;
+    end loop;
+exception when others then
+    get stacked diagnostics place = pg_exception_context;
+    error := sqlerrm || ' ' || split_part(place, E'\n', 1);
+end $$;
+create function same(q text, out uses text, out identical bool, out n int, out error text) language plpgsql as $$
+declare stock record; ours record;
+begin
+    set local pg_lookahead.enable = off;
+    select * from la_am.until_error(q) into stock;
+    set local pg_lookahead.enable = on;
+    select * from la_am.until_error(q) into ours;
+    n := ours.n;
+    error := ours.error;
+    uses := la_am.uses(q);
+    identical := stock is not distinct from ours;
+end $$;
+select same('select id from beyond order by p <-> point(1e308, 0)');
+select same('select id from beyond order by q <-> point(1e308, 0)');
+select same('select id from beyond order by p <-> point(50, 1e308)');
+select same('select id from beyond order by q <-> point(1e308, 0) limit 3000');
+select same('select id from beyond where p <@ circle(point(1e308, 0), 1e307)');
+select same('select id from beyond where q <@ box(point(-1.7e308, 0), point(1.7e308, 50))');
+-- LIMIT ends before it, and the scan starts over after it was kept
+select * from compare('select id from beyond order by q <-> point(1e308, 0) limit 100');
+select * from compare('select i, s.id from generate_series(1, 4) i, lateral (select id, q from beyond order by q <-> point(1e308, i) limit 340 + i) s');
+select * from compare('select id, p from beyond order by p <-> point(5, 5) limit 500');
+select * from compare('select id, q from beyond order by q <-> point(5, 5) limit 500');
+select * from compare('select id, 1000 / id from beyond where p <@ box(point(5, 5), point(70, 70))');
+
 -- a tablespace with a concurrency of its own: no scan keeps more reads in flight there
 set allow_in_place_tablespaces = on;
 create tablespace regress_la_space location '' with (effective_io_concurrency = 3);
