@@ -24,7 +24,6 @@
 #include "plancost/plancost.h"
 #include "replay/replay.h"
 #include "scan/scan.h"
-#include "subplan/subplan.h"
 #include "toast/toast.h"
 #include "window/window.h"
 #include "write/write.h"

@@ -3,7 +3,7 @@
 
 Includes go one way, as src/README.md shows:
 
-    pg_lookahead.c -> {scan, bitmap, nestloop, subplan, hashjoin, indexbuild, toast, write, plancost, calibrate, replay}
+    pg_lookahead.c -> {scan, bitmap, nestloop, hashjoin, indexbuild, toast, write, plancost, calibrate, replay}
                    -> rows -> btree -> window -> attach -> base
 
 A room above does not include another one beside it.  A room has one public header, ROOM.h, and one
@@ -35,7 +35,7 @@ MAX_COLUMNS = 100
 MAX_MAKEFILE = 60
 COMPAT = ("base/compat.h", "base/compat_bitmap.h", "base/compat_btree.h")
 
-ABOVE = ["scan", "bitmap", "nestloop", "subplan", "hashjoin", "indexbuild", "toast", "write", "plancost", "calibrate", "replay"]
+ABOVE = ["scan", "bitmap", "nestloop", "hashjoin", "indexbuild", "toast", "write", "plancost", "calibrate", "replay"]
 BELOW = ["rows", "btree", "window", "attach", "base"]
 ROOMS = set(ABOVE + BELOW)
 
@@ -90,14 +90,13 @@ PAGES = {
     "bitmap/evidence.c": "a page that the same call of the access method reads next",
     "btree/descent.c": "searches, for keys whose comparison the gate has judged",
     "btree/downlinks.c": "the same, parents of a scan's pages",
-    "nestloop/cache_prefetch.c": "cached pages that such a search has found",
-    "nestloop/inner_prefetch.c": "pages that such a search has found",
     "plancost/leafsample.c": "leaf pages sampled while plans are made; nothing is compared",
     "replay/applytable.c": "the row that a change finds, in its turn",
     "rows/aheadrows.c": "visits of rows to come, each with a descent or a block",
+    "rows/aheadtouch.c": "the same, cached",
     "scan/graph.c": "pages of an access method that has been reviewed",
-    "subplan/index_rows.c": "rows to come: la_gate_refuses_rows()",
-    "subplan/page_rows.c": "rows to come: la_gate_refuses_rows()",
+    "nestloop/index_rows.c": "rows to come: la_gate_refuses_rows()",
+    "nestloop/page_rows.c": "rows to come: la_gate_refuses_rows()",
     "toast/tablescan.c": "pages of a scan of a heap table",
     "toast/values.c": "rows of a heap table on cached pages",
     "window/aio.c": "the engine",

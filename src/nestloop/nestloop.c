@@ -12,36 +12,30 @@
  *						v
  *					exec_queue --> outer child
  *
- * States, of which PASS, OBSERVE and ARMED are those of the policies of leaf and heap reads:
+ * It is a source of rows for rows/ahead.c: those of the outer child, which are queued
+ * (rows/childqueue.c).  What they will need are the look-ups of the inner side (lookups.c).
  *
  *		            examined         a miss            waits
  *		CANDIDATE ----------> PASS <--------> OBSERVE ---------> ARMED
  *		    |                 ^  ^   no waits                      |
  *		    v                 |  +---------------------------------+
  *		not eligible          v             no waits any more
- *		                CACHE PREFETCH
+ *		                   TOUCHED
  *
  *	CANDIDATE: outer rows are only counted, so a join of a few cached rows costs next to
  *	   nothing.  The join is examined when the first block is read, or after FEW_ROWS rows;
  *	   at once, if the planner expects MANY_ROWS.
- *	PASS: the outer child's rows are returned as they come.  A comparison of two numbers
- *	   shows whether a block was read since the previous row.
- *	OBSERVE: after a miss, inner_prefetch.c makes each row's inner reads before the row is
- *	   returned, and times them.
- *	ARMED: after enough waits for leaf pages or for heap blocks, outer rows are fetched ahead
- *	   into the queue, and their reads started.  When the policy disarms, the queue is used
- *	   up first.
- *	CACHE PREFETCH: where nothing has to be read, a third policy, of outer rows, tries whether
- *	   cache_prefetch.c makes them faster, and keeps it if so.
+ *	PASS, OBSERVE, ARMED, TOUCHED: see rows/ahead.c.  In PASS the outer child's rows are returned
+ *	   as they come.
+ *	REUSE: where the inner side is an index scan, it may take what was found (reuse.c).
+ *	BOUNDED: where the join may end early, at most one row more is known than were returned since
+ *	   the join started or was rescanned, and below a LIMIT no more than will be wanted at the rate
+ *	   so far.  pg_lookahead.force lifts this.
  *
  * A join is eligible if
- *	- it passes values of the outer row to the inner side, which is an index or index-only
- *	  scan of a btree without ORDER BY operators, by itself or below Memoize, or an Append
- *	  that chooses among such scans by these values (prune.c);
- *	- the table's access method is heap, the snapshot is an MVCC snapshot, and
- *	  old_snapshot_threshold (15, 16) cannot make an early read fail;
- *	- at least the index's first column is compared for equality with a value that can be
- *	  known ahead (scankeys.c; checked for each member of an Append by itself);
+ *	- it passes values of the outer row to the inner side, which has look-ups by these values;
+ *	- where the inner side is more than index scans, and an Append that chooses among them: nothing
+ *	  in it has effects, and its keys are hints, as in a subplan;
  *	- the outer side may be run ahead (attach/runahead.c) and, in a SERIALIZABLE transaction,
  *	  all of it will be read, because reading takes predicate locks.
  * The last two are checked when the join would first look ahead, so in short or cached queries
@@ -77,8 +71,6 @@
 #define FASTER			0.95
 #define LONG_ROW_US		20.0
 
-#define MAX_PARTITIONS	1024	/* of an inner side that is worth the memory */
-
 /* Outer rows of a candidate; see above. */
 #define FEW_ROWS		128
 #define MANY_ROWS		1000
@@ -91,20 +83,103 @@ typedef struct Candidate
 	int			rows_until_examined;
 	int64		returned;
 	int64		seen_reads;
-	LaNestLoop *join;
+	struct LaNestLoop *join;
 } Candidate;
+
+/* May the join look ahead?  Checked when it first would. */
+typedef enum Eligibility
+{
+	NOT_CHECKED,
+	ELIGIBLE,
+	NOT_ELIGIBLE
+} Eligibility;
+
+typedef struct LaNestLoop
+{
+	NestLoopState *node;
+	const LaInterposer *interposer; /* of the outer child's output */
+	EState	   *estate;
+	MemoryContext context;		/* lives as long as the query */
+	bool		is_plain;		/* the inner side: index scans alone */
+	LaRunAhead	run_ahead;
+	LaBudget	budget;			/* of keys; the rest is in ahead */
+	LaKeyRows	rows;			/* outer rows, for their keys */
+	LaLookups  *lookups;
+	LaAhead    *ahead;
+
+	Oid			heaprelid;		/* InvalidOid: several, of no common parent */
+	Oid			indexrelid;		/* InvalidOid: several */
+	Oid			known_by;		/* whose history is used; see history.c */
+
+	Eligibility eligibility;
+	int64		returned;		/* outer rows since the start or a rescan */
+	bool		at_end;			/* all of them were returned */
+	int64		seen_reads;		/* blocks read when the last one was returned */
+
+	LaChildQueue *queue;		/* NULL until the join first looks ahead */
+	LaReuse    *reuse;			/* likewise; or NULL */
+} LaNestLoop;
 
 static LaNodeKind nestloops;
 
-/* The join is rescanned, or ends: for later executions, how far was it read the first time? */
-static void
-note_demand(const LaNestLoop *join)
+/* The outer child's next row. */
+static TupleTableSlot *
+outer_row(const LaNestLoop *join)
 {
-	const LaScanLength *length = &join->heap.policy.length;
-
-	if (join->returned > 0 && length->scans == 0 && join->may_end_early)
-		la_history_note_demand(join->identity, la_scan_length_visits(length), !join->at_end);
+	return join->interposer->below(outerPlanState(join->node));
 }
+
+/* ---- LaRowSource ------------------------------------------------------------------------ */
+
+/* Behaviour BOUNDED. */
+static bool
+may_fetch(void *arg, int64 queued)
+{
+	const LaNestLoop *join = arg;
+
+	return queued == 0 || la_force ||
+		la_runahead_may_fetch(&join->run_ahead.context, join->estate, queued, join->returned);
+}
+
+static bool
+fetch(void *arg, uint64 n)
+{
+	LaNestLoop *join = arg;
+	LaKept	   *kept = la_ahead_own(join->ahead, n);
+
+	kept->scan = NULL;
+	kept->complete = false;
+	return la_childqueue_row(join->queue, n, false) != NULL;
+}
+
+static void
+plan_visits(void *arg, uint64 n, LaAheadRow *row)
+{
+	LaNestLoop *join = arg;
+
+	la_lookups_plan(join->lookups, la_childqueue_at(join->queue, n), row);
+}
+
+static bool
+set_key(void *arg, uint64 n, const LaRowVisit *visit)
+{
+	LaNestLoop *join = arg;
+
+	return la_lookups_set_key(join->lookups, la_childqueue_at(join->queue, n), visit->rel);
+}
+
+static bool
+locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
+{
+	LaNestLoop *join = arg;
+	LaKeyedScan *scan = la_lookups_locate(join->lookups, row, matches);
+
+	if (join->reuse != NULL)
+		la_reuse_keep(join->reuse, la_ahead_own(join->ahead, n), scan, matches);
+	return last;
+}
+
+/* ---- the join begins anew, or ends ---------------------------------------------- */
 
 /* The join is rescanned, or the query ends. */
 static void
@@ -116,26 +191,15 @@ on_rescan(LaInterposer *interposer)
 	c->returned = 0;
 	if (join == NULL)
 		return;
-	note_demand(join);
-	if (join->returned > 0)
-	{
-		la_io_policy_rescan(&join->leaf.policy, !join->at_end);
-		la_io_policy_rescan(&join->heap.policy, !join->at_end);
-		la_cache_policy_rescan(&join->cached_rows);
-	}
+	la_ahead_rescan(join->ahead, join->returned, join->at_end);
 	join->returned = 0;
 	join->at_end = false;
-	la_innerprefetch_clear(join);
-}
-
-static LaCounters
-counters_of(const LaNestLoop *join)
-{
-	LaCounters	sum = join->heap.counters;
-
-	sum.c[LA_LEAF_PAGES_ISSUED] = join->leaf.counters.c[LA_BLOCKS_ISSUED];
-	la_counters_add_times(&sum, &join->leaf.counters);
-	return sum;
+	if (join->queue == NULL)
+		return;
+	la_childqueue_clear(join->queue);
+	la_lookups_release(join->lookups);
+	if (join->reuse != NULL)
+		la_reuse_clear(join->reuse);
 }
 
 /* The join's memory is freed. */
@@ -143,61 +207,57 @@ static void
 on_end(LaInterposer *interposer)
 {
 	LaNestLoop *join = la_interpose_container(Candidate, interposer)->join;
-	LaCounters	counters;
 
 	if (join == NULL)
 		return;
-	note_demand(join);
-	counters = counters_of(join);
+	la_ahead_note_demand(join->ahead, join->returned, join->at_end);
 	la_budget_end(&join->budget);
-	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid, &counters);
-	la_history_note(join->history_index,
-					join->heap.policy.verdict != LA_READS_UNKNOWN ?
-					join->heap.policy.verdict : join->leaf.policy.verdict,
-					LA_CACHE_UNKNOWN);
+	la_stats_publish(LA_KIND_NESTED_LOOP, join->heaprelid, join->indexrelid,
+					 la_ahead_counters(join->ahead));
+	la_ahead_forget(join->ahead, join->known_by);
 }
 
-/* The Params by which the join passes values of the outer row. */
+/* ---- may it look ahead? --------------------------------------------------------- */
+
 static void
-init_rows(LaNestLoop *join)
+create_queue(LaNestLoop *join)
 {
-	List	   *params = ((NestLoop *) join->node->js.ps.plan)->nestParams;
-	ListCell   *lc;
+	LaBudget   *budget = la_ahead_budget(join->ahead);
 
-	join->rows.context = join->context;
-	join->rows.budget = &join->budget;
-	join->rows.ahead = &join->ahead;
-	la_rowparams_init(&join->rows.params, join->estate, list_length(params));
-	foreach(lc, params)
-	{
-		NestLoopParam *nlp = lfirst(lc);
-
-		la_rowparams_add(&join->rows.params, nlp->paramno, nlp->paramval->varattno);
-	}
+	if (!la_budget_has(budget, sizeof(LaChildQueue)))
+		return;
+	la_budget_take(budget, sizeof(LaChildQueue));
+	join->queue = palloc0(sizeof(LaChildQueue));
+	la_childqueue_init(join->queue, join->interposer, join->context, budget);
+	join->queue->keeps_errors = join->run_ahead.keeps_errors;
+	join->queue->may_fetch = may_fetch;
+	join->queue->arg = join;
+	if (join->is_plain && la_nestloop_reuse_tids)
+		join->reuse = la_reuse_create(budget);
 }
 
 /* Returns false if the join is not eligible; *refused is the reason that prohibits it, if any. */
 static bool
-make_prefetch(LaNestLoop *join, const char **refused)
+prepare_parts(LaNestLoop *join, const char **refused)
 {
-	*refused = la_runahead_refuses_reading(la_nestloop_takes_all(join), join->ahead.join->state);
+	LaRunAhead *ahead = &join->run_ahead;
+
+	*refused = la_runahead_refuses_reading(la_runahead_takes_all(&ahead->context, join->estate),
+										   join->estate);
+	if (*refused == NULL && !join->is_plain)
+		*refused = la_runahead_refuses_plan(ahead->inner);
 	if (*refused == NULL)
-		*refused = la_runahead_refuses_outer(&join->ahead);
+		*refused = la_runahead_refuses_outer(ahead);
 	if (*refused != NULL)
 		return false;
-	if (la_scankeys_get(&join->first->s, &join->rows) == NULL)
-	{
-		*refused = join->first->s.keys_refused;
+	ahead->hints_only = !join->is_plain;
+	if (!la_lookups_prepare(join->lookups, refused))
 		return false;
-	}
-	if (join->append != NULL)
-	{
-		join->prune = la_prune_create(join->append->as_prune_state, &join->rows, refused);
-		if (join->prune == NULL)
-			return false;
-	}
-	join->prefetch = la_innerprefetch_create(join);
-	return join->prefetch != NULL;
+	*refused = NULL;			/* of some lookups only */
+	if (!la_lookups_set_ahead(join->lookups, join->ahead))
+		return false;
+	create_queue(join);
+	return join->queue != NULL;
 }
 
 /* The join would look ahead: may it?  The first call checks it. */
@@ -207,159 +267,153 @@ prepare(LaNestLoop *join)
 	const char *refused = NULL;
 	MemoryContext old;
 
-	if (join->eligibility != LA_NOT_CHECKED)
-		return join->eligibility == LA_ELIGIBLE;
+	if (join->eligibility != NOT_CHECKED)
+		return join->eligibility == ELIGIBLE;
 	old = MemoryContextSwitchTo(join->context);
-	join->eligibility = LA_NOT_ELIGIBLE;
-	init_rows(join);
-	if (make_prefetch(join, &refused))
-		join->eligibility = LA_ELIGIBLE;
-	else if (refused != NULL)
+	join->eligibility = prepare_parts(join, &refused) ? ELIGIBLE : NOT_ELIGIBLE;
+	if (refused != NULL)
 		la_stats_refuse(join->estate, LA_KIND_NESTED_LOOP, join->heaprelid,
 						join->indexrelid, refused);
 	MemoryContextSwitchTo(old);
-	return join->eligibility == LA_ELIGIBLE;
+	return join->eligibility == ELIGIBLE;
 }
 
-/*
- * No reads were started ahead for the row that was joined last; missed: a block was read for it.
- *
- * The policy of leaf reads begins and ends OBSERVE with that of heap reads.  Otherwise it would
- * observe for hundreds of rows what the other one has found to be no wait.
- */
-static void
-count_row(LaNestLoop *join, bool missed)
-{
-	LaIoPolicy *heap = &join->heap.policy;
-	LaIoPolicy *leaf = &join->leaf.policy;
-	LaCachePolicy *rows = &join->cached_rows;
-
-	if (heap->state == LA_PASS)
-	{
-		la_io_policy_stop(leaf);
-		la_io_policy_on_pass(heap, missed);
-		la_io_policy_on_pass(leaf, heap->state != LA_PASS);
-	}
-
-	if (missed)
-		la_cache_policy_on_read(rows);
-	else
-		la_cache_policy_on_hit(rows, true);
-	if (la_cache_policy_clock_due(rows))
-		la_cache_policy_on_clock(rows, la_issue_clock_us());
-}
-
-/* Cache prefetch would begin: may it?  If not, it is not tried again. */
+/* The same; what only touches cached pages is not tried again where it cannot be faster. */
 static bool
-prepare_rows(LaNestLoop *join)
+may_look_ahead(LaNestLoop *join)
 {
-	if (prepare(join) && la_innerprefetch_may_reuse(join->first))
+	if (!prepare(join))
+		return false;
+	if (la_ahead_is_active(join->ahead) ||
+		(join->reuse != NULL && la_reuse_is_possible(la_lookups_first(join->lookups))))
 		return true;
-	la_cache_policy_disable(&join->cached_rows);
-	return false;
+	la_ahead_refuse_touch(join->ahead);
+	return la_childqueue_has_rows(join->queue);
+}
+
+/* ---- outer rows ----------------------------------------------------------------- */
+
+/* The next row, by the queue. */
+static TupleTableSlot *
+next_queued(LaNestLoop *join)
+{
+	uint64		n = la_ahead_next_row(join->ahead);
+
+	la_childqueue_release(join->queue);
+	if (!la_ahead_turn(join->ahead))
+		return NULL;
+	if (join->reuse != NULL)
+		la_reuse_turn(join->reuse, la_ahead_own(join->ahead, n));
+	return la_childqueue_return_head(join->queue);
 }
 
 static TupleTableSlot *
 next_row(LaNestLoop *join)
 {
-	LaIoPolicy *heap = &join->heap.policy;
 	bool		missed = join->returned > 0 &&
 		la_issue_blocks_read() != join->seen_reads;
-	TupleTableSlot *slot;
+	LaChildQueue *queue = join->queue;
 
-	if (la_innerprefetch_is_at_end(join))
+	if (queue != NULL && queue->at_end && !la_childqueue_has_rows(queue))
 		return NULL;
-	if (!la_nestloop_reads_ahead(join))
-	{
-		missed |= heap->state == LA_OBSERVE;	/* by inner_prefetch.c, if any */
-		count_row(join, missed);
-	}
-	if (la_innerprefetch_has_rows(join) ||
-		(la_nestloop_reads_ahead(join) && prepare(join)) ||
-		(la_cache_policy_is_armed(&join->cached_rows) && prepare_rows(join)))
-		return la_innerprefetch_next(join);
-	la_innerprefetch_pass(join);
-	slot = la_nestloop_outer_row(join);
-	if (heap->state == LA_OBSERVE && !TupIsNull(slot) && prepare(join))
-		la_innerprefetch_observe(join, slot);
-	return slot;
+	if ((la_ahead_next(join->ahead, missed) && may_look_ahead(join)) ||
+		(queue != NULL && la_childqueue_has_rows(queue)))
+		return next_queued(join);
+	if (join->reuse != NULL)
+		la_reuse_turn(join->reuse, NULL);
+	return outer_row(join);
 }
 
-static LaIoPolicyConfig
-config_for(const LaNestLoop *join, Relation rel)
-{
-	return la_config_reads(rel, la_nestloop_takes_all(join), join->history_index);
-}
+/* ---- examination ---------------------------------------------------------------- */
 
+/* The Params by which the join passes values of the outer row. */
 static void
-init_reads(LaReads *reads, LaNestLoop *join, bool heaps)
+init_rows(LaNestLoop *join)
 {
-	Relation	rel = heaps ? join->first->s.heap : join->first->s.index;
-	LaIoPolicyConfig config = config_for(join, rel);
+	List	   *params = ((NestLoop *) join->node->js.ps.plan)->nestParams;
+	ListCell   *lc;
 
-	reads->rels = MemoryContextAlloc(join->context, join->ninners * sizeof(Relation));
-	for (int i = 0; i < join->ninners; i++)
+	join->budget.limit = (Size) la_scan_memory * 1024;
+	join->rows.context = join->context;
+	join->rows.budget = &join->budget;
+	join->rows.ahead = &join->run_ahead;
+	la_rowparams_init(&join->rows.params, join->estate, list_length(params));
+	foreach(lc, params)
 	{
-		LaInner    *inner = &join->inners[i];
+		NestLoopParam *nlp = lfirst(lc);
 
-		/* a member whose reads cannot be known is never visited */
-		reads->rels[i] = inner->s.scan == NULL ? rel : heaps ? inner->s.heap : inner->s.index;
-		if (reads->rels[i]->rd_rel->reltablespace != rel->rd_rel->reltablespace)
-		{
-			LaIoPolicyConfig other = config_for(join, reads->rels[i]);
-
-			config.max_distance = Min(config.max_distance, other.max_distance);
-			config.advice_works &= other.advice_works;
-		}
+		la_rowparams_add(&join->rows.params, nlp->paramno, nlp->paramval->varattno);
 	}
-	if (join->may_end_early)
-	{
-		LaHistoryDemand demand = la_history_demand(join->identity);
-
-		config.read_to_end = demand.to_end;
-		config.early_visits = heaps && !demand.to_end ? demand.early_visits : 0;
-	}
-	config.costly_to_observe = true;
-	config.order = LA_ORDER_OF_NEED;
-	config.kernel_reads_near = true;
-	la_io_policy_init(&reads->policy, &config);
 }
 
 /* Only during execution is it known how many rows are wanted. */
-static void
-init_policies(LaNestLoop *join)
+static bool
+create_ahead(LaNestLoop *join)
 {
-	LaCachePolicyConfig rows = {
-		.threshold = la_nestloop_reuse_tids && la_cache_prefetch_threshold >= 0 &&
-		!join->first->s.index_only && !IsolationIsSerializable() ?
+	LaKeyedScan *first = la_lookups_first(join->lookups);
+	LaCachePolicyConfig touch = {
+		.threshold = join->is_plain && la_nestloop_reuse_tids &&
+		la_cache_prefetch_threshold >= 0 && !first->index_only && !IsolationIsSerializable() ?
 		la_cache_prefetch_threshold * ROWS_THRESHOLD : -1,
 		.distance = la_cache_prefetch_distance,
 		.trial = TRIAL_ROWS,
 		.faster = FASTER,
 		.visit_us = LONG_ROW_US,
 	};
+	LaRowSource source = {
+		.arg = join,
+		.own_size = sizeof(LaKept),
+		.fetch = fetch,
+		.plan = plan_visits,
+		.set_key = set_key,
+		.locate = locate
+	};
+	LaAheadConfig config = {
+		.rel = first->heap,
+		.first_rel = first->index,
+		.nrels = la_lookups_relations(join->lookups),
+		.known_by = join->known_by,
+		.identity = la_history_scan_of(join->known_by,
+									   (uint64) join->estate->es_plannedstmt->queryId,
+									   join->node->js.ps.plan->plan_node_id),
+		.estate = join->estate,
+		.takes_all = la_runahead_takes_all(&join->run_ahead.context, join->estate),
+		.order = LA_ORDER_OF_NEED,
+		.touch = &touch
+	};
+	MemoryContext old = MemoryContextSwitchTo(join->context);
 
-	join->budget.limit = (Size) la_scan_memory * 1024;
-	join->may_end_early = !la_nestloop_takes_all(join);
-	init_reads(&join->leaf, join, false);
-	init_reads(&join->heap, join, true);
-	la_cache_policy_init(&join->cached_rows, &rows);
-	la_stats_open(&join->heap.counters, join->estate);
-	join->heap.counters.c[LA_SCANS_ATTACHED] = 1;
+	join->ahead = la_ahead_create(&source, &config);
+	MemoryContextSwitchTo(old);
+	return join->ahead != NULL;
 }
 
-/* Fill in an inner scan.  Returns false if its reads cannot be known ahead. */
-static bool
-init_scan(LaInner *inner, PlanState *ps, LaNestLoop *join)
+/* The inner side, without what passes its rows on. */
+static PlanState *
+inner_scan(PlanState *inner)
 {
-	JoinState  *node = &join->node->js;
+	if (IsA(inner, MemoizeState))
+		inner = outerPlanState(inner);
+	if (IsA(inner, AppendState) && ((AppendState *) inner)->as_nplans == 1)
+		inner = ((AppendState *) inner)->appendplans[0];
+	return inner;
+}
 
-	if (!IsA(ps, IndexScanState) && !IsA(ps, IndexOnlyScanState))
-		return false;
-	inner->join = join;
-	inner->first_match_only = ps->qual == NULL && node->joinqual == NULL &&
-		(node->single_match || node->jointype == JOIN_ANTI);
-	return la_keyedscan_init(&inner->s, ps, ((ScanState *) ps)->ss_currentRelation);
+static bool
+is_index_scan(const PlanState *ps)
+{
+	return IsA(ps, IndexScanState) || IsA(ps, IndexOnlyScanState);
+}
+
+/* Is that an index scan, or an Append that chooses among such scans, and others? */
+static bool
+is_plain(const PlanState *scan)
+{
+	const AppendState *append = (const AppendState *) scan;
+
+	return is_index_scan(scan) ||
+		(IsA(scan, AppendState) && append->as_prune_state != NULL &&
+		 append->as_prune_state->do_exec_prune);
 }
 
 /* The table whose partitions the members of an Append are, if it is one. */
@@ -372,55 +426,30 @@ partitioned_table(const AppendState *append)
 	return rte != NULL && rte->rtekind == RTE_RELATION ? rte->relid : InvalidOid;
 }
 
-/* Fill in the inner side.  Returns false if no reads of it can be known ahead. */
+/* Fill in the inner side.  Returns false if it has no look-ups. */
 static bool
 init_inner(LaNestLoop *join)
 {
-	PlanState  *ps = innerPlanState(join->node);
-	AppendState *append;
+	JoinState  *node = &join->node->js;
+	PlanState  *inner = innerPlanState(join->node);
+	PlanState  *scan = inner_scan(inner);
+	bool		first_match_only = inner->qual == NULL && node->joinqual == NULL &&
+		(node->single_match || node->jointype == JOIN_ANTI);
+	MemoryContext old = MemoryContextSwitchTo(join->context);
 
-	if (IsA(ps, MemoizeState))
-		ps = outerPlanState(ps);
-	if (IsA(ps, AppendState) && ((AppendState *) ps)->as_nplans == 1)
-		ps = ((AppendState *) ps)->appendplans[0];
-	append = IsA(ps, AppendState) ? (AppendState *) ps : NULL;
-	if (append != NULL && (append->as_prune_state == NULL ||
-						   append->as_nasyncplans > 0 ||
-						   append->as_nplans > MAX_PARTITIONS ||
-						   ps->plan->parallel_aware))
+	init_rows(join);
+	join->is_plain = is_plain(scan);
+	join->lookups = la_lookups_create(inner, &join->rows, first_match_only);
+	MemoryContextSwitchTo(old);
+	if (join->lookups == NULL)
 		return false;
-	join->append = append;
-	join->ninners = append != NULL ? append->as_nplans : 1;
-	join->inners = MemoryContextAllocZero(join->context,
-										  Max(join->ninners, 1) * sizeof(LaInner));
-	for (int i = 0; i < join->ninners; i++)
-	{
-		LaInner    *inner = &join->inners[i];
-
-		if (!init_scan(inner, append != NULL ? append->appendplans[i] : ps, join))
-			continue;
-		if (join->first == NULL)
-			join->first = inner;
-		else if (RelationUsesLocalBuffers(inner->s.heap) !=
-				 RelationUsesLocalBuffers(join->first->s.heap))
-			inner->s.scan = NULL;	/* see la_window_create() */
-	}
-	if (join->first == NULL)
-	{
-		pfree(join->inners);
-		return false;
-	}
-	join->history_index = RelationGetRelid(join->first->s.index);
-	join->identity = la_history_scan_of(join->history_index,
-										(uint64) join->estate->es_plannedstmt->queryId,
-										join->node->js.ps.plan->plan_node_id);
-	if (append != NULL)
-		join->heaprelid = partitioned_table(append);
+	join->known_by = la_lookups_known_by(join->lookups);
+	if (IsA(scan, AppendState))
+		join->heaprelid = partitioned_table((AppendState *) scan);
 	else
-	{
-		join->heaprelid = RelationGetRelid(join->inners[0].s.heap);
-		join->indexrelid = RelationGetRelid(join->inners[0].s.index);
-	}
+		join->heaprelid = RelationGetRelid(la_lookups_first(join->lookups)->heap);
+	if (is_index_scan(scan))
+		join->indexrelid = join->known_by;
 	return true;
 }
 
@@ -432,21 +461,19 @@ examine(Candidate *c)
 	LaNestLoop *join = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaNestLoop));
 
 	join->node = c->node;
-	join->outer = outerPlanState(c->node);
 	join->interposer = &c->interposer;
 	join->estate = estate;
 	join->context = estate->es_query_cxt;
-	join->ahead.join = &c->node->js.ps;
-	join->ahead.outer = join->outer;
-	join->ahead.inner = innerPlanState(c->node);
-	join->ahead.can_keep_errors = true;
-	la_demand_context(&c->node->js.ps, &join->ahead.context);
-	if (!init_inner(join))
+	join->run_ahead.join = &c->node->js.ps;
+	join->run_ahead.outer = outerPlanState(c->node);
+	join->run_ahead.inner = innerPlanState(c->node);
+	join->run_ahead.can_keep_errors = true;
+	la_demand_context(&c->node->js.ps, &join->run_ahead.context);
+	if (!init_inner(join) || !create_ahead(join))
 	{
 		pfree(join);
 		return NULL;
 	}
-	init_policies(join);
 	join->returned = c->returned;
 	join->seen_reads = c->seen_reads;
 	return join;
@@ -476,7 +503,7 @@ exec_queue(PlanState *outer)
 		}
 		join = c->join = examine(c);
 	}
-	if (join == NULL || join->eligibility == LA_NOT_ELIGIBLE)
+	if (join == NULL || join->eligibility == NOT_ELIGIBLE)
 	{
 		la_interpose_end(&c->interposer);
 		return c->interposer.below(outer);
@@ -505,22 +532,6 @@ rows_before_examination(const PlanState *outer)
 	return rows;
 }
 
-/* May a join with this inner side be eligible? */
-static bool
-is_candidate(PlanState *inner)
-{
-	if (IsA(inner, MemoizeState))
-		inner = outerPlanState(inner);
-	if (IsA(inner, AppendState))
-	{
-		const AppendState *append = (const AppendState *) inner;
-
-		return append->as_nplans == 1 ||
-			(append->as_prune_state != NULL && append->as_prune_state->do_exec_prune);
-	}
-	return IsA(inner, IndexScanState) || IsA(inner, IndexOnlyScanState);
-}
-
 static bool
 attach_nestloop(PlanState *ps, bool limited)
 {
@@ -529,7 +540,7 @@ attach_nestloop(PlanState *ps, bool limited)
 	Candidate  *c;
 
 	if (!la_enable_nestloop || ((NestLoop *) ps->plan)->nestParams == NIL ||
-		!is_candidate(innerPlanState(ps)) ||
+		(!la_enable_subplan && !is_plain(inner_scan(innerPlanState(ps)))) ||
 		!la_interpose_is_possible(ps, &nestloops) ||
 		!la_interpose_output_is_possible(outer) ||
 		!la_gate_allows_searches())
@@ -548,7 +559,6 @@ attach_nestloop(PlanState *ps, bool limited)
 static const LaCounters *
 explain_source(PlanState *ps)
 {
-	static LaCounters counters;
 	LaInterposer *interposer = !IsA(ps, NestLoopState) ? NULL :
 		la_interpose_find(outerPlanState(ps), LA_LAYER_OUTPUT);
 	LaNestLoop *join;
@@ -556,10 +566,7 @@ explain_source(PlanState *ps)
 	if (interposer == NULL || interposer->function != exec_queue)
 		return NULL;
 	join = la_interpose_container(Candidate, interposer)->join;
-	if (join == NULL)
-		return NULL;
-	counters = counters_of(join);
-	return &counters;
+	return join == NULL ? NULL : la_ahead_counters(join->ahead);
 }
 
 void

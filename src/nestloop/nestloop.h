@@ -1,6 +1,6 @@
 /*
  * nestloop.h
- *	  Nested loops that look ahead over their outer rows.
+ *	  Nested loops and correlated subqueries, which repeat a plan for each of their rows.
  *
  * src/nestloop/nestloop.h
  */
@@ -8,5 +8,6 @@
 #define LA_NESTLOOP_H
 
 extern void la_nestloop_init(void);
+extern void la_subplan_init(void);
 
 #endif							/* LA_NESTLOOP_H */

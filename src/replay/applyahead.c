@@ -126,8 +126,8 @@ begin_with_next(void)
 	ahead = la_applyrows_ahead();
 	if (ahead == NULL)
 		la_applystats_leave(reason);
-	else if (!la_ahead_is_active(ahead))
-		la_ahead_pass(ahead, turn_missed);
+	else
+		(void) la_ahead_next(ahead, turn_missed);
 }
 
 /* See "AT ONCE". */
@@ -285,8 +285,8 @@ la_applyahead_look(void)
 	turn_missed = passed && la_issue_blocks_read() != seen_reads;
 	if (ahead == NULL && !turn_missed && !la_force)
 		return;
-	if (ahead != NULL && passed && !la_ahead_is_active(ahead))
-		la_ahead_pass(ahead, turn_missed);
+	if (ahead != NULL && passed)
+		(void) la_ahead_next(ahead, turn_missed);
 	if (ahead != NULL && !la_ahead_is_active(ahead) && !la_applyrows_exist())
 		la_applyrows_publish();
 	else if (is_turn())

@@ -15,8 +15,8 @@
  * a plan searches.  Most writes have no first stage.
  *
  * Behaviours
- *	PASS	Nothing is known of rows.  The caller compares two numbers for each, or rests as long as
- *		misses would be ignored.
+ *	PASS	Nothing is known of rows.  The caller compares two numbers for each, and calls
+ *		la_ahead_next(), or rests as long as misses would be ignored.
  *	TURN	When a row's turn comes, its blocks are visited first: read into shared buffers, timed,
  *		and released.  With enable_btree_insert, inserts are told which leaf pages these are.  The
  *		server may need fewer of those of the second stage, or fail before it comes to them: one
@@ -30,6 +30,9 @@
  *		the order of the index (window/lot.c), for thousands of rows, if the source has as many.
  *	TOGETHER	To observe is to make visits twice.  A first stage that has seen no waits is not
  *		observed any longer than the second one, if that has had reads: they were none either.
+ *	SHARED LEAF	Successive visits of the first stage to the same leaf page are one for its window.
+ *	TOUCHED	Where nothing has to be read, a policy whose visits are rows tries whether
+ *		aheadtouch.c makes them faster, and keeps it if so.
  *	SKIPPED	A row may prove to have no turn.  Where three of four do, look-ahead ends for a while.
  *
  * Memory.  A row takes about 100 bytes here and 64 for each visit in its window, and its source
@@ -62,14 +65,23 @@
 static void
 init_stage(LaAhead *a, LaAheadStage *stage, bool first, const LaAheadConfig *how)
 {
-	LaIoPolicyConfig config = la_config_reads(how->rel, how->takes_all, how->known_by);
+	Relation	rel = first && how->first_rel != NULL ? how->first_rel : how->rel;
+	LaIoPolicyConfig config = la_config_reads(rel, how->takes_all, how->known_by);
 
+	if (a->identity != 0)
+	{
+		LaHistoryDemand demand = la_history_demand(a->identity);
+
+		config.read_to_end = demand.to_end;
+		config.early_visits = first || demand.to_end ? 0 : demand.early_visits;
+	}
 	config.costly_to_observe = true;
 	config.kernel_reads_near = true;
 	config.order = how->order;
 	config.supply_varies = how->supply_varies;
 	stage->ahead = a;
 	stage->first = first;
+	stage->foreseen_leaf = LA_NO_BLOCK;
 	stage->reads.rels = a->rels;
 	la_io_policy_init(&stage->reads.policy, &config);
 }
@@ -97,6 +109,13 @@ la_ahead_create(const LaRowSource *source, const LaAheadConfig *config)
 										ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE,
 										ALLOCSET_SMALL_MAXSIZE);
 	a->deferred = LA_AHEAD_NO_ROW;
+	a->max_rels = config->nrels > 0 ? config->nrels : LA_AHEAD_RELATIONS;
+	a->rels = palloc(a->max_rels * sizeof(Relation));
+	a->descents = palloc(a->max_rels * sizeof(LaDescent *));
+	a->identity = config->takes_all ? 0 : config->identity;
+	a->may_touch = config->touch != NULL;
+	if (a->may_touch)
+		la_cache_policy_init(&a->touch, config->touch);
 	init_stage(a, &a->first, true, config);
 	init_stage(a, &a->second, false, config);
 	la_stats_open(&a->second.reads.counters, config->estate);
@@ -108,29 +127,29 @@ static bool
 create_window(LaAhead *a, LaAheadStage *stage)
 {
 	LaProducer	producer = {stage, la_ahead_next_visit, la_ahead_restart};
-	Size		size = la_window_size(a->rels, LA_AHEAD_RELATIONS, &stage->reads.policy);
+	Size		size = la_window_size(a->rels, a->max_rels, &stage->reads.policy);
 
 	if (stage->reads.window != NULL)
 		return true;
 	if (!la_budget_has(&a->budget, size))
 		return false;
 	la_budget_take(&a->budget, size);
-	stage->reads.window = la_window_create(a->rels, LA_AHEAD_RELATIONS, producer,
+	stage->reads.window = la_window_create(a->rels, a->max_rels, producer,
 										   &stage->reads.policy, NULL,
 										   &stage->reads.counters, &a->budget);
 	return true;
 }
 
 /*
- * Add a table, or an index with the descent that is to search it, if it has one.  Neither is
- * temporary.  Returns its number, or -1 if there is no room.
+ * Add a table, or an index with the descent that is to search it, if it has one.  All are
+ * temporary, or none.  Returns its number, or -1 if there is no room.
  */
 int
 la_ahead_add_relation(LaAhead *a, Relation rel, LaDescent *descent)
 {
 	int			n = a->nrels;
 
-	if (n >= LA_AHEAD_RELATIONS)
+	if (n >= a->max_rels)
 		return -1;
 	a->rels[n] = rel;
 	a->descents[n] = descent;
@@ -200,6 +219,8 @@ la_ahead_add_visit(LaAheadRow *row, int rel)
 	v->rel = rel;
 	v->item = 0;
 	v->block = InvalidBlockNumber;
+	v->recent = InvalidBuffer;
+	v->offset = FirstOffsetNumber;
 	v->state = ROW_VISIT_FRESH;
 	v->foreseen = false;
 	v->more = 0;
@@ -250,23 +271,17 @@ la_ahead_add_matches(LaAhead *a, LaAheadRow *row, int rel, const LaMatches *matc
 		v = la_ahead_add_block(row, rel, block);
 		if (v == NULL)
 			break;
+		v->offset = ItemPointerGetOffsetNumberNoCheck(&matches->tids[i]);
 	}
 }
 
 /* ---- what the caller does for each row --------------------------------------- */
 
-/* Are rows to be passed to la_ahead_turn(), instead of la_ahead_pass()? */
+/* Are the reads of rows observed, or made ahead? */
 bool
 la_ahead_is_active(const LaAhead *a)
 {
 	return a->first.reads.policy.state != LA_PASS || a->second.reads.policy.state != LA_PASS;
-}
-
-/* Are rows to be known ahead? */
-bool
-la_ahead_is_armed(const LaAhead *a)
-{
-	return a->first.reads.policy.state == LA_ARMED || a->second.reads.policy.state == LA_ARMED;
 }
 
 bool
@@ -296,9 +311,9 @@ la_ahead_row(LaAhead *a, uint64 n)
 	return la_ahead_row_at(a, n);
 }
 
-/* Behaviour PASS: a row has been written; missed: a block was read for it. */
-void
-la_ahead_pass(LaAhead *a, bool missed)
+/* Behaviour PASS: the server is done with a row; missed: a block was read for it. */
+static void
+pass(LaAhead *a, bool missed)
 {
 	LaIoPolicy *first = &a->first.reads.policy;
 	LaIoPolicy *second = &a->second.reads.policy;
@@ -307,6 +322,35 @@ la_ahead_pass(LaAhead *a, bool missed)
 	la_io_policy_on_pass(second, missed);
 	if (a->source.locate != NULL)
 		la_io_policy_on_pass(first, second->state != LA_PASS);
+}
+
+/* Behaviour TOUCHED: the same, for the trial. */
+static void
+pass_touched(LaAhead *a, bool missed)
+{
+	if (missed)
+		la_cache_policy_on_read(&a->touch);
+	else
+		la_cache_policy_on_hit(&a->touch, true);
+	if (la_cache_policy_clock_due(&a->touch))
+		la_cache_policy_on_clock(&a->touch, la_issue_clock_us());
+}
+
+/*
+ * The server is done with a row, if there was one; missed: a block was read for it.  Returns true
+ * if the next one is to be passed to la_ahead_turn().
+ */
+bool
+la_ahead_next(LaAhead *a, bool missed)
+{
+	bool		active = la_ahead_is_active(a);
+
+	if (a->may_touch && !la_ahead_is_armed(a))
+		pass_touched(a, missed || active);
+	if (!active)
+		pass(a, missed);
+	return a->head < a->tail || la_ahead_is_active(a) ||
+		(a->may_touch && la_cache_policy_is_armed(&a->touch));
 }
 
 /* Behaviour PASS: of so many rows nothing need be known, not even whether a block was read. */
@@ -439,6 +483,19 @@ la_ahead_skip(LaAhead *a)
 	catch_up(a, &a->second);
 }
 
+/* Behaviour TOUCHED. */
+static void
+touch(LaAhead *a)
+{
+	bool		armed = a->may_touch && la_cache_policy_is_armed(&a->touch);
+
+	if (armed && !a->touching)
+		a->second.reads.counters.c[LA_SCANS_ACTIVATED]++;
+	a->touching = armed;
+	if (armed)
+		la_ahead_touch_rows(a);
+}
+
 /*
  * Behaviour TURN: it is the turn of the next row, whose number is la_ahead_next_row().
  * Returns false if there is none.
@@ -466,7 +523,10 @@ la_ahead_turn(LaAhead *a)
 		observe_together(a);
 	}
 	else
+	{
 		stop_reading(a);
+		touch(a);
+	}
 	a->head++;
 	return true;
 }
@@ -480,6 +540,39 @@ la_ahead_clear(LaAhead *a)
 	a->deferred = LA_AHEAD_NO_ROW;
 	a->head = a->tail;
 	a->first.next = a->second.next = la_ahead_start_of(a->head);
+	a->first.foreseen_leaf = LA_NO_BLOCK;
+}
+
+/* The rows end, of which so many were taken: how far was it read, the first time? */
+void
+la_ahead_note_demand(const LaAhead *a, int64 taken, bool at_end)
+{
+	const LaScanLength *length = &a->second.reads.policy.length;
+
+	if (a->identity != 0 && taken > 0 && length->scans == 0)
+		la_history_note_demand(a->identity, la_scan_length_visits(length), !at_end);
+}
+
+/* The same, and they begin anew. */
+void
+la_ahead_rescan(LaAhead *a, int64 taken, bool at_end)
+{
+	la_ahead_note_demand(a, taken, at_end);
+	if (taken > 0)
+	{
+		la_io_policy_rescan(&a->first.reads.policy, !at_end);
+		la_io_policy_rescan(&a->second.reads.policy, !at_end);
+		if (a->may_touch)
+			la_cache_policy_rescan(&a->touch);
+	}
+	la_ahead_clear(a);
+}
+
+/* Never touch cached pages. */
+void
+la_ahead_refuse_touch(LaAhead *a)
+{
+	la_cache_policy_disable(&a->touch);
 }
 
 /* Never look ahead. */
@@ -513,7 +606,9 @@ void
 la_ahead_forget(LaAhead *a, Oid known_by)
 {
 	la_budget_end(&a->budget);
-	la_history_note(known_by, a->second.reads.policy.verdict, LA_CACHE_UNKNOWN);
+	la_history_note(known_by, a->second.reads.policy.verdict != LA_READS_UNKNOWN ?
+					a->second.reads.policy.verdict : a->first.reads.policy.verdict,
+					LA_CACHE_UNKNOWN);
 }
 
 /* The same for what belongs to a statement. */

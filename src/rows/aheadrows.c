@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -41,7 +42,14 @@ grow_ring(LaAhead *a)
 	a->mask = nslots - 1;
 }
 
-/* Is there memory for one more row?  There always is for the one whose turn it is. */
+/* Are rows to be known ahead? */
+bool
+la_ahead_is_armed(const LaAhead *a)
+{
+	return a->first.reads.policy.state == LA_ARMED || a->second.reads.policy.state == LA_ARMED;
+}
+
+/* May one more row be known?  The one whose turn it is may always be. */
 static bool
 has_room(LaAhead *a)
 {
@@ -50,6 +58,8 @@ has_room(LaAhead *a)
 
 	if (known == 0)
 		return true;
+	if (!la_ahead_is_armed(a) && !a->touching)
+		return false;
 	used = la_budget_follow(&a->budget, a->memory, &a->accounted) +
 		la_budget_follow(&a->budget, a->copies, &a->copies_accounted);
 	if (!la_budget_has(&a->budget, 2 * BLCKSZ))
@@ -142,9 +152,22 @@ set_key(LaAhead *a, uint64 n, const LaRowVisit *v)
 	return result;
 }
 
+static inline uint64
+leaf_of(const LaRowVisit *v)
+{
+	return la_block_id(v->rel, v->block);
+}
+
+/* Behaviour SHARED LEAF: is the visit of the same leaf page as the one before it? */
+static inline bool
+is_shared(const LaAheadStage *stage, const LaRowVisit *v)
+{
+	return stage->first && leaf_of(v) == stage->foreseen_leaf;
+}
+
 /* Find the leaf page of a visit.  Returns false if it is not known. */
-static bool
-find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
+bool
+la_ahead_find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait)
 {
 	LaDescentResult result = LA_DESCENT_NOTHING;
 
@@ -174,7 +197,7 @@ la_ahead_visit(LaAheadStage *stage, uint64 n, int i, Buffer *buffer)
 	LaRowVisit *v = &la_ahead_row_at(a, n)->visits[i];
 	LaAheadPosition here = {n, i};
 
-	if (!find_leaf(a, n, v, true))
+	if (!la_ahead_find_leaf(a, n, v, true))
 		return false;
 	stage->current = here;
 	if (!is_before(here, stage->next))
@@ -182,18 +205,23 @@ la_ahead_visit(LaAheadStage *stage, uint64 n, int i, Buffer *buffer)
 		/* ahead of the window's producer, which continues behind it */
 		stage->next = here;
 		stage->next.visit++;
-		v->foreseen = true;
+		v->foreseen = !is_shared(stage, v);
+		stage->foreseen_leaf = leaf_of(v);
 	}
 	if (v->foreseen)
 		la_reads_visit(&stage->reads, v->rel, v->block, true, buffer);
 	else
+	{
 		(void) la_issue_read(a->rels[v->rel], v->block, InvalidBuffer, false, false, buffer);
+		if (stage->first)
+			la_reads_no_visit(&stage->reads);
+	}
 	return true;
 }
 
 /* Search the leaf page, pinned, for the row's key, and release it. */
-static bool
-search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
+bool
+la_ahead_search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
 {
 	int			rel = row->visits[i].rel;
 	ItemPointerData tids[MAX_MATCHES];
@@ -204,7 +232,8 @@ search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer)
 		ReleaseBuffer(buffer);
 	else if (la_descent_search_leaf(a->descents[rel], &buffer, &position))
 	{
-		la_descent_matches(a->descents[rel], buffer, position, true, &matches);
+		la_descent_matches(a->descents[rel], buffer, position,
+						   !TransactionStartedDuringRecovery(), &matches);
 		_bt_relbuf(a->rels[rel], buffer);
 	}
 	return a->source.locate(a->source.arg, n, row, &matches, i == row->nfirst - 1);
@@ -242,7 +271,7 @@ la_ahead_locate(LaAhead *a, uint64 n, LaAheadRow *row)
 		if (known)
 			leave_out(a, n, i);
 		else if (la_ahead_visit(&a->first, n, i, &buffer))
-			known = search_leaf(a, n, row, i, buffer);
+			known = la_ahead_search_leaf(a, n, row, i, buffer);
 		else
 			known = a->source.locate(a->source.arg, n, row, &none, i == row->nfirst - 1);
 	}
@@ -267,7 +296,7 @@ search_deferred(LaAhead *a)
 			if (v->state != ROW_VISIT_DEFERRED)
 				continue;
 			CHECK_FOR_INTERRUPTS();
-			if (find_leaf(a, a->deferred, v, true))
+			if (la_ahead_find_leaf(a, a->deferred, v, true))
 				la_descent_issue(a->descents[v->rel], v->block);
 		}
 	}
@@ -310,13 +339,15 @@ la_ahead_next_visit(void *arg, LaForeseen *foreseen)
 		{
 			LaRowVisit *v = &row->visits[next->visit++];
 
-			v->foreseen = find_leaf(a, next->row, v, false);
+			v->foreseen = la_ahead_find_leaf(a, next->row, v, false) &&
+				!is_shared(stage, v);
 			if (!v->foreseen)
 				continue;
+			stage->foreseen_leaf = leaf_of(v);
 			foreseen->rel = v->rel;
 			foreseen->block = v->block;
 			foreseen->more = v->more;
-			foreseen->offset = FirstOffsetNumber;
+			foreseen->offset = v->offset;
 			return true;
 		}
 		*next = la_ahead_start_of(next->row + 1);
@@ -330,6 +361,9 @@ la_ahead_restart(void *arg)
 {
 	LaAheadStage *stage = arg;
 
+	const LaAheadRow *row = la_ahead_row_at(stage->ahead, stage->current.row);
+
 	stage->next = stage->current;
 	stage->next.visit++;
+	stage->foreseen_leaf = leaf_of(&row->visits[stage->current.visit]);
 }

@@ -43,6 +43,8 @@ typedef enum LaRowVisitState
 typedef struct LaRowVisit
 {
 	BlockNumber block;
+	Buffer		recent;			/* that had the block; see aheadtouch.c */
+	OffsetNumber offset;		/* the first row wanted of a table's block */
 	uint16		rel;			/* see la_ahead_add_relation() */
 	uint8		item;			/* the source's own: which of the row's keys */
 	uint8		state;			/* a LaRowVisitState */
@@ -104,14 +106,19 @@ typedef struct LaAheadConfig
 {
 	Relation	rel;			/* one of those that are visited, by whose
 								 * tablespace reads are configured */
+	Relation	first_rel;		/* the same for the first stage, or NULL */
+	int			nrels;			/* that will be added at most; 0:
+								 * LA_AHEAD_RELATIONS */
 	Oid			known_by;		/* the index for which history.c may know
 								 * whether they are waits */
+	uint32		identity;		/* see la_history_scan_of(), or 0 */
 	const EState *estate;		/* of the statement that ends no sooner, or
 								 * NULL */
 	bool		takes_all;		/* all rows that are known will have their
 								 * turn */
 	bool		supply_varies;	/* how many are known is not ours to decide */
 	LaIssueOrder order;
+	const LaCachePolicyConfig *touch;	/* see TOUCHED; NULL: never */
 } LaAheadConfig;
 
 /* Which heap blocks of matches are to be visited: in their order, each once in a row. */
@@ -135,20 +142,23 @@ extern LaRowVisit *la_ahead_add_visit(LaAheadRow *row, int rel);
 extern LaRowVisit *la_ahead_add_block(LaAheadRow *row, int rel, BlockNumber block);
 extern void la_ahead_add_matches(LaAhead *a, LaAheadRow *row, int rel, const LaMatches *matches,
 								 const LaMatchVisits *which);
+extern bool la_ahead_next(LaAhead *a, bool missed);
 extern bool la_ahead_is_active(const LaAhead *a);
 extern bool la_ahead_is_armed(const LaAhead *a);
 extern bool la_ahead_has_rows(const LaAhead *a);
 extern uint64 la_ahead_next_row(const LaAhead *a);
 extern uint64 la_ahead_end_of_rows(const LaAhead *a);
 extern const LaAheadRow *la_ahead_row(LaAhead *a, uint64 n);
-extern void la_ahead_pass(LaAhead *a, bool missed);
 extern int	la_ahead_rest(const LaAhead *a);
 extern void la_ahead_pass_rest(LaAhead *a, int rows);
 extern bool la_ahead_turn(LaAhead *a);
 extern void la_ahead_skip(LaAhead *a);
 extern void la_ahead_close_others(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
+extern void la_ahead_note_demand(const LaAhead *a, int64 taken, bool at_end);
+extern void la_ahead_rescan(LaAhead *a, int64 taken, bool at_end);
 extern void la_ahead_refuse(LaAhead *a);
+extern void la_ahead_refuse_touch(LaAhead *a);
 extern const LaCounters *la_ahead_counters(LaAhead *a);
 extern void la_ahead_sum(const LaAhead *a, LaCounters *sum);
 extern void la_ahead_forget(LaAhead *a, Oid known_by);
@@ -284,6 +294,13 @@ typedef struct LaKeyedScan
 	LaDescent  *descent;		/* that searches for them */
 	bool		keys_tried;
 	const char *keys_refused;	/* the reason that prohibits them, or NULL */
+
+	/*
+	 * what was found for the row may be the scan's result; see
+	 * nestloop/reuse.c
+	 */
+	bool		takes_matches;	/* instead of searching */
+	int			offers;			/* how often it was asked to take them */
 } LaKeyedScan;
 
 extern bool la_keyedscan_init(LaKeyedScan *scan, PlanState *ps, Relation heap);

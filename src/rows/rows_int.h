@@ -25,6 +25,7 @@
 
 #define LA_AHEAD_FIRST_ROWS 128 /* known ahead; a power of 2 */
 #define LA_AHEAD_NO_ROW		PG_UINT64_MAX
+#define LA_TOUCH_STEPS		4
 
 typedef struct LaAheadPosition
 {
@@ -39,6 +40,7 @@ typedef struct LaAheadStage
 	LaReads		reads;
 	LaAheadPosition next;		/* to be foreseen */
 	LaAheadPosition current;	/* being visited */
+	uint64		foreseen_leaf;	/* last, of the first stage; see SHARED LEAF */
 } LaAheadStage;
 
 struct LaAhead
@@ -48,10 +50,16 @@ struct LaAhead
 	MemoryContext keys;			/* of the key that is being searched for */
 	BlockNumber block;			/* see la_ahead_set_block() */
 	int			nrels;
-	Relation	rels[LA_AHEAD_RELATIONS];
-	LaDescent  *descents[LA_AHEAD_RELATIONS];
+	int			max_rels;
+	Relation   *rels;
+	LaDescent **descents;
 	LaAheadStage first;
 	LaAheadStage second;
+	bool		may_touch;
+	LaCachePolicy touch;		/* a visit is a row; see TOUCHED */
+	bool		touching;
+	uint64		touch_next[LA_TOUCH_STEPS]; /* the row each step is due for */
+	uint32		identity;		/* 0 if all rows will be taken */
 	bool		reading;		/* through the windows */
 	uint64		deferred;		/* none is in state DEFERRED before it */
 	uint64		head;			/* the row whose turn is next */
@@ -82,10 +90,16 @@ la_ahead_start_of(uint64 row)
 }
 
 extern LaAheadRow *la_ahead_fetch_row(LaAhead *a, uint64 n);
+extern bool la_ahead_find_leaf(LaAhead *a, uint64 n, LaRowVisit *v, bool may_wait);
+extern bool la_ahead_search_leaf(LaAhead *a, uint64 n, LaAheadRow *row, int i, Buffer buffer);
 extern bool la_ahead_visit(LaAheadStage *stage, uint64 n, int i, Buffer *buffer);
 extern void la_ahead_locate(LaAhead *a, uint64 n, LaAheadRow *row);
 extern bool la_ahead_next_visit(void *arg, LaForeseen *foreseen);
 extern void la_ahead_restart(void *arg);
+
+/* ---- aheadtouch ---- */
+
+extern void la_ahead_touch_rows(LaAhead *a);
 
 /* ---- bucket: the page of a hash index where a value's bucket begins ---- */
 

@@ -123,11 +123,11 @@ la_tidblocks_next(LaTidBlocks *b)
 	/* until the first call after a rescan there is no list */
 	if (b->node->tss_TidList != NULL)
 	{
-		if (!la_ahead_is_active(b->ahead))
-			la_ahead_pass(b->ahead, b->missed);
+		bool		is_due = la_ahead_next(b->ahead, b->missed);
+
 		if (!la_ahead_has_rows(b->ahead))
 			b->base = (int64) la_ahead_next_row(b->ahead) - place;
-		while ((la_ahead_is_active(b->ahead) || la_ahead_has_rows(b->ahead)) &&
+		while (is_due &&
 			   (int64) la_ahead_next_row(b->ahead) - b->base <= place &&
 			   la_ahead_turn(b->ahead))
 			;

@@ -136,8 +136,6 @@ fetch(void *arg, uint64 n)
 	int			distance = (int) (n - la_ahead_next_row(v->ahead));
 	LaComingRow coming;
 
-	if (la_ahead_has_rows(v->ahead) && !la_ahead_is_armed(v->ahead))
-		return false;
 	if (v->bounded && distance > 0 && !la_force &&
 		!la_runahead_may_fetch(&v->demand, v->estate, distance, v->turns))
 		return false;
@@ -424,9 +422,7 @@ look(LaValueAhead *v, bool fetched, bool missed)
 {
 	if (v->ahead == NULL && !(fetched && (missed || la_force)))
 		return true;
-	if (v->ahead != NULL && !la_ahead_is_active(v->ahead))
-		la_ahead_pass(v->ahead, fetched && missed);
-	if (v->ahead == NULL || la_ahead_is_active(v->ahead) || la_ahead_has_rows(v->ahead))
+	if (v->ahead == NULL || la_ahead_next(v->ahead, fetched && missed))
 	{
 		if (!la_attempt_read_with(&v->guard, work, v) || v->ahead == NULL ||
 			v->unopened > MOST_UNOPENED)

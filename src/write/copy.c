@@ -172,8 +172,6 @@ fetch(void *arg, uint64 n)
 	HeapTuple  *row = row_at(c, n);
 	MemoryContext old;
 
-	if (la_ahead_has_rows(c->ahead) && !la_ahead_is_armed(c->ahead))
-		return false;
 	if (*row != NULL)
 		heap_freetuple(*row);
 	old = MemoryContextSwitchTo(la_ahead_copies(c->ahead));
@@ -296,9 +294,7 @@ begin_row(Copy *c, Relation index, ItemPointer tid)
 		create_ahead(c, index);
 	if (c->ahead != NULL && !c->refused)
 	{
-		if (!la_ahead_is_active(c->ahead))
-			la_ahead_pass(c->ahead, missed);
-		if (la_ahead_is_active(c->ahead) || la_ahead_has_rows(c->ahead))
+		if (la_ahead_next(c->ahead, missed))
 			turn_to(c, tid);
 	}
 	c->seen_reads = la_issue_blocks_read();

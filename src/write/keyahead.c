@@ -306,8 +306,6 @@ fetch(void *arg, uint64 n)
 	int64		entries = MAX_SEARCHED;
 	MemoryContext old;
 
-	if (la_ahead_has_rows(k->ahead) && !la_ahead_is_armed(k->ahead))
-		return false;
 	if (row->tuple != NULL)
 		heap_freetuple(row->tuple);
 	old = MemoryContextSwitchTo(la_ahead_copies(k->ahead));
@@ -541,9 +539,7 @@ begin_turn(LaKeyAhead *k)
 	k->unseen++;
 	if (k->ahead == NULL && !(k->started && (missed || la_force)))
 		return;
-	if (k->ahead != NULL && !la_ahead_is_active(k->ahead))
-		la_ahead_pass(k->ahead, missed);
-	if (k->ahead != NULL && !la_ahead_is_active(k->ahead) && !la_ahead_has_rows(k->ahead))
+	if (k->ahead != NULL && !la_ahead_next(k->ahead, missed))
 		return;
 	if (!is_same_table(k))
 	{

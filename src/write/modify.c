@@ -346,7 +346,7 @@ fetch(void *arg, uint64 n)
 	bool		early = la_ahead_has_rows(m->ahead);
 	TupleTableSlot *row;
 
-	if (m->at_end || (early && !(la_ahead_is_armed(m->ahead) && la_attempt_is_allowed())))
+	if (m->at_end || (early && !la_attempt_is_allowed()))
 		return false;
 	if (early)
 	{
@@ -443,9 +443,7 @@ next_row(LaModify *m)
 	{
 		if (m->at_end && !la_ahead_has_rows(m->ahead))
 			return m->error == NULL ? NULL : next_queued(m);
-		if (!la_ahead_is_active(m->ahead) && m->eligibility != NOT_ELIGIBLE)
-			la_ahead_pass(m->ahead, missed);
-		if (la_ahead_has_rows(m->ahead) || (la_ahead_is_active(m->ahead) && is_eligible(m)))
+		if (la_ahead_next(m->ahead, missed) && (la_ahead_has_rows(m->ahead) || is_eligible(m)))
 			return next_queued(m);
 	}
 	return m->interposer->below(m->plan);

@@ -169,7 +169,7 @@ set enable_memoize = on;
 select * from plan_of('select o.id, t.id from o join t on t.id = o.j');
 select * from pg_temp.compare('select o.id, t.id from o join t on t.id = o.j');
 set enable_memoize = off;
--- wide rows, and no memory for them
+-- wide rows, and little memory for them
 select * from pg_temp.compare('select o.id, o.w, t.id from o join t on t.id = o.k');
 set pg_lookahead.scan_memory = '64kB';
 select * from pg_temp.compare('select o.id, o.w, t.id from o join t on t.id = o.k');

@@ -27,7 +27,7 @@
  *		wanted, all rows are taken from there, and the first ones are known a row later.  Scans of
  *		a CTE copy their rows.
  *
- * src/subplan/child_rows.c
+ * src/nestloop/child_rows.c
  */
 #include "postgres.h"
 
@@ -37,7 +37,7 @@
 #include "attach/attach.h"
 #include "base/base.h"
 #include "rows/rows.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 
 #define WANTED			64		/* see COPIED */
 

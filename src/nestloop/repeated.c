@@ -9,9 +9,9 @@
  *		 stored_rows.c,
  *		 values_rows.c)
  *
- * The plan is a subplan, or the inner side of a nested loop.  When it is executed anew, its Params
- * have the values of the node's current row.  What it looks up in indexes by these values is looked
- * up early for rows to come.
+ * The plan is a correlated subplan.  When it is executed anew, its Params have the values of the
+ * node's current row.  What it looks up in indexes by these values is looked up early for rows to
+ * come.
  *
  * Behaviours
  *	PASS	While no block is read, an execution costs a few comparisons.  Nothing is prepared
@@ -30,7 +30,7 @@
  *	- Of the rows to come, values of columns are taken.  Nothing is evaluated that could fail or be
  *	  noticed.
  *
- * src/subplan/repeated.c
+ * src/nestloop/repeated.c
  */
 #include "postgres.h"
 
@@ -43,7 +43,7 @@
 #include "attach/attach.h"
 #include "base/base.h"
 #include "base/compat.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 #include "window/window.h"
 
 #define MISSES			2		/* see PASS */
@@ -174,9 +174,8 @@ fetch(void *arg, uint64 n)
 			r->to_come->restart(r->to_come);
 		return true;
 	}
-	if (!la_ahead_is_armed(r->ahead) ||
-		(!la_force && !la_runahead_may_fetch(&r->context, r->node->state, ahead,
-											 r->executions)))
+	if (!la_force &&
+		!la_runahead_may_fetch(&r->context, r->node->state, ahead, r->executions))
 		return false;
 	for (int i = 0; i < MAX_EQUAL; i++)
 	{
@@ -209,7 +208,7 @@ set_key(void *arg, uint64 n, const LaRowVisit *visit)
 static bool
 locate(void *arg, uint64 n, LaAheadRow *row, const LaMatches *matches, bool last)
 {
-	la_lookups_locate(((LaRepeated *) arg)->lookups, row, matches);
+	(void) la_lookups_locate(((LaRepeated *) arg)->lookups, row, matches);
 	return last;
 }
 
@@ -291,7 +290,8 @@ create_ahead(LaRepeated *r)
 		.locate = locate
 	};
 	LaAheadConfig config = {
-		.rel = la_lookups_table(r->lookups),
+		.rel = la_lookups_first(r->lookups)->heap,
+		.nrels = la_lookups_relations(r->lookups),
 		.known_by = la_lookups_known_by(r->lookups),
 		.estate = r->node->state,
 		.takes_all = la_runahead_takes_all(&r->context, r->node->state),
@@ -338,8 +338,8 @@ prepare_parts(LaRepeated *r, const char **refused)
 	r->rows.budget = &r->budget;
 	r->rows.ahead = &r->hints;
 	create_slot(r, values_desc(r));
-	r->lookups = la_lookups_create(r->plan, &r->rows, r->first_match_only, refused);
-	if (r->lookups == NULL)
+	r->lookups = la_lookups_create(r->plan, &r->rows, r->first_match_only);
+	if (r->lookups == NULL || !la_lookups_prepare(r->lookups, refused))
 		return false;
 	*refused = NULL;			/* of some lookups only */
 	r->to_come = create_rows_to_come(r, refused);
@@ -354,7 +354,7 @@ prepare(LaRepeated *r)
 
 	r->refused = !prepare_parts(r, &refused);
 	if (refused != NULL)
-		la_stats_refuse(r->node->state, r->kind, InvalidOid, InvalidOid, refused);
+		la_stats_refuse(r->node->state, LA_KIND_SUBPLAN, InvalidOid, InvalidOid, refused);
 	MemoryContextSwitchTo(old);
 }
 
@@ -406,11 +406,7 @@ la_repeated_execute(LaRepeated *r)
 		if (r->refused)
 			return;
 	}
-	if (!la_ahead_is_active(r->ahead))
-		la_ahead_pass(r->ahead, missed);
-	if (!la_ahead_is_active(r->ahead) && !la_ahead_has_rows(r->ahead))
-		return;
-	if (current_values(r, values) && find_row(r, values))
+	if (la_ahead_next(r->ahead, missed) && current_values(r, values) && find_row(r, values))
 		(void) la_ahead_turn(r->ahead);
 }
 
@@ -421,6 +417,6 @@ la_repeated_end(LaRepeated *r)
 	la_budget_end(&r->budget);
 	if (r->ahead == NULL)
 		return;
-	la_ahead_end(r->ahead, r->kind, RelationGetRelid(la_lookups_table(r->lookups)),
+	la_ahead_end(r->ahead, LA_KIND_SUBPLAN, RelationGetRelid(la_lookups_first(r->lookups)->heap),
 				 la_lookups_known_by(r->lookups));
 }

@@ -5,14 +5,14 @@
  * They are lists of expressions.  Rows of constants are known.  No other expression is evaluated,
  * so a row that has any is the end of what is known, until it has been the scan's current row.
  *
- * src/subplan/values_rows.c
+ * src/nestloop/values_rows.c
  */
 #include "postgres.h"
 
 #include "executor/executor.h"
 
 #include "base/compat.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 
 typedef struct ValuesRows
 {

@@ -16,7 +16,7 @@
  *	- These are hints.  Visibility is checked as the scan will, but nothing is kept of it.
  *	- No buffer is pinned or locked between calls.
  *
- * src/subplan/page_rows.c
+ * src/nestloop/page_rows.c
  */
 #include "postgres.h"
 
@@ -27,7 +27,7 @@
 #include "attach/descriptors.h"
 #include "base/compat.h"
 #include "rows/rows.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 #include "window/window.h"
 
 #define MAX_PAGES		64		/* ahead of the scan */

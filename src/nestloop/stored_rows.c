@@ -28,7 +28,7 @@
  *	- Our pointer is never number 0, of which others are copies, and requires nothing of the
  *	  tuplestore that the scan's does not.  None of these is trimmed, so it keeps no rows in memory.
  *
- * src/subplan/stored_rows.c
+ * src/nestloop/stored_rows.c
  */
 #include "postgres.h"
 
@@ -37,7 +37,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/compat.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 
 #define BATCH			32		/* rows read at a time */
 #define BATCH_SIZE		(64 * 1024) /* ... until they are so many bytes */

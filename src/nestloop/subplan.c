@@ -19,7 +19,7 @@
  * has none, and Agg, which rescans its own for each group, pass changed Params on to the child,
  * which is rescanned when it is executed next.
  *
- * src/subplan/subplan.c
+ * src/nestloop/subplan.c
  */
 #include "postgres.h"
 
@@ -29,8 +29,8 @@
 #include "attach/attach.h"
 #include "base/base.h"
 #include "base/compat.h"
-#include "subplan/subplan.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop.h"
+#include "nestloop/nestloop_int.h"
 #include "window/window.h"
 
 /* ---- execution --------------------------------------------------------------------------- */
@@ -138,14 +138,13 @@ column_of(const PlanState *node, Expr *arg)
 }
 
 static LaRepeated *
-create(PlanState *node, PlanState *plan, LaKind kind, int nparams)
+create(PlanState *node, PlanState *plan, int nparams)
 {
 	MemoryContext context = node->state->es_query_cxt;
 	LaRepeated *r = MemoryContextAllocZero(context, sizeof(LaRepeated));
 
 	r->node = node;
 	r->plan = plan;
-	r->kind = kind;
 	r->params = MemoryContextAlloc(context, nparams * sizeof(int));
 	r->attributes = MemoryContextAlloc(context, nparams * sizeof(AttrNumber));
 	return r;
@@ -187,7 +186,7 @@ attach_subplan(PlanState *node, SubPlanState *ss)
 		if (column_of(node, lfirst(arg)) == 0)
 			return false;
 	}
-	r = create(node, ss->planstate, LA_KIND_SUBPLAN, nparams);
+	r = create(node, ss->planstate, nparams);
 	forboth(param, subplan->parParam, arg, subplan->args)
 		add_param(r, lfirst_int(param), column_of(node, lfirst(arg)));
 	r->first_match_only = subplan->subLinkType == EXISTS_SUBLINK;
@@ -214,37 +213,6 @@ attach_subplans(PlanState *node, bool limited)
 	return any;
 }
 
-static bool
-attach_nestloop(PlanState *ps, bool limited)
-{
-	List	   *params = ((NestLoop *) ps->plan)->nestParams;
-	JoinState  *join = (JoinState *) ps;
-	PlanState  *inner = innerPlanState(ps);
-	PlanState  *below = IsA(inner, MemoizeState) ? outerPlanState(inner) : inner;
-	LaRepeated *r;
-	ListCell   *lc;
-
-	if (!la_enable_nestloop || !la_enable_subplan ||
-		params == NIL || list_length(params) > FUNC_MAX_ARGS ||
-		IsA(below, IndexScanState) || IsA(below, IndexOnlyScanState) ||
-		!la_interpose_output_is_possible(outerPlanState(ps)) ||
-		!la_interpose_output_is_possible(inner) || !may_attach())
-		return false;
-	r = create(ps, inner, LA_KIND_NESTED_LOOP, list_length(params));
-	foreach(lc, params)
-	{
-		const NestLoopParam *param = lfirst(lc);
-
-		if (param->paramval->varattno <= 0)
-			return false;
-		add_param(r, param->paramno, param->paramval->varattno);
-	}
-	r->first_match_only = inner->qual == NULL && join->joinqual == NULL &&
-		(join->single_match || join->jointype == JOIN_ANTI);
-	begin(r);
-	return true;
-}
-
 /* What looks ahead of this plan, or NULL. */
 static LaRepeated *
 repeated_of(PlanState *plan)
@@ -255,23 +223,18 @@ repeated_of(PlanState *plan)
 		la_interpose_container(LaRepeated, interposer);
 }
 
-/* The figures of a nested loop are shown at the join, those of a subplan at its topmost node. */
+/* The figures of a subplan are shown at its topmost node. */
 static const LaCounters *
 explain_source(PlanState *ps)
 {
 	LaRepeated *r = repeated_of(ps);
 
-	if (r == NULL || r->kind != LA_KIND_SUBPLAN)
-		r = IsA(ps, NestLoopState) ? repeated_of(innerPlanState(ps)) : NULL;
-	if (r == NULL || r->ahead == NULL || (r->kind != LA_KIND_SUBPLAN && r->node != ps))
-		return NULL;
-	return la_ahead_counters(r->ahead);
+	return r == NULL || r->ahead == NULL ? NULL : la_ahead_counters(r->ahead);
 }
 
 void
 la_subplan_init(void)
 {
 	la_attach_register_subplans(attach_subplans);
-	la_attach_register(T_NestLoopState, attach_nestloop);
 	la_explain_register(explain_source);
 }

@@ -20,12 +20,13 @@
  *	MOST	Below a Limit, or where one match is enough, no more heap blocks are named than are
  *		likely to be visited.
  *	PARTITIONS	Where an Append chooses among its members by values of the row, only those lookups
- *		count that are below the chosen one (rows/prune.c).  Where it does not, all members are
- *		executed for each row, and all are looked in, up to MAX_MEMBERS.
+ *		count that are below the chosen one (rows/prune.c), and are prepared when it is first
+ *		chosen.  Where it does not, all members are executed for each row, and all are looked in, up
+ *		to MAX_MEMBERS.
  *
  * Invariant: the keys are those that the scans will have, or no key is set.
  *
- * src/subplan/lookups.c
+ * src/nestloop/lookups.c
  */
 #include "postgres.h"
 
@@ -37,20 +38,28 @@
 
 #include "attach/attach.h"
 #include "rows/rows.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 #include "window/window.h"
 
 #define MAX_LOOKUPS		64
 #define MAX_MEMBERS		32		/* of an Append that does not choose */
-#define MAX_PARTITIONS	256		/* of one that does */
-#define ALL				16		/* heap blocks of one lookup, at most */
+#define MAX_PARTITIONS	1024	/* of one that does */
+#define ALL				32		/* heap blocks of one lookup, at most */
 
 /* An Append that chooses among its members. */
 typedef struct Partitions
 {
+	PartitionPruneState *pruning;
 	LaPrune    *prune;
-	int			chosen;			/* for the row that is being looked at */
+	List	  **members;		/* lookups below each of them */
 } Partitions;
+
+typedef enum LookupState
+{
+	LOOKUP_UNTRIED,
+	LOOKUP_READY,				/* its key can be known ahead */
+	LOOKUP_LEFT
+} LookupState;
 
 typedef struct Lookup
 {
@@ -58,8 +67,8 @@ typedef struct Lookup
 	AttrNumber	tid;			/* of a TID scan: attribute of the row; or 0 */
 	BlockNumber nblocks;		/* ... of the table, or fewer */
 	int			most;			/* heap blocks */
-	Partitions *partitions;		/* it is below a member, or NULL */
-	int			member;
+	LookupState state;
+	bool		has_numbers;
 	int			index_number;	/* in ahead */
 	int			heap_number;
 } Lookup;
@@ -68,10 +77,13 @@ struct LaLookups
 {
 	LaKeyRows  *rows;
 	LaAhead    *ahead;
-	List	   *items;			/* of Lookup *, which LaScanKeys points to */
+	int			n;
+	List	   *always;			/* of Lookup *, which LaScanKeys points to */
+	List	   *partitions;		/* of Partitions *, which have the others */
+	Lookup	   *first;
 	bool		by_tid;			/* all of them are TID scans, else none */
-	List	   *partitions;		/* of Partitions * */
 	const char *refused;
+	Lookup	  **by_number;		/* of the index, in ahead */
 	Lookup	   *searched;		/* for the last key */
 	LaMapPage	map;			/* of the table of an index-only scan */
 };
@@ -80,8 +92,8 @@ struct LaLookups
 typedef struct Walk
 {
 	int			most;
-	Partitions *partitions;
-	int			member;
+	List	  **list;			/* of lookups */
+	Partitions *partitions;		/* below a member of them, or NULL */
 	Bitmapset  *inner_params;	/* that nested loops above set */
 } Walk;
 
@@ -124,9 +136,10 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 {
 	Lookup	   *lookup;
 
-	if (heap == NULL || RelationUsesLocalBuffers(heap) ||
-		bms_overlap(ps->plan->allParam, state.inner_params) ||
-		list_length(l->items) >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS))
+	if (heap == NULL || bms_overlap(ps->plan->allParam, state.inner_params) ||
+		l->n >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS) ||
+		(l->first != NULL &&
+		 RelationUsesLocalBuffers(heap) != RelationUsesLocalBuffers(l->first->s.heap)))
 		return;
 	lookup = palloc0(sizeof(Lookup));
 	if (!init_lookup(l, lookup, ps, heap))
@@ -135,9 +148,10 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 		return;
 	}
 	lookup->most = state.most;
-	lookup->partitions = state.partitions;
-	lookup->member = state.member;
-	l->items = lappend(l->items, lookup);
+	*state.list = lappend(*state.list, lookup);
+	l->n++;
+	if (l->first == NULL)
+		l->first = lookup;
 }
 
 /* Bitmap index scans of this table. */
@@ -172,6 +186,7 @@ static void
 walk_children(LaLookups *l, PlanState *ps, Walk state)
 {
 	PartitionPruneState *pruning = pruning_of(ps);
+	int			most = pruning != NULL ? MAX_PARTITIONS : MAX_MEMBERS;
 	PlanState  *child;
 
 	/*
@@ -182,22 +197,20 @@ walk_children(LaLookups *l, PlanState *ps, Walk state)
 	if (pruning != NULL &&
 		(state.partitions != NULL || bms_overlap(pruning->execparamids, state.inner_params)))
 		return;
-	if (la_node_child(ps, pruning != NULL ? MAX_PARTITIONS : MAX_MEMBERS) != NULL)
+	if (la_node_child(ps, most) != NULL)
 		return;
 	if (pruning != NULL)
 	{
-		Partitions *p = palloc0(sizeof(Partitions));
-
-		p->prune = la_prune_create(pruning, l->rows, &l->refused);
-		if (p->prune == NULL)
-			return;
-		l->partitions = lappend(l->partitions, p);
-		state.partitions = p;
+		state.partitions = palloc(sizeof(Partitions));
+		state.partitions->pruning = pruning;
+		state.partitions->prune = NULL;
+		state.partitions->members = palloc0(most * sizeof(List *));
+		l->partitions = lappend(l->partitions, state.partitions);
 	}
 	for (int i = 0; (child = la_node_child(ps, i)) != NULL; i++)
 	{
 		if (pruning != NULL)
-			state.member = i;
+			state.list = &state.partitions->members[i];
 		walk(l, child, state);
 	}
 }
@@ -284,110 +297,180 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 	}
 }
 
-/* Either all look-ups are TID scans, or none. */
-static void
-choose_kind(LaLookups *l)
-{
-	ListCell   *lc;
-
-	l->by_tid = true;
-	foreach(lc, l->items)
-		l->by_tid &= ((Lookup *) lfirst(lc))->tid != 0;
-	foreach(lc, l->items)
-	{
-		if (!l->by_tid && ((Lookup *) lfirst(lc))->tid != 0)
-			l->items = foreach_delete_current(l->items, lc);
-	}
-}
-
 /*
  * The lookups of a plan, created in the current memory context.  first_match_only: one row of it is
- * enough.  NULL if there are none that can be known ahead; *refused is the reason that prohibits
- * it, if any.
+ * enough.  NULL if there are none.
  */
 LaLookups *
-la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only, const char **refused)
+la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only)
 {
 	LaLookups  *l = palloc0(sizeof(LaLookups));
-	Walk		state = {first_match_only ? 1 : ALL, NULL, 0, NULL};
-	ListCell   *lc;
+	Walk		state = {first_match_only ? 1 : ALL, &l->always, NULL, NULL};
 
 	l->rows = rows;
 	walk(l, plan, state);
-	foreach(lc, l->items)
-	{
-		Lookup	   *lookup = lfirst(lc);
+	if (l->first != NULL)
+		return l;
+	pfree(l);
+	return NULL;
+}
 
-		if (lookup->tid != 0)
-			continue;
-		if (la_scankeys_get(&lookup->s, rows) == NULL)
+/* Can the lookup's key be known ahead?  The first call finds out. */
+static bool
+is_ready(LaLookups *l, Lookup *lookup)
+{
+	if (lookup->state != LOOKUP_UNTRIED)
+		return lookup->state == LOOKUP_READY;
+	lookup->state = LOOKUP_LEFT;
+	if (lookup->tid == 0)
+	{
+		if (la_scankeys_get(&lookup->s, l->rows) == NULL)
 		{
 			if (lookup->s.keys_refused != NULL)
 				l->refused = lookup->s.keys_refused;
-			l->items = foreach_delete_current(l->items, lc);
-			continue;
+			return false;
 		}
 		if (!la_scankeys_are_complete(lookup->s.keys))
 			lookup->most = Min(lookup->most * ALL, ALL);
-		if (ScanDirectionIsBackward(lookup->s.direction))
+		if (ScanDirectionIsBackward(lookup->s.direction) && lookup->most < ALL)
 			la_descent_search_backward(lookup->s.descent);
 	}
-	choose_kind(l);
-	*refused = l->refused;
-	return l->items == NIL ? NULL : l;
+	lookup->state = LOOKUP_READY;
+	return true;
 }
 
-/* The table of one of the scans. */
-Relation
-la_lookups_table(const LaLookups *l)
+/* Of these, is one ready?  Counts TID scans, and others. */
+static bool
+is_any_ready(LaLookups *l, const List *list, int *ntids, int *nothers)
 {
-	return ((Lookup *) linitial(l->items))->s.heap;
+	bool		any = false;
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		Lookup	   *lookup = lfirst(lc);
+
+		if (!is_ready(l, lookup))
+			continue;
+		any = true;
+		if (lookup->tid != 0)
+			(*ntids)++;
+		else
+			(*nothers)++;
+	}
+	return any;
+}
+
+/* Have the choice known ahead.  Returns false if that is not possible, or to no avail. */
+static bool
+prepare_partitions(LaLookups *l, Partitions *p, int *ntids, int *nothers)
+{
+	for (int i = 0; i < MAX_PARTITIONS; i++)
+	{
+		if (p->members[i] == NIL || !is_any_ready(l, p->members[i], ntids, nothers))
+			continue;
+		p->prune = la_prune_create(p->pruning, l->rows, &l->refused);
+		return p->prune != NULL;
+	}
+	return false;
+}
+
+/*
+ * Find out which lookups can be known ahead.  Returns false if none can; *refused is the reason
+ * that prohibits it, if any.
+ */
+bool
+la_lookups_prepare(LaLookups *l, const char **refused)
+{
+	bool		any;
+	int			ntids = 0;
+	int			nothers = 0;
+	ListCell   *lc;
+
+	any = is_any_ready(l, l->always, &ntids, &nothers);
+	foreach(lc, l->partitions)
+	{
+		if (prepare_partitions(l, lfirst(lc), &ntids, &nothers))
+			any = true;
+		else
+			l->partitions = foreach_delete_current(l->partitions, lc);
+	}
+	l->by_tid = nothers == 0;
+	*refused = l->refused;
+	return any;
+}
+
+/* One of the scans; of a TID scan only the table is set. */
+LaKeyedScan *
+la_lookups_first(const LaLookups *l)
+{
+	return &l->first->s;
 }
 
 /* Its index, or the table of a TID scan. */
 Oid
 la_lookups_known_by(const LaLookups *l)
 {
-	const LaKeyedScan *scan = &((Lookup *) linitial(l->items))->s;
-
-	return RelationGetRelid(l->by_tid ? scan->heap : scan->index);
+	return RelationGetRelid(l->first->tid != 0 ? l->first->s.heap : l->first->s.index);
 }
 
-/* The number of the heap of an earlier lookup, or -1. */
-static int
-known_heap(const LaLookups *l, const Lookup *lookup)
+/* How many relations may be added to a LaAhead? */
+int
+la_lookups_relations(const LaLookups *l)
+{
+	return 2 * l->n;
+}
+
+/* Add the lookup's relations, after those of others in the list. */
+static bool
+add_relations(LaLookups *l, const List *list, Lookup *lookup)
 {
 	ListCell   *lc;
 
-	foreach(lc, l->items)
+	lookup->index_number = l->by_tid ? 0 :
+		la_ahead_add_relation(l->ahead, lookup->s.index, lookup->s.descent);
+	lookup->heap_number = -1;
+	foreach(lc, list)
 	{
 		const Lookup *other = lfirst(lc);
 
-		if (other == lookup)
-			break;
-		if (other->s.heap == lookup->s.heap)
-			return other->heap_number;
+		if (other->has_numbers && other->s.heap == lookup->s.heap)
+			lookup->heap_number = other->heap_number;
 	}
-	return -1;
+	if (lookup->heap_number < 0)
+		lookup->heap_number = la_ahead_add_relation(l->ahead, lookup->s.heap, NULL);
+	if (lookup->index_number < 0 || lookup->heap_number < 0)
+		return false;
+	l->by_number[lookup->index_number] = lookup;
+	lookup->has_numbers = true;
+	return true;
 }
 
-/* Returns false if there is no room for all of them. */
+/* Can the lookup be looked ahead of? */
+static bool
+is_usable(LaLookups *l, const List *list, Lookup *lookup)
+{
+	if (!is_ready(l, lookup) || (lookup->tid != 0) != l->by_tid)
+		return false;
+	if (!lookup->has_numbers && !add_relations(l, list, lookup))
+		lookup->state = LOOKUP_LEFT;
+	return lookup->has_numbers;
+}
+
+/* In the current memory context.  Returns false if there is no room for all of them. */
 bool
 la_lookups_set_ahead(LaLookups *l, LaAhead *ahead)
 {
 	ListCell   *lc;
 
 	l->ahead = ahead;
-	foreach(lc, l->items)
+	l->by_number = palloc0(la_lookups_relations(l) * sizeof(Lookup *));
+	foreach(lc, l->always)
 	{
 		Lookup	   *lookup = lfirst(lc);
 
-		lookup->index_number = l->by_tid ? 0 :
-			la_ahead_add_relation(ahead, lookup->s.index, lookup->s.descent);
-		lookup->heap_number = known_heap(l, lookup);
-		if (lookup->heap_number < 0)
-			lookup->heap_number = la_ahead_add_relation(ahead, lookup->s.heap, NULL);
-		if (lookup->index_number < 0 || lookup->heap_number < 0)
+		if (!is_usable(l, l->always, lookup) && is_ready(l, lookup) &&
+			(lookup->tid != 0) == l->by_tid)
 			return false;
 	}
 	return true;
@@ -411,27 +494,37 @@ plan_tid(Lookup *lookup, TupleTableSlot *row, LaAheadRow *visits)
 								  ItemPointerGetBlockNumberNoCheck(tid));
 }
 
-void
-la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
+static void
+plan_list(LaLookups *l, const List *list, TupleTableSlot *row, LaAheadRow *visits)
 {
 	ListCell   *lc;
 
-	foreach(lc, l->partitions)
-	{
-		Partitions *p = lfirst(lc);
-
-		p->chosen = la_prune_find(p->prune, row);
-	}
-	foreach(lc, l->items)
+	foreach(lc, list)
 	{
 		Lookup	   *lookup = lfirst(lc);
 
-		if (lookup->partitions != NULL && lookup->partitions->chosen != lookup->member)
+		if (!is_usable(l, list, lookup))
 			continue;
 		if (l->by_tid)
 			plan_tid(lookup, row, visits);
 		else
 			(void) la_ahead_add_visit(visits, lookup->index_number);
+	}
+}
+
+void
+la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
+{
+	ListCell   *lc;
+
+	plan_list(l, l->always, row, visits);
+	foreach(lc, l->partitions)
+	{
+		const Partitions *p = lfirst(lc);
+		int			chosen = la_prune_find(p->prune, row);
+
+		if (chosen >= 0)
+			plan_list(l, p->members[chosen], row, visits);
 	}
 	visits->located = l->by_tid;
 }
@@ -439,31 +532,22 @@ la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
 bool
 la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel)
 {
-	ListCell   *lc;
-
-	if (l->searched == NULL || l->searched->index_number != rel)
-	{
-		foreach(lc, l->items)
-		{
-			l->searched = lfirst(lc);
-			if (l->searched->index_number == rel)
-				break;
-		}
-	}
+	l->searched = l->by_number[rel];
 	return la_scankeys_set(l->searched->s.keys, row);
 }
 
-/* The matches are of the last key that was set. */
-void
+/* The matches are of the last key that was set.  Returns the scan that it is of. */
+LaKeyedScan *
 la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches)
 {
-	const Lookup *lookup = l->searched;
+	Lookup	   *lookup = l->searched;
 	LaMatchVisits which = {
 		.most = lookup->most,
 		.map = lookup->s.index_only ? &l->map : NULL
 	};
 
 	la_ahead_add_matches(l->ahead, row, lookup->heap_number, matches, &which);
+	return &lookup->s;
 }
 
 /* Release what is pinned. */

@@ -6,7 +6,7 @@
  * Of its clauses only those are that can neither fail nor be noticed (attach/runahead.c); the
  * others are taken to be true.  So is all of it while an InitPlan whose Param is used has not run.
  *
- * src/subplan/row_filter.c
+ * src/nestloop/row_filter.c
  */
 #include "postgres.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/compat.h"
 #include "rows/rows.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 
 struct LaRowFilter
 {

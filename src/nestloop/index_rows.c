@@ -18,7 +18,7 @@
  *	- No buffer is pinned or locked between calls.
  *	- No predicate lock is taken: this is not for SERIALIZABLE transactions.
  *
- * src/subplan/index_rows.c
+ * src/nestloop/index_rows.c
  */
 #include "postgres.h"
 
@@ -31,7 +31,7 @@
 #include "attach/attach.h"
 #include "base/compat.h"
 #include "rows/rows.h"
-#include "subplan/subplan_int.h"
+#include "nestloop/nestloop_int.h"
 #include "window/window.h"
 
 #define MAX_ROWS		1400	/* more than a leaf page has */
