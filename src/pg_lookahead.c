@@ -46,10 +46,10 @@ static const struct
 	{LA_ROOM_NESTLOOP, la_nestloop_init, true},
 	{LA_ROOM_NESTLOOP, la_subplan_init, true},
 	{LA_ROOM_HASHJOIN, la_hashjoin_init, true},
-	{LA_ROOM_INDEX_BUILD, la_build_init, false},
-	{LA_ROOM_INSERT, la_insert_init, true},
+	{LA_ROOM_INDEXBUILD, la_build_init, false},
+	{LA_ROOM_WRITE, la_insert_init, true},
 	{LA_ROOM_BITMAP, la_bitmap_init, true},
-	{LA_ROOM_SCAN, la_toast_init, true},
+	{LA_ROOM_TOAST, la_toast_init, true},
 };
 
 void

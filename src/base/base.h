@@ -375,12 +375,13 @@ typedef enum LaRoom
 	LA_ROOM_SCAN,
 	LA_ROOM_NESTLOOP,
 	LA_ROOM_HASHJOIN,
-	LA_ROOM_INDEX_BUILD,
-	LA_ROOM_INSERT,
-	LA_ROOM_BITMAP
+	LA_ROOM_INDEXBUILD,
+	LA_ROOM_WRITE,
+	LA_ROOM_BITMAP,
+	LA_ROOM_TOAST
 } LaRoom;
 
-#define LA_NUM_ROOMS (LA_ROOM_BITMAP + 1)
+#define LA_NUM_ROOMS (LA_ROOM_TOAST + 1)
 
 extern void la_minor_init(void);
 extern bool la_minor_allows(LaRoom room);

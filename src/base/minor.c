@@ -47,9 +47,10 @@ static const char *const room_names[LA_NUM_ROOMS] = {
 	[LA_ROOM_SCAN] = "index scans",
 	[LA_ROOM_NESTLOOP] = "nested loops",
 	[LA_ROOM_HASHJOIN] = "hash joins",
-	[LA_ROOM_INDEX_BUILD] = "index builds",
-	[LA_ROOM_INSERT] = "inserts into indexes",
+	[LA_ROOM_INDEXBUILD] = "index builds",
+	[LA_ROOM_WRITE] = "writes",
 	[LA_ROOM_BITMAP] = "bitmap scans",
+	[LA_ROOM_TOAST] = "values out of line",
 };
 
 static bool allowed[LA_NUM_ROOMS];

@@ -473,6 +473,6 @@ la_apply_init(void)
 		return;
 	la_applystats_init();
 	/* what is looked ahead for is found as for writes */
-	if (la_minor_allows(LA_ROOM_INSERT))
+	if (la_minor_allows(LA_ROOM_WRITE))
 		la_transaction_register(transaction_ends);
 }

@@ -23,8 +23,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = "$FindBin::RealBin/../..";
-my @rooms = ('index scans', 'nested loops', 'hash joins', 'index builds', 'inserts into indexes',
-	'bitmap scans');
+my @rooms = ('index scans', 'nested loops', 'hash joins', 'index builds', 'writes', 'bitmap scans',
+	'values out of line');
 my $works = PostgreSQL::Test::Utils::tempdir;
 my $library = "$works/pg_lookahead";
 my $major;						# its first release's number: 180000
@@ -125,6 +125,9 @@ $node->safe_psql(
 		CREATE TABLE s (id int, a int);
 		CREATE INDEX s_a ON s (a);
 		INSERT INTO s SELECT i, i FROM generate_series(1, 50000) i;
+		CREATE TABLE b (w text);
+		ALTER TABLE b ALTER w SET STORAGE EXTERNAL;
+		INSERT INTO b SELECT repeat('w', 3000) FROM generate_series(1, 500) i;
 		VACUUM ANALYZE;));
 $node->stop;
 
@@ -171,6 +174,7 @@ sub at_work
 	$node->safe_psql('postgres', "$plans SET enable_seqscan = off; SELECT sum(length(w)) FROM t WHERE a > 5000");
 	$node->safe_psql('postgres', "$plans SET enable_bitmapscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off;
 		SET enable_seqscan = off; SELECT sum(length(w)) FROM t WHERE a > 5000");
+	$node->safe_psql('postgres', "$plans SELECT sum(length(md5(w))) FROM b");
 	$node->safe_psql('postgres', "$plans $join{$_} SELECT count(t.w) FROM o JOIN t USING (a)") for sort keys %join;
 	$node->safe_psql('postgres', 'SET pg_lookahead.enable_index_build = on; REINDEX INDEX t_a');
 	my ($off, $on) = map { blocks_of_insert($_) } qw(off on);
@@ -183,9 +187,11 @@ sub at_work
 		"SELECT sum(scans_attached) > 0 FROM la.pg_stat_lookahead WHERE kind = 'hash join'");
 	$does{'bitmap scans'} = $node->safe_psql('postgres',
 		"SELECT sum(scans_attached) > 0 FROM la.pg_stat_lookahead WHERE kind LIKE 'bitmap%'");
+	$does{'values out of line'} = $node->safe_psql('postgres',
+		"SELECT sum(scans_attached) > 0 FROM la.pg_stat_lookahead WHERE kind = 'toast'");
 	$does{'index builds'} = $node->safe_psql('postgres',
 		'SELECT coalesce(sum(builds), 0) > 0 FROM la.pg_stat_lookahead_index_build');
-	$does{'inserts into indexes'} = $on < 0.9 * $off ? 't' : 'f';
+	$does{'writes'} = $on < 0.9 * $off ? 't' : 'f';
 	$found .= $does{$_} eq 't' ? 1 : 0 for @rooms;
 	return $found;
 }
