@@ -122,14 +122,27 @@ typedef enum LaHashBuildResult
 #define FILTER_BIT(hash) \
 	(UINT64CONST(1) << (FILTER_SHIFT + (((hash) * 0x9E3779B1U) >> 28)))
 
-StaticAssertDecl(SIZEOF_VOID_P != 8 || sizeof(HashJoinTupleData) == 16,
+/*
+ * HashJoinTupleData, whose last four bytes are padding where pointers have eight: a row's int4 key
+ * is kept there a second time, so that the probe need not take the row apart.
+ */
+typedef struct LaKeyedTuple
+{
+	HashJoinTuple next;
+	uint32		hashvalue;
+	int32		key;
+} LaKeyedTuple;
+
+StaticAssertDecl(SIZEOF_VOID_P != 8 ||
+				 (sizeof(LaKeyedTuple) == sizeof(HashJoinTupleData) &&
+				  offsetof(LaKeyedTuple, hashvalue) == offsetof(HashJoinTupleData, hashvalue) &&
+				  offsetof(LaKeyedTuple, key) == sizeof(uint64) + sizeof(uint32)),
 				 "HashJoinTupleData has no padding");
 
-/* A row's int4 key is kept a second time in the padding of its HashJoinTupleData. */
 static inline int32 *
 la_hashtable_key(HashJoinTuple tuple)
 {
-	return &((int32 *) tuple)[3];
+	return &((LaKeyedTuple *) tuple)->key;
 }
 
 /* What a look-up reads first. */

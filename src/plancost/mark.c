@@ -2,9 +2,10 @@
  * mark.c
  *	  Plans whose costs were adjusted are marked, and EXPLAIN says so.
  *
- * The mark goes where the plan goes, into the plan cache and out of it: it is an item of the list
- * of things whose change makes the plan invalid, of a system cache that does not exist, so that
- * nothing ever changes it.  The server only compares these numbers.
+ * The mark has to go where the plan goes, into the plan cache and out of it, and a PlannedStmt has
+ * no field for extensions before 19.  So it is a PlanInvalItem with the number of a cache that does
+ * not exist.  The server only compares these numbers, so the item never matches and invalidates
+ * nothing.
  *
  * Before 18, the server has no hook for a line of EXPLAIN.  A message of level DEBUG1 tells when a
  * plan is made, in all versions.
@@ -23,16 +24,24 @@
 #include "commands/explain_state.h"
 #endif
 
-#define NO_CACHE (-1)			/* the server's caches are counted from 0 */
+#define MARK_CACHE_ID (-1)		/* of no cache: the server counts its caches
+								 * from 0 */
+
+/* The mark of a plan whose costs were adjusted. */
+static PlanInvalItem *
+make_mark(void)
+{
+	PlanInvalItem *mark = makeNode(PlanInvalItem);
+
+	mark->cacheId = MARK_CACHE_ID;
+	mark->hashValue = 0;
+	return mark;
+}
 
 void
 la_mark_adjusted(PlannedStmt *plan)
 {
-	PlanInvalItem *item = makeNode(PlanInvalItem);
-
-	item->cacheId = NO_CACHE;
-	item->hashValue = 0;
-	plan->invalItems = lappend(plan->invalItems, item);
+	plan->invalItems = lappend(plan->invalItems, make_mark());
 	ereport(DEBUG1,
 			(errmsg_internal("costs of reads were adjusted for this plan")));
 }
@@ -48,7 +57,7 @@ is_adjusted(const PlannedStmt *plan)
 
 	foreach(lc, plan->invalItems)
 	{
-		if (lfirst_node(PlanInvalItem, lc)->cacheId == NO_CACHE)
+		if (lfirst_node(PlanInvalItem, lc)->cacheId == MARK_CACHE_ID)
 			return true;
 	}
 	return false;

@@ -305,7 +305,7 @@ issue_rest_of_run(LaWindow *w, const Visit *v, uint64 id)
 static void
 note_turn(LaLot *lot, Visit *v)
 {
-	v->offset = (uint16) (++lot->nissued / STEP);
+	v->turn = (uint16) (++lot->nissued / STEP);
 }
 
 /* Was the first of two turns so much later that its read ends later, too? */
@@ -445,11 +445,11 @@ la_lot_on_read(LaWindow *w, const Visit *v, const LaReadResult *r)
 {
 	LaLot	   *lot = &w->lot;
 	bool		wait = r->us >= lot->wait_us;
-	bool		evicted = wait && is_later(lot->done, v->offset, OUT_OF_ORDER) &&
+	bool		evicted = wait && is_later(lot->done, v->turn, OUT_OF_ORDER) &&
 		la_issue_clock_us() - lot->previous_issued_us > LONG_AGO_US;
 
-	if (r->missed && !wait && is_later(v->offset, lot->done, 0))
-		lot->done = v->offset;
+	if (r->missed && !wait && is_later(v->turn, lot->done, 0))
+		lot->done = v->turn;
 	la_lot_policy_on_visit(&lot->policy, evicted);
 	if (evicted)
 		count(w, LA_BLOCKS_EVICTED);

@@ -60,7 +60,11 @@ typedef struct Visit
 {
 	BlockNumber block;
 	Buffer		recent;			/* where it was, or InvalidBuffer */
-	OffsetNumber offset;		/* of the row; VISIT_LOT: see lot.c */
+	union
+	{
+		OffsetNumber offset;	/* of the first row wanted */
+		uint16		turn;		/* VISIT_LOT, instead: see lot.c */
+	};
 	uint16		rel;			/* index into rels */
 	uint8		state;			/* a VisitState */
 	bool		on_trial:1;		/* counted in undecided */
