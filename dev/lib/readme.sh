@@ -69,7 +69,7 @@ servers_table()
 	while read -r name version kind assertions suite; do
 		[ "$assertions" != on ] || version="$version, with assertions"
 		printf '| %s | %s | %d | %d | %d + %d%s |\n' "$version" "$(origin_of "$kind")" \
-			"$(passed_in "$name" 'regress|isolation|tap(-.*)?|descent|downlinks|normalizedkey|load|accessmethod|functions|tableam|makefile')" \
+			"$(passed_in "$name" 'regress|isolation|tap(-.*)?|descent|downlinks|normalizedkey|load|accessmethod|functions|tableam|example|makefile')" \
 			"$(passed_in "$name" fuzz)" "$(passed_in "$name" core-regress-64)" \
 			"$(passed_in "$name" core-isolation-64)" \
 			"$([[ $version == "$suite"* ]] || echo ", of $suite")"
