@@ -7,8 +7,8 @@
  * points to.  The entry has a copy of its own; where the server shares one routine among all
  * indexes of the access method (19), the entry gets one here.
  *
- * Which room exchanges a function, and until when, is shown in src/README.md ("How rooms get
- * between").  Whatever is still exchanged is put back when the transaction ends, or when the
+ * Which room exchanges a function, and until when, is shown in src/README.md ("How functions
+ * are interposed").  Whatever is still exchanged is put back when the transaction ends, or when the
  * subtransaction that exchanged it aborts.
  *
  * Invariants

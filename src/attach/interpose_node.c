@@ -11,8 +11,8 @@
  *				   (and perhaps		(rows are taken		(a room executes
  *				   a wrapper)		before their turn)	the node)
  *
- * Which room exchanges a function, and until when, is shown in src/README.md ("How rooms get
- * between").  The room takes its function out by la_interpose_replace() or
+ * Which room exchanges a function, and until when, is shown in src/README.md ("How functions
+ * are interposed").  The room takes its function out by la_interpose_replace() or
  * la_interpose_end(); what is not taken out is freed with the node.  The tags, children and
  * plans of the nodes are never changed.
  *
