@@ -19,7 +19,7 @@
  * since no node tells of it in time.
  *
  * Behaviours
- *	BOUNDED	As in nestloop/outerqueue.c.
+ *	BOUNDED	As in nestloop/nestloop.c.
  *	BOUNDED SORT	A Limit tells a Sort below it how many rows it will take, through nodes that
  *		pass rows on.  The Sort fails when it is asked for more.
  *	COPIED	The node works on its current row while rows to come are asked for.  So the child must

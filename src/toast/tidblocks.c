@@ -8,7 +8,7 @@
  * Behaviours
  *	PASSED OVER	The node passes over addresses of dead rows, and of rows that its filter rejects, in
  *		the call that returns the row behind them.  They have their turn together with that row.
- *	BOUNDED	As in nestloop/outerqueue.c.
+ *	BOUNDED	As in nestloop/nestloop.c.
  *
  * src/toast/tidblocks.c
  */

@@ -49,6 +49,7 @@ typedef struct Fetch
 	int			ntids;
 	LaAhead    *ahead;			/* NULL: it does not look ahead */
 	int			number;			/* of the table, in ahead */
+	bool		missed;			/* a block was read for the last row */
 } Fetch;
 
 /* The source: is row n known?  Here, all are until the list ends. */
@@ -90,16 +91,18 @@ begin(Fetch *f)
 static bool
 fetch_row(Fetch *f, int n, Snapshot snapshot, TupleTableSlot *slot)
 {
-	int64		reads = la_issue_blocks_read();
+	int64		reads;
 	bool		found;
 
-	/* visits the row's block, and starts reads for rows behind it, once reads are waits */
+	/* once reads are waits, it visits the row's block, and starts reads for rows behind it */
 	if (f->ahead != NULL)
+	{
+		(void) la_ahead_next(f->ahead, f->missed);
 		(void) la_ahead_turn(f->ahead);
+	}
+	reads = la_issue_blocks_read();
 	found = table_tuple_fetch_row_version(f->table, &f->tids[n], snapshot, slot);
-	/* until then, it has to know whether a block was read */
-	if (f->ahead != NULL && !la_ahead_is_active(f->ahead))
-		la_ahead_pass(f->ahead, la_issue_blocks_read() != reads);
+	f->missed = la_issue_blocks_read() != reads;
 	return found;
 }
 
