@@ -8,18 +8,18 @@
  *
  *	kind		may								after an error, this undoes
  *	COMPUTING	call functions on values		nothing: nothing is held
- *	SCANNING	call an access method, which	the same
- *				reads pages and computes
- *	READING		read, pin and lock pages,		locks and pins of buffers, lightweight locks,
- *				keep relations open				I/O in progress, the owner's references
+ *	SCANNING	call an access method, which	locks and pins of buffers, lightweight locks,
+ *				reads pages and computes		I/O in progress, the owner's references
+ *	READING		read, pin and lock pages,		the same
+ *				keep relations open
  *	OPENING		open relations, fill the		all of it, by rolling a subtransaction back
  *				catalog caches, lock objects
  *
  * Proof for each kind that nothing else remains:
  *
  * COMPUTING.  Only errors of these are caught, all others are raised at once: data and the
- * program's limits (classes 21, 22, 23, 54 and 0A), names and syntax in arguments (42, 3F, and a
- * value of an enum that may not be used yet), a record that is not assigned (55000), and those
+ * program's limits (classes 21, 22, 23, 54 and 0A), names and syntax in arguments (42, 3D, 3F, and
+ * a value of an enum that may not be used yet), a record that is not assigned (55000), and those
  * without a class of their own (XX000), as of a value that gets too long.  Functions that compute
  * something raise them while they hold memory of the caller's context only.  An error below a
  * buffer's lock is not caught: taking a lock holds off interrupts, which is seen when the error is
@@ -133,6 +133,7 @@ is_of_values(int sqlerrcode)
 		case ERRCODE_CARDINALITY_VIOLATION:
 		case ERRCODE_DATA_EXCEPTION:
 		case ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION:
+		case ERRCODE_TO_CATEGORY(ERRCODE_INVALID_CATALOG_NAME):
 		case ERRCODE_TO_CATEGORY(ERRCODE_INVALID_SCHEMA_NAME):
 		case ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION:
 		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:

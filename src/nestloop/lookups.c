@@ -77,10 +77,9 @@ struct LaLookups
 {
 	LaKeyRows  *rows;
 	LaAhead    *ahead;
-	int			n;
-	List	   *always;			/* of Lookup *, which LaScanKeys points to */
+	List	   *all;			/* of Lookup *, which LaScanKeys points to */
+	List	   *always;			/* those that each row needs */
 	List	   *partitions;		/* of Partitions *, which have the others */
-	Lookup	   *first;
 	bool		by_tid;			/* all of them are TID scans, else none */
 	const char *refused;
 	Lookup	  **by_number;		/* of the index, in ahead */
@@ -137,9 +136,9 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 	Lookup	   *lookup;
 
 	if (heap == NULL || bms_overlap(ps->plan->allParam, state.inner_params) ||
-		l->n >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS) ||
-		(l->first != NULL &&
-		 RelationUsesLocalBuffers(heap) != RelationUsesLocalBuffers(l->first->s.heap)))
+		list_length(l->all) >= (state.partitions != NULL ? MAX_PARTITIONS : MAX_LOOKUPS) ||
+		(l->all != NIL && RelationUsesLocalBuffers(heap) !=
+		 RelationUsesLocalBuffers(la_lookups_first(l)->heap)))
 		return;
 	lookup = palloc0(sizeof(Lookup));
 	if (!init_lookup(l, lookup, ps, heap))
@@ -149,9 +148,7 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 	}
 	lookup->most = state.most;
 	*state.list = lappend(*state.list, lookup);
-	l->n++;
-	if (l->first == NULL)
-		l->first = lookup;
+	l->all = lappend(l->all, lookup);
 }
 
 /* Bitmap index scans of this table. */
@@ -309,7 +306,7 @@ la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only)
 
 	l->rows = rows;
 	walk(l, plan, state);
-	if (l->first != NULL)
+	if (l->all != NIL)
 		return l;
 	pfree(l);
 	return NULL;
@@ -332,7 +329,8 @@ is_ready(LaLookups *l, Lookup *lookup)
 		}
 		if (!la_scankeys_are_complete(lookup->s.keys))
 			lookup->most = Min(lookup->most * ALL, ALL);
-		if (ScanDirectionIsBackward(lookup->s.direction) && lookup->most < ALL)
+		lookup->s.last_first = ScanDirectionIsBackward(lookup->s.direction);
+		if (lookup->s.last_first)
 			la_descent_search_backward(lookup->s.descent);
 	}
 	lookup->state = LOOKUP_READY;
@@ -404,21 +402,42 @@ la_lookups_prepare(LaLookups *l, const char **refused)
 LaKeyedScan *
 la_lookups_first(const LaLookups *l)
 {
-	return &l->first->s;
+	return &((Lookup *) linitial(l->all))->s;
 }
 
 /* Its index, or the table of a TID scan. */
 Oid
 la_lookups_known_by(const LaLookups *l)
 {
-	return RelationGetRelid(l->first->tid != 0 ? l->first->s.heap : l->first->s.index);
+	const LaKeyedScan *first = la_lookups_first(l);
+
+	return RelationGetRelid(first->index == NULL ? first->heap : first->index);
+}
+
+/* The table whose tablespace has the lowest limit of reads in flight. */
+Relation
+la_lookups_narrowest(const LaLookups *l)
+{
+	Relation	narrowest = la_lookups_first(l)->heap;
+	ListCell   *lc;
+
+	foreach(lc, l->all)
+	{
+		Relation	heap = ((Lookup *) lfirst(lc))->s.heap;
+
+		if (heap->rd_rel->reltablespace != narrowest->rd_rel->reltablespace &&
+			la_config_reads(heap, false, InvalidOid).max_distance <
+			la_config_reads(narrowest, false, InvalidOid).max_distance)
+			narrowest = heap;
+	}
+	return narrowest;
 }
 
 /* How many relations may be added to a LaAhead? */
 int
 la_lookups_relations(const LaLookups *l)
 {
-	return 2 * l->n;
+	return 2 * list_length(l->all);
 }
 
 /* Add the lookup's relations, after those of others in the list. */

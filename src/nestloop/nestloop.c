@@ -369,7 +369,7 @@ create_ahead(LaNestLoop *join)
 		.locate = locate
 	};
 	LaAheadConfig config = {
-		.rel = first->heap,
+		.rel = la_lookups_narrowest(join->lookups),
 		.first_rel = first->index,
 		.nrels = la_lookups_relations(join->lookups),
 		.known_by = join->known_by,

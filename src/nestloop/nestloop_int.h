@@ -56,6 +56,7 @@ extern LaLookups *la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first
 extern bool la_lookups_prepare(LaLookups *l, const char **refused);
 extern LaKeyedScan *la_lookups_first(const LaLookups *l);
 extern Oid	la_lookups_known_by(const LaLookups *l);
+extern Relation la_lookups_narrowest(const LaLookups *l);
 extern int	la_lookups_relations(const LaLookups *l);
 extern bool la_lookups_set_ahead(LaLookups *l, LaAhead *ahead);
 extern void la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits);

@@ -290,7 +290,7 @@ create_ahead(LaRepeated *r)
 		.locate = locate
 	};
 	LaAheadConfig config = {
-		.rel = la_lookups_first(r->lookups)->heap,
+		.rel = la_lookups_narrowest(r->lookups),
 		.nrels = la_lookups_relations(r->lookups),
 		.known_by = la_lookups_known_by(r->lookups),
 		.estate = r->node->state,

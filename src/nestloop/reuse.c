@@ -11,7 +11,7 @@
  *			or false: then the access method searches as usual
  *
  * The addresses of the rows that are known lie side by side in a ring, in the order of the rows.
- * They are kept if all of a row's are known, and there is room.
+ * They are kept if all of a row's are known, in the index's order, and there is room.
  *
  * Invariant: what begin_scan() returns is of the row returned to the join last, and is all that the
  * inner scan would have found (scan/tidsource.c).
@@ -62,7 +62,7 @@ bool
 la_reuse_is_possible(const LaKeyedScan *scan)
 {
 	return la_nestloop_reuse_tids && scan->keys != NULL && scan->scandesc != NULL &&
-		la_scankeys_are_complete(scan->keys) && scan->offers < MAX_OFFERS;
+		!scan->last_first && la_scankeys_are_complete(scan->keys) && scan->offers < MAX_OFFERS;
 }
 
 static inline ItemPointer

@@ -292,6 +292,7 @@ typedef struct LaKeyedScan
 
 	LaScanKeys *keys;			/* see la_scankeys_get() */
 	LaDescent  *descent;		/* that searches for them */
+	bool		last_first;		/* it finds the last match first */
 	bool		keys_tried;
 	const char *keys_refused;	/* the reason that prohibits them, or NULL */
 

@@ -132,42 +132,11 @@ la_modify_create(ModifyTableState *mt, const LaInterposer *interposer)
 }
 
 static bool
-reads_cte(PlanState *ps, void *arg)
-{
-	return IsA(ps, CteScanState) || planstate_tree_walker(ps, reads_cte, arg);
-}
-
-static bool
-subplans_read_cte(const List *subplans)
-{
-	ListCell   *lc;
-
-	foreach(lc, subplans)
-	{
-		const SubPlanState *subplan = lfirst(lc);
-
-		if (subplan->subplan->subLinkType != CTE_SUBLINK && reads_cte(subplan->planstate, NULL))
-			return true;
-	}
-	return false;
-}
-
-static bool
 is_topmost(const LaModify *m)
 {
 	const LaStatement *s = la_statement_of(m->mt->ps.state);
 
 	return s != NULL && s->top == &m->mt->ps;
-}
-
-/* May something else execute nodes of the plan? */
-static bool
-shares_nodes(LaModify *m)
-{
-	if (!is_topmost(m))
-		return reads_cte(&m->mt->ps, NULL);
-	return reads_cte(m->plan, NULL) &&
-		(subplans_read_cte(m->mt->ps.initPlan) || subplans_read_cte(m->mt->ps.subPlan));
 }
 
 /* NULL if rows may be taken early, or a constant that says why not. */
@@ -182,8 +151,6 @@ refusal(LaModify *m)
 										 m->mt->ps.state);
 	if (reason != NULL)
 		return reason;
-	if (shares_nodes(m))
-		return "the plan reads a CTE, and so may the rest of the statement";
 	ahead.keeps_errors = true;
 	reason = la_runahead_refuses_outer(&ahead);
 	if (reason == NULL || !is_topmost(m) || !la_writer_is_quiet(m->mt))

@@ -98,7 +98,14 @@ insert into shape (statement) values
 ('select sum((select count(c.v) from child c where c.p = x.p)) from (select 1000 / (id - 300) as p from parent offset 0) x'),
 ('select x.p, c.v from parent o cross join lateral (select 1000 / (id - 300) as p from parent where id > o.id + 290 offset 0) x join child c on c.p = x.p limit 200'),
 ('with x as materialized (select 1000 / (id - 300) as p from parent) select (select count(c.v) from child c where c.p = x.p) from x'),
+-- plans that the rest of the statement executes, too: not again after an error
+('with x as materialized (select id, 1000 / (id - 300) as p from parent) select (select count(*) from x y where y.id > x.id), c.v from x join child c on c.id = x.id + x.p % 2'),
+('with x as materialized (select id, 1000 / (id - 300) as p from parent) select (select sum(y.id) from x y), c.v from x join child c on c.id = x.id + x.p % 2 where x.id < 4'),
+('with x as materialized (select id, 1000 / (id - 25) as p from parent) select (select count(c.v) from child c where c.p = y.id), case when y.id in (20, 24) then (select count(*) from x) end from (select id, p from x offset 0) y where y.p is not null'),
+('select * from ((select 1 as m, p.id, p.n, c.v from parent p join child c on c.id = p.n order by p.id) union all (select 2, p.id, p.n, c.v from parent p join child c on c.id = p.n + 1 order by p.id)) u where u.n < 200 or u.n > (select sum(1000 / (id - 500)) from parent)'),
+('insert into kept select x.id, c.v from parent x join child c on c.p = x.n where x.n > (select min(1000 / (id - 500)) from parent) returning v, (select max(id) from parent)'),
 -- the first of several errors
+('select 1 / (x.id - 20), c.v from (select id, has_database_privilege(case when id = 25 then ''nosuch'' else current_database() end, ''connect'') as ok from parent offset 0) x join child c on c.id = x.id where ok'),
 ('select x.p, 1 / (c.v - c.v + x.id - 20) from (select id, (case when id = 25 then ''x'' else ''1'' end)::int as p from parent offset 0) x join child c on c.id = x.id'),
 ('select 1 / (x.id - 20), (select count(c.v) from child c where c.p = x.p) from (select id, (case when id = 25 then ''x'' else ''1'' end)::int as p from parent offset 0) x'),
 ('select (select 1 / (count(c.v) - 2 + x.id - 20) from child c where c.p = x.n) from (select id, n, (case when id = 25 then ''x'' else ''1'' end)::int as p from parent offset 0) x where x.p < 5000'),

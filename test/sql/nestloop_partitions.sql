@@ -90,6 +90,17 @@ select * from pg_temp.compare_all('select o.id, r.id from o join r on r.j = o.j 
 select * from pg_temp.compare('select o.id, r.id from o join r on r.k = 3000 / (o.id - 700) where o.id < 900 limit 40');
 select * from pg_temp.compare_all('select o.id, r.id from o join r on r.k = 3000 / (o.id - 700)');
 select * from pg_temp.compare_all('select o.id, r.id from o join r on r.k = o.k + (select 1 from pg_class where oid = 1259)');
+-- a member that reads its index backward, of which one row is wanted
+create table turned (k int, w int, p text);
+insert into turned select i % 40, i, repeat('p', 100) from generate_series(1, 400) i;
+create index on turned (k, w);
+create table many (k int, v int) partition by list (k);
+create table many_0 partition of many for values in (1000);
+create table many_1 partition of many for values in (1001);
+create index on many (k);
+insert into many select 1000 + i % 2, i from generate_series(1, 2000) i;
+analyze turned, many;
+select * from pg_temp.compare_all('select o.id, u.v from o, lateral (select * from (select k, v from many union all (select k, w from turned t where t.k = o.k % 40 order by t.k desc, w desc limit 1)) z where z.k = o.k % 40) u');
 -- which relations the statistics name
 set pg_lookahead.force = on;
 select count(*) from (select o.id, r.id from o join r on r.k = o.k offset 0) x;
