@@ -14,6 +14,8 @@
  * WHERE CURRENT OF takes a row's address from a scan below a cursor's topmost nodes.  A child by
  * which the server may come to such a scan is not executed ahead of the cursor (attach/gate.c).
  *
+ * The outer child of a nested loop has a queue already (nestloop.c).
+ *
  * Left alone are children into whose output another room, or extension, has put a function; nodes
  * that may be executed backward, or return to a mark; and plans of CTEs that may be executed anew,
  * since no node tells of it in time.
@@ -59,6 +61,7 @@ typedef struct ChildRows
 {
 	LaRowsToCome base;
 	Child	   *child;
+	LaInterposer *outer;		/* of a nested loop's outer child, instead */
 	uint64		next;
 } ChildRows;
 
@@ -145,9 +148,23 @@ on_end(LaInterposer *interposer)
 static void
 restart(LaRowsToCome *rows)
 {
-	ChildRows  *r = (ChildRows *) rows;
+	((ChildRows *) rows)->next = 0;
+}
 
-	r->next = r->child->queue.head;
+/* The next row of a nested loop's outer child. */
+static TupleTableSlot *
+next_outer(ChildRows *r)
+{
+	LaChildQueue *queue = la_nestloop_want(r->outer, WANTED);
+	TupleTableSlot *slot;
+
+	if (queue == NULL || queue->returned == NULL)
+		return NULL;
+	r->next = Max(r->next, queue->head);
+	slot = la_childqueue_row(queue, r->next, true);
+	if (slot != NULL)
+		r->next++;
+	return slot;
 }
 
 static TupleTableSlot *
@@ -157,6 +174,8 @@ next(LaRowsToCome *rows)
 	Child	   *c = r->child;
 	TupleTableSlot *slot;
 
+	if (r->outer != NULL)
+		return next_outer(r);
 	c->wanted = WANTED;
 	if (!c->once && (!c->interposer.listens || c->queue.returned == NULL))
 		return NULL;
@@ -249,16 +268,18 @@ la_childrows_create(PlanState *node, PlanState *child, const LaDemandContext *co
 					const char **refused)
 {
 	LaInterposer *interposer = la_interpose_find(child, LA_LAYER_OUTPUT);
+	bool		is_queued = interposer != NULL && la_nestloop_has(interposer);
 	ChildRows  *r;
-	Child	   *c;
+	Child	   *c = NULL;
 
 	if (interposer != NULL && interposer->function == exec_child)
 		c = la_interpose_container(Child, interposer);
-	else
+	else if (!is_queued)
 		c = create_child(node, child, context, refused);
-	if (c == NULL)
+	if (c == NULL && !is_queued)
 		return NULL;
 	r = palloc0(sizeof(ChildRows));
+	r->outer = is_queued ? interposer : NULL;
 	r->base.restart = restart;
 	r->base.next = next;
 	r->child = c;

@@ -118,9 +118,13 @@ typedef struct LaNestLoop
 
 	LaChildQueue *queue;		/* NULL until the join first looks ahead */
 	LaReuse    *reuse;			/* likewise; or NULL */
+	int			wanted;			/* rows that a subplan of the join wants
+								 * queued */
 } LaNestLoop;
 
 static LaNodeKind nestloops;
+
+static TupleTableSlot *exec_queue(PlanState *outer);
 
 /* The outer child's next row. */
 static TupleTableSlot *
@@ -299,6 +303,7 @@ next_queued(LaNestLoop *join)
 {
 	uint64		n = la_ahead_next_row(join->ahead);
 
+	join->wanted = Max(join->wanted - 1, 0);
 	la_childqueue_release(join->queue);
 	if (!la_ahead_turn(join->ahead))
 		return NULL;
@@ -317,11 +322,35 @@ next_row(LaNestLoop *join)
 	if (queue != NULL && queue->at_end && !la_childqueue_has_rows(queue))
 		return NULL;
 	if ((la_ahead_next(join->ahead, missed) && may_look_ahead(join)) ||
-		(queue != NULL && la_childqueue_has_rows(queue)))
+		(queue != NULL && la_childqueue_has_rows(queue)) || join->wanted > 0)
 		return next_queued(join);
 	if (join->reuse != NULL)
 		la_reuse_turn(join->reuse, NULL);
 	return outer_row(join);
+}
+
+/* Are outer rows queued here? */
+bool
+la_nestloop_has(const LaInterposer *interposer)
+{
+	return interposer->function == exec_queue;
+}
+
+/*
+ * The queue, which so many of the next rows will be in; they are known from the second one on.
+ * NULL if the outer side must not be run ahead, or the join has not been examined yet.
+ */
+LaChildQueue *
+la_nestloop_want(LaInterposer *interposer, int rows)
+{
+	LaNestLoop *join = la_interpose_container(Candidate, interposer)->join;
+
+	if (interposer->ended || join == NULL || !prepare(join) ||
+		(!la_force && !la_runahead_may_fetch(&join->run_ahead.context, join->estate, 1,
+											 join->returned)))
+		return NULL;
+	join->wanted = rows;
+	return join->queue;
 }
 
 /* ---- examination ---------------------------------------------------------------- */

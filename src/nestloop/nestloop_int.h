@@ -68,6 +68,11 @@ extern void la_lookups_release(LaLookups *l);
 
 extern LaRowsToCome *la_pagerows_create(ScanState *scan, const LaRunAhead *hints);
 
+/* ---- nestloop: outer rows, which others may want to know, too ---- */
+
+extern bool la_nestloop_has(const LaInterposer *interposer);
+extern LaChildQueue *la_nestloop_want(LaInterposer *interposer, int rows);
+
 /* ---- repeated: a plan that a node repeats for each of its rows, read ahead ---- */
 
 typedef struct LaRepeated

@@ -359,6 +359,17 @@ reset enable_indexscan;
 select * from pg_temp.compare('select id, (select count(pad) from (select pad from v3 where b = p.grp offset 0) x) from p where id < 300');
 select * from pg_temp.compare('select id, (select count(pad) from (select pad, row_number() over () n from v3 where b = p.grp) x where n > 2) from p where id < 300');
 reset enable_seqscan;
+-- in a nested loop, whose outer rows are queued already
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+set enable_memoize = off;
+select * from pg_temp.compare_all('select p.id, v.b, (select count(*) from c where pid = p.k) from p join v3 v on v.b = p.grp and v.a = p.id');
+select * from pg_temp.compare('select p.id, v.b, (select count(*) from c where pid = p.k) from p join v3 v on v.b = p.grp limit 150');
+select * from pg_temp.play('select p.id, v.b, (select count(*) from c where pid = p.k) from p join v3 v on v.b = p.grp', 'n n p n m100 n w50 p f l p a7 r-3 e p s n');
+select * from pg_temp.compare('select p.id, x.n, (select count(*) from c where pid = p.k) from p, lateral (select count(*) as n from v3 where b = p.grp) x');
+reset enable_hashjoin;
+reset enable_mergejoin;
+reset enable_memoize;
 
 \set ECHO none
 set client_min_messages = warning;
