@@ -40,8 +40,7 @@ static struct
 }			registered[MAX_REGISTERED];
 static int	nregistered = 0;
 static la_attach_function subplans_function = NULL;
-static la_tidsource_function tidsource_function = NULL;
-static la_rows_to_come_function rows_to_come_function = NULL;
+static const LaIndexScans *index_scans = NULL;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static planner_hook_type prev_planner = NULL;
@@ -78,32 +77,27 @@ la_attach_is_registered(NodeTag tag)
 }
 
 /*
- * Rooms do not include each other.  So the room of index scans registers a function here, by
- * which a room that knows the row addresses of a scan in advance offers them.
+ * Rooms do not include each other.  So the room of index scans registers here what others want of
+ * its scans.
  */
 void
-la_attach_register_tidsource(la_tidsource_function function)
+la_attach_register_index_scans(const LaIndexScans *functions)
 {
-	tidsource_function = function;
+	index_scans = functions;
 }
 
+/* Offer the row addresses of a scan that are known in advance. */
 bool
 la_attach_tidsource(PlanState *scan, const LaTidSource *source)
 {
-	return tidsource_function != NULL && tidsource_function(scan, source);
+	return index_scans != NULL && index_scans->take_tids(scan, source);
 }
 
-/* The same in the other direction: it tells which rows a scan will return. */
-void
-la_attach_register_rows_to_come(la_rows_to_come_function function)
+/* LaComing.peek of an index scan. */
+bool
+la_attach_peek(void *scan, int n, LaComingRow *row)
 {
-	rows_to_come_function = function;
-}
-
-int
-la_attach_rows_to_come(PlanState *scan, LaIndexRow *rows, int max)
-{
-	return rows_to_come_function == NULL ? 0 : rows_to_come_function(scan, rows, max);
+	return index_scans != NULL && index_scans->peek(scan, n, row);
 }
 
 typedef struct AttachWalk

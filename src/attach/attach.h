@@ -34,21 +34,20 @@ typedef struct LaTidSource
 	bool		(*begin) (void *arg, ItemPointer *tids, int *ntids);
 } LaTidSource;
 
-/* Lets a scan take its rows from the source where it can; false if it never can. */
-typedef bool (*la_tidsource_function) (PlanState *scan, const LaTidSource *source);
+struct LaComingRow;
 
-/* A row that an index scan will return. */
-typedef struct LaIndexRow
+/* What the room of index scans does for others. */
+typedef struct LaIndexScans
 {
-	ItemPointerData tid;
-	IndexTuple	tuple;			/* of an index-only scan, valid for the moment */
-} LaIndexRow;
+	/*
+	 * lets a scan take its rows from the source where it can; false if it
+	 * never can
+	 */
+	bool		(*take_tids) (PlanState *scan, const LaTidSource *source);
 
-/*
- * The rows, at most max of them, that an index scan will return behind its current one, as far as
- * they are known without a read.  Returns their number.
- */
-typedef int (*la_rows_to_come_function) (PlanState *scan, LaIndexRow *rows, int max);
+	/* LaComing.peek */
+	bool		(*peek) (PlanState *scan, int n, struct LaComingRow *row);
+} LaIndexScans;
 
 /*
  * Offers a node to its room.  "limited" is true if a Limit above counts the node's rows.
@@ -60,10 +59,9 @@ extern void la_attach_init(void);
 extern void la_attach_register(NodeTag tag, la_attach_function function);
 extern void la_attach_register_subplans(la_attach_function function);
 extern bool la_attach_is_registered(NodeTag tag);
-extern void la_attach_register_tidsource(la_tidsource_function function);
+extern void la_attach_register_index_scans(const LaIndexScans *functions);
 extern bool la_attach_tidsource(PlanState *scan, const LaTidSource *source);
-extern void la_attach_register_rows_to_come(la_rows_to_come_function function);
-extern int	la_attach_rows_to_come(PlanState *scan, LaIndexRow *rows, int max);
+extern bool la_attach_peek(void *scan, int n, struct LaComingRow *row);
 
 /* ---- collations ---- */
 
@@ -159,6 +157,8 @@ typedef struct LaComingRow
 	Buffer		buffer;			/* that the scan has pinned, or InvalidBuffer */
 	bool		may_read;		/* its block may be read now; else it is
 								 * looked at only if it is cached */
+	IndexTuple	tuple;			/* of an index-only scan, valid for the
+								 * moment; others need not set it */
 } LaComingRow;
 
 /* What the scan tells of its rows. */
@@ -193,16 +193,14 @@ typedef struct LaFollower
 	int64		seen_reads;		/* blocks read when the last row was returned */
 } LaFollower;
 
-/* Offers a scan node to the room; NULL if that does not follow it. */
-typedef LaFollower *(*la_follow_function) (ScanState *scan, const LaComing *coming);
-
-/* Offers a node that is about to scan a table for the first time. */
-typedef void (*la_follow_table_function) (ScanState *scan);
+/*
+ * Offers the room a scan node, which is an index scan, or about to scan a table for the first time.
+ * NULL if the node's room need not tell of rows.
+ */
+typedef LaFollower *(*la_follow_function) (ScanState *scan);
 
 extern void la_follow_register(la_follow_function function);
-extern void la_follow_register_table(la_follow_table_function function);
-extern void la_follow_table(ScanState *scan);
-extern LaFollower *la_follow_scan(ScanState *scan, const LaComing *coming);
+extern LaFollower *la_follow_scan(ScanState *scan);
 extern bool la_follow_turn(LaFollower *follower);
 
 /* The scan is about to return a row.  Returns false if the follower need not be told of others. */

@@ -13,8 +13,8 @@
  *
  * la_follow() is two comparisons as long as no block is read, or the follower rests.
  *
- * A node of which one room has the first execution, and whose rows another one finds by itself, is
- * offered by la_follow_table().
+ * A bitmap heap scan is offered by the room that has its first execution; the follower finds its
+ * rows by itself, and is not told of them.
  *
  * src/attach/follow.c
  */
@@ -23,7 +23,6 @@
 #include "attach/attach.h"
 
 static la_follow_function follow_function = NULL;
-static la_follow_table_function table_function = NULL;
 
 void
 la_follow_register(la_follow_function function)
@@ -32,22 +31,9 @@ la_follow_register(la_follow_function function)
 }
 
 LaFollower *
-la_follow_scan(ScanState *scan, const LaComing *coming)
+la_follow_scan(ScanState *scan)
 {
-	return follow_function == NULL ? NULL : follow_function(scan, coming);
-}
-
-void
-la_follow_register_table(la_follow_table_function function)
-{
-	table_function = function;
-}
-
-void
-la_follow_table(ScanState *scan)
-{
-	if (table_function != NULL)
-		table_function(scan);
+	return follow_function == NULL ? NULL : follow_function(scan);
 }
 
 /* A turn, which the follower may find nothing to do for. */

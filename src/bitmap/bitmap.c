@@ -155,7 +155,7 @@ first_execution(PlanState *ps)
 			lengthen(node);
 			attach_index_scans(outerPlanState(ps));
 		}
-		la_follow_table(&node->ss);
+		(void) la_follow_scan(&node->ss);
 	}
 	return heap_scans.stock(ps);
 }

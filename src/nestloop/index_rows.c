@@ -3,7 +3,7 @@
  *	  The rows to come of an index scan.
  *
  * The access method has read a leaf page as a whole, or the room of index scans some of them, so
- * the addresses of the rows behind the current one are known (la_attach_rows_to_come()):
+ * the addresses of the rows behind the current one are known (la_attach_peek()):
  *
  *		current row --> [ tid | tid | tid | tid | tid | tid | tid ]
  *		                        ^ read             ^ issued
@@ -34,7 +34,6 @@
 #include "nestloop/nestloop_int.h"
 #include "window/window.h"
 
-#define MAX_ROWS		1400	/* more than a leaf page has */
 #define LEAD			32
 
 typedef struct IndexRows
@@ -43,16 +42,13 @@ typedef struct IndexRows
 	ScanState  *scan;
 	LaRowFilter *filter;
 	TupleTableSlot *slot;
-	MemoryContext context;		/* of the row in it, or of all index tuples */
+	MemoryContext context;		/* of the row in it */
 	TupleDesc	index_desc;		/* of an index-only scan, or NULL */
 	BlockNumber heap_size;		/* see la_issue_exists() */
-	bool		started;
-	ItemPointerData last;		/* address of the last row */
-	int			n;				/* rows that are known */
-	int			next;			/* the row that is next */
-	int			issued;			/* the address that is next to be issued */
+	uint64		last;			/* the row taken last */
+	int			place;			/* ... behind the scan's current row; 0: none */
+	int			issued;			/* likewise, the last one issued */
 	int			taken;			/* rows since the restart */
-	LaIndexRow	rows[MAX_ROWS];
 } IndexRows;
 
 static void
@@ -60,41 +56,21 @@ restart(LaRowsToCome *rows)
 {
 	IndexRows  *r = (IndexRows *) rows;
 
-	r->started = false;
-	r->n = r->next = r->issued = r->taken = 0;
+	r->place = r->issued = r->taken = 0;
 }
 
-/* The tuples are the scan's, which may leave their page. */
+/* The scan has gone on: find the row that was taken last.  It may have overtaken that. */
 static void
-copy_tuples(IndexRows *r)
+catch_up(IndexRows *r)
 {
-	MemoryContext old;
+	LaComingRow row;
 
-	MemoryContextReset(r->context);
-	old = MemoryContextSwitchTo(r->context);
-	for (int i = r->next; i < r->n; i++)
+	while (r->place > 0 &&
+		   !(la_attach_peek(r->scan, r->place, &row) && row.id == r->last))
 	{
-		if (r->rows[i].tuple != NULL)
-			r->rows[i].tuple = CopyIndexTuple(r->rows[i].tuple);
+		r->place--;
+		r->issued--;
 	}
-	MemoryContextSwitchTo(old);
-}
-
-/* Ask for the rows behind the last one.  Returns false if there are none now. */
-static bool
-refill(IndexRows *r)
-{
-	r->n = la_attach_rows_to_come(&r->scan->ps, r->rows, MAX_ROWS);
-	r->next = 0;
-	for (int i = 0; r->started && i < r->n; i++)
-	{
-		if (ItemPointerEquals(&r->rows[i].tid, &r->last))
-			r->next = i + 1;
-	}
-	r->issued = r->next;
-	if (r->index_desc != NULL)
-		copy_tuples(r);
-	return r->next < r->n;
 }
 
 /* Start the reads of rows further on; not of more than have been taken. */
@@ -102,11 +78,13 @@ static void
 issue_ahead(IndexRows *r)
 {
 	Relation	heap = r->scan->ss_currentRelation;
-	int			end = Min(r->n, r->next + Min(LEAD, r->taken + 1));
+	int			end = r->place + Min(LEAD, r->taken + 1);
+	LaComingRow row;
 
-	for (r->issued = Max(r->issued, r->next); r->issued < end; r->issued++)
+	for (r->issued = Max(r->issued, r->place);
+		 r->issued < end && la_attach_peek(r->scan, r->issued + 1, &row); r->issued++)
 	{
-		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&r->rows[r->issued].tid);
+		BlockNumber block = ItemPointerGetBlockNumberNoCheck(&row.tid);
 		Buffer		recent;
 
 		if (la_issue_exists(heap, block, &r->heap_size))
@@ -157,26 +135,26 @@ static TupleTableSlot *
 next(LaRowsToCome *rows)
 {
 	IndexRows  *r = (IndexRows *) rows;
+	LaComingRow row;
 
 	if (RelationUsesLocalBuffers(r->scan->ss_currentRelation) || IsolationIsSerializable())
 		return NULL;
-	while (r->next < r->n || refill(r))
+	catch_up(r);
+	while (la_attach_peek(r->scan, r->place + 1, &row))
 	{
-		const LaIndexRow *row = &r->rows[r->next++];
-
 		ExecClearTuple(r->slot);
-		r->last = row->tid;
-		r->started = true;
+		r->last = row.id;
+		r->place++;
 		r->taken++;
 		if (r->index_desc != NULL)
 		{
-			if (fetch_from_index(r, row->tuple))
+			if (fetch_from_index(r, row.tuple))
 				return r->slot;
 			continue;
 		}
 		MemoryContextReset(r->context);
 		issue_ahead(r);
-		if (fetch(r, row->tid))
+		if (fetch(r, row.tid))
 			return r->slot;
 	}
 	return NULL;
@@ -198,11 +176,10 @@ has_cstrings(TupleDesc desc)
 LaRowsToCome *
 la_indexrows_create(ScanState *scan, const LaRunAhead *hints)
 {
-	IndexRows  *r = palloc(sizeof(IndexRows));
+	IndexRows  *r = palloc0(sizeof(IndexRows));
 	EState	   *estate = scan->ps.state;
 	TupleDesc	desc = RelationGetDescr(scan->ss_currentRelation);
 
-	memset(r, 0, offsetof(IndexRows, rows));
 	r->base.restart = restart;
 	r->base.next = next;
 	r->scan = scan;

@@ -647,7 +647,7 @@ la_leaf_peek(LaScan *ls, int n, LaComingRow *row)
 			item - b->pos->firstItem;
 		if (left <= behind)
 		{
-			la_leafbatch_coming(b->pos, item + left * step(ring), row);
+			la_leafbatch_coming(b->pos, b->tuples, item + left * step(ring), row);
 			row->may_read = n <= foreseen / 2;
 			return true;
 		}
@@ -686,30 +686,11 @@ leaf_restore(LaScan *ls)
 	return false;
 }
 
-static int
-leaf_rows_to_come(LaScan *ls, LaIndexRow *rows, int max)
-{
-	LeafRing   *ring = ls->ahead.state;
-	int			by = step(ring);
-	int			n = 0;
-
-	for (uint64 k = ring->head; k < ring->tail && n < max; k++)
-	{
-		const LaLeafBatch *b = batch_of(ring, k);
-		int			item = k == ring->head ? ring->item + by :
-			by > 0 ? b->pos->firstItem : b->pos->lastItem;
-
-		n += la_leafbatch_rows(b->pos, b->tuples, item, by, rows + n, max - n);
-	}
-	return n;
-}
-
 const LaScanOps la_leaf_ops = {
 	.may_begin = leaf_may_begin,
 	.begin = leaf_begin,
 	.gettuple = leaf_gettuple,
 	.mark = leaf_mark,
 	.restore = leaf_restore,
-	.rows_to_come = leaf_rows_to_come,
 	.drop = leaf_drop
 };

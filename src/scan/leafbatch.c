@@ -43,22 +43,6 @@ la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items)
 		(taken > pos->lastItem - pos->firstItem && (backward ? pos->moreLeft : pos->moreRight));
 }
 
-/* The rows of a position from this item on.  tuples: of an index-only scan, else NULL. */
-int
-la_leafbatch_rows(BTScanPos pos, char *tuples, int item, int by, LaIndexRow *rows, int max)
-{
-	int			n = 0;
-
-	for (; item >= pos->firstItem && item <= pos->lastItem && n < max; item += by)
-	{
-		rows[n].tid = pos->items[item].heapTid;
-		rows[n].tuple = tuples == NULL ? NULL :
-			(IndexTuple) (tuples + pos->items[item].tupleOffset);
-		n++;
-	}
-	return n;
-}
-
 /* The most bytes that a batch takes. */
 Size
 la_leafbatch_most_bytes(const LaLeafBatchPool *pool)

@@ -31,6 +31,12 @@
  * shim can be installed between two rows, since as long as it is passive, position, mark and
  * killed items are the access method's.
  *
+ * Rows to come.  Where nbtree owns the position, these are the rest of the leaf page, in currPos;
+ * where leaf.c does, the rest of its batches.  An entry's identity is its leaf page and its place
+ * there, which both have alike.  Nothing is read or taken over for it.  A heap block that is not
+ * cached may be read ahead of its visit once it is in the nearer half of what the window has
+ * foreseen: its read was started a while ago then.
+ *
  * src/scan/scan.c
  */
 #include "postgres.h"
@@ -215,7 +221,8 @@ attach(PlanState *ps)
 						 &demand, ps->state->es_query_cxt);
 	ls->node = ps;
 	ls->order = order_of(ps);
-	la_coming_follow(ls, (ScanState *) ps);
+	if (!index_only && ls->ahead.ops == &la_leaf_ops)
+		ls->follower = la_follow_scan((ScanState *) ps);
 	la_stats_open(&ls->counters, ps->state);
 }
 
@@ -400,33 +407,54 @@ explain_source(PlanState *ps)
 	return ls == NULL ? NULL : &ls->counters;
 }
 
-/* For attach/: btree scans only; as long as the access method has the position, of its page. */
-static int
-rows_to_come(PlanState *ps, LaIndexRow *rows, int max)
+/* ---- rows to come ------------------------------------------------------------------- */
+
+/* As long as the access method has the position. */
+static bool
+peek_current_page(BTScanOpaque so, int by, LaComingRow *row)
+{
+	BTScanPos	pos = &so->currPos;
+	int			item = pos->itemIndex + by;
+
+	if (!BTScanPosIsValid(*pos) || item < pos->firstItem || item > pos->lastItem)
+		return false;
+	la_leafbatch_coming(pos, so->currTuples, item, row);
+	row->may_read = by == 0;
+	return true;
+}
+
+/* LaIndexScans.peek: btree scans only, attached or not.  See "Rows to come". */
+static bool
+peek(PlanState *ps, int n, LaComingRow *row)
 {
 	IndexScanDesc scan = descriptor_of(ps);
-	LaScan	   *ls = scan == NULL ? NULL : la_shim_of(scan);
-	int			by = ScanDirectionIsForward(order_of(ps)) ? 1 : -1;
-	BTScanOpaque so;
+	ScanDirection dir = ps->state->es_direction * order_of(ps);
+	LaScan	   *ls;
+	Buffer		current;
 
-	if (scan == NULL || scan->opaque == NULL || la_gate_refuses_rows(ps) != NULL ||
-		index_of(ps)->rd_rel->relam != BTREE_AM_OID)
-		return 0;
-	if (ls != NULL && ls->owner != NULL)
-		return ls->owner->rows_to_come == NULL ? 0 : ls->owner->rows_to_come(ls, rows, max);
-	so = la_btree_scan(scan);
-	if (!BTScanPosIsValid(so->currPos))
-		return 0;
-	return la_leafbatch_rows(&so->currPos, so->currTuples, so->currPos.itemIndex + by, by, rows,
-							 max);
+	if (scan == NULL || scan->opaque == NULL || index_of(ps)->rd_rel->relam != BTREE_AM_OID)
+		return false;
+	ls = la_shim_of(scan);
+	if (ls != NULL && n > 0 && n > la_scan_rows_wanted(ls, dir))
+		return false;
+	if (ls == NULL || ls->owner == NULL ?
+		!peek_current_page(la_btree_scan(scan), ScanDirectionIsForward(dir) ? n : -n, row) :
+		ls->owner != &la_leaf_ops || !la_leaf_peek(ls, n, row))
+		return false;
+	current = la_heap_fetch(scan)->xs_cbuf;
+	if (BufferIsValid(current) &&
+		BufferGetBlockNumber(current) == ItemPointerGetBlockNumberNoCheck(&row->tid))
+		row->buffer = current;
+	return true;
 }
 
 void
 la_scan_init(void)
 {
+	static const LaIndexScans functions = {take_tids, peek};
+
 	la_attach_register(T_IndexScanState, attach_scan);
 	la_attach_register(T_IndexOnlyScanState, attach_scan);
-	la_attach_register_tidsource(take_tids);
-	la_attach_register_rows_to_come(rows_to_come);
+	la_attach_register_index_scans(&functions);
 	la_explain_register(explain_source);
 }

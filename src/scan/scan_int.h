@@ -43,8 +43,6 @@ typedef struct LaScanOps
 	/* mark and restore the position; NULL or false: the access method has to */
 	void		(*mark) (LaScan *ls);
 	bool		(*restore) (LaScan *ls);
-	/* the rows behind the one returned last; NULL: not known */
-	int			(*rows_to_come) (LaScan *ls, LaIndexRow *rows, int max);
 	/* the scan starts over or ends: the position is not needed any more */
 	void		(*drop) (LaScan *ls);
 } LaScanOps;
@@ -172,10 +170,6 @@ la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 extern void la_arraykeys_advance(LaScan *ls, ScanDirection dir, int64 rows_wanted);
 extern void la_arraykeys_forget(LaScan *ls);
 
-/* ---- coming: the rows that an index scan will come to, for a room that follows it ---- */
-
-extern void la_coming_follow(LaScan *ls, ScanState *node);
-
 /* ---- early: may an index scan read pages of its index before their turn? ---- */
 
 extern bool la_early_ask(LaScan *ls);
@@ -280,18 +274,17 @@ typedef struct LaLeafBatchPool
 	(offsetof(BTScanPosData, items) + \
 	 ((pos)->lastItem + 1) * sizeof(BTScanPosItem))
 
-/* An item, as a row to come. */
+/* An item, as a row to come.  tuples: of an index-only scan, else NULL. */
 static inline void
-la_leafbatch_coming(const BTScanPosData *pos, int item, LaComingRow *row)
+la_leafbatch_coming(const BTScanPosData *pos, char *tuples, int item, LaComingRow *row)
 {
 	row->tid = pos->items[item].heapTid;
 	row->id = (uint64) pos->currPage << 16 | (uint64) item;
 	row->buffer = InvalidBuffer;
+	row->tuple = tuples == NULL ? NULL : (IndexTuple) (tuples + pos->items[item].tupleOffset);
 }
 
 extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
-extern int	la_leafbatch_rows(BTScanPos pos, char *tuples, int item, int by, LaIndexRow *rows,
-							  int max);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
 extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
 extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);

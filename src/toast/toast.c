@@ -127,8 +127,8 @@ attach_table_scan(PlanState *ps, bool limited)
 /* ---- bitmap heap scans ------------------------------------------------------------ */
 
 /*
- * la_follow_table_function.  As of a sequential scan whose filter may fetch values; else if so many
- * rows are expected that it is worth while.
+ * As of a sequential scan whose filter may fetch values; else if so many rows are expected that it
+ * is worth while.
  */
 static void
 follow_bitmap_scan(ScanState *node)
@@ -145,19 +145,28 @@ follow_bitmap_scan(ScanState *node)
 
 /* ---- index scans ------------------------------------------------------------------ */
 
-/* la_follow_function */
 static LaFollower *
-follow_index_scan(ScanState *scan, const LaComing *coming)
+follow_index_scan(ScanState *scan)
 {
 	LaValueScan values = {
 		.node = &scan->ps,
 		.table = scan->ss_currentRelation,
 		.snapshot = scan->ps.state->es_snapshot,
-		.coming = *coming,
+		.coming = {scan, la_attach_peek},
 		.context = scan->ps.state->es_query_cxt
 	};
 
 	return is_possible(scan) ? la_valueahead_create(&values) : NULL;
+}
+
+/* la_follow_function */
+static LaFollower *
+follow_scan(ScanState *scan)
+{
+	if (!IsA(scan, BitmapHeapScanState))
+		return follow_index_scan(scan);
+	follow_bitmap_scan(scan);
+	return NULL;
 }
 
 static const LaCounters *
@@ -183,8 +192,7 @@ la_toast_init(void)
 	la_attach_register(T_SeqScanState, attach_table_scan);
 	la_attach_register(T_TidRangeScanState, attach_table_scan);
 	la_attach_register(T_SortState, la_sortedrows_attach);
-	la_follow_register(follow_index_scan);
-	la_follow_register_table(follow_bitmap_scan);
+	la_follow_register(follow_scan);
 	la_tidscan_init();
 	la_unplanned_init();
 	la_copyto_init();
