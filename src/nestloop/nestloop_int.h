@@ -44,9 +44,9 @@ typedef struct LaRowFilter LaRowFilter;
 extern LaRowFilter *la_rowfilter_create(ScanState *scan, const LaRunAhead *hints);
 extern bool la_rowfilter_passes(LaRowFilter *filter, TupleTableSlot *row);
 
-/* ---- index_rows: the rows to come of an index scan ---- */
+/* ---- scan_rows: the rows to come of a scan of a table ---- */
 
-extern LaRowsToCome *la_indexrows_create(ScanState *scan, const LaRunAhead *hints);
+extern LaRowsToCome *la_scanrows_create(ScanState *scan, const LaRunAhead *hints);
 
 /* ---- lookups ---- */
 
@@ -63,10 +63,6 @@ extern void la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visit
 extern bool la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel);
 extern LaKeyedScan *la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches);
 extern void la_lookups_release(LaLookups *l);
-
-/* ---- page_rows: the rows to come of a sequential or bitmap heap scan ---- */
-
-extern LaRowsToCome *la_pagerows_create(ScanState *scan, const LaRunAhead *hints);
 
 /* ---- nestloop: outer rows, which others may want to know, too ---- */
 

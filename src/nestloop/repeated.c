@@ -3,10 +3,9 @@
  *	  A plan that a node repeats for each of its rows, read ahead.
  *
  *		rows to come --> values --> [ row | row | row | row ] --> execution of the plan (stock)
- *		(page_rows.c,                 tail  ^          ^  head
- *		 index_rows.c,                      leaf pages heap blocks
- *		 child_rows.c,                      (lookups.c, rows/ahead.c)
- *		 stored_rows.c,
+ *		(scan_rows.c,                 tail  ^          ^  head
+ *		 child_rows.c,                      leaf pages heap blocks
+ *		 stored_rows.c,                     (lookups.c, rows/ahead.c)
  *		 values_rows.c)
  *
  * The plan is a correlated subplan.  When it is executed anew, its Params have the values of the
@@ -225,12 +224,10 @@ create_rows_to_come(LaRepeated *r, const char **refused)
 		case T_SeqScanState:
 		case T_BitmapHeapScanState:
 		case T_TidRangeScanState:
-			*refused = la_gate_refuses_rows(node);
-			return *refused != NULL ? NULL : la_pagerows_create((ScanState *) node, &r->hints);
 		case T_IndexScanState:
 		case T_IndexOnlyScanState:
 			*refused = la_gate_refuses_rows(node);
-			return *refused != NULL ? NULL : la_indexrows_create((ScanState *) node, &r->hints);
+			return *refused != NULL ? NULL : la_scanrows_create((ScanState *) node, &r->hints);
 		case T_FunctionScanState:
 		case T_TableFuncScanState:
 		case T_CteScanState:

@@ -1,6 +1,6 @@
 /*
  * heappage.c
- *	  The pages that a scan of a table will come to, and their rows.
+ *	  The rows of a page that a scan of a table will come to.
  *
  * What is found here is a hint: nothing is kept of it when the scan comes to the page.  A page
  * may be damaged, and the scan may never come to it; so a line pointer and what it points to are
@@ -17,15 +17,6 @@
 
 #include "base/base.h"
 #include "rows/rows.h"
-
-/* The block behind this one in the scan's order, or InvalidBlockNumber at its end. */
-BlockNumber
-la_heappage_after(const HeapScanDescData *scan, BlockNumber block)
-{
-	BlockNumber next = block + 1 < scan->rs_nblocks ? block + 1 : 0;
-
-	return next == scan->rs_startblock ? InvalidBlockNumber : next;
-}
 
 /*
  * Set t_data and t_len to the row at this place of a page that is locked, or a copy.  Returns

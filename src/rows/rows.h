@@ -223,9 +223,8 @@ extern ExprState *la_compile_qual(List *qual);
 extern bool la_fits_row(const HeapTupleData *tuple, TupleDesc desc);
 extern bool la_fits_entry(IndexTuple tuple, TupleDesc desc);
 
-/* ---- heappage: the pages that a scan of a table will come to, and their rows ---- */
+/* ---- heappage: the rows of a table's page ---- */
 
-extern BlockNumber la_heappage_after(const HeapScanDescData *scan, BlockNumber block);
 extern bool la_heappage_row(Page page, OffsetNumber offset, HeapTuple tuple);
 extern int	la_heappage_visible(Relation rel, Snapshot snapshot, Buffer buffer,
 								OffsetNumber *offsets);
@@ -316,6 +315,33 @@ typedef struct LaPrune LaPrune;
 extern LaPrune *la_prune_create(PartitionPruneState *pruning, LaKeyRows *rows,
 								const char **refused);
 extern int	la_prune_find(LaPrune *prune, TupleTableSlot *row);
+
+/* ---- tablecursor: the rows that a scan of a table's pages will come to ---- */
+
+typedef struct LaTablePage LaTablePage;
+
+typedef struct LaTableCursor
+{
+	/* set by whoever has it, the rest being zero */
+	Relation	table;
+	TableScanDesc *scan;		/* points to NULL until it runs */
+	BitmapHeapScanState *bitmap;	/* whose next pages are looked for, until
+									 * la_tablecursor_restart(); or NULL */
+	bool		reads_on;		/* reads pages as far as the scan will in a
+								 * moment */
+	MemoryContext context;		/* lives as long as the scan */
+
+	LaTablePage *pages;			/* a ring, or NULL */
+	int			first_page;
+	int			npages;
+	LaTablePage *here;			/* the page that the scan is on, if it returns
+								 * all versions; or NULL */
+	int			place;			/* of the current row on it */
+	struct LaBitmapPlace *in_bitmap;	/* or NULL */
+} LaTableCursor;
+
+extern bool la_tablecursor_peek(void *cursor, int n, LaComingRow *row);
+extern void la_tablecursor_restart(LaTableCursor *c);
 
 /* ---- target ---- */
 

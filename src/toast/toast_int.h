@@ -17,23 +17,6 @@
 #include "attach/attach.h"
 #include "base/base.h"
 
-/* ---- bitmappages: the pages that a bitmap heap scan will come to ---- */
-
-typedef struct LaBitmapPages LaBitmapPages;
-
-/* What the bitmap says of a page. */
-typedef struct LaBitmapPage
-{
-	BlockNumber block;
-	int			n;				/* of offsets, or -1: all rows may be meant */
-	OffsetNumber offsets[MaxHeapTuplesPerPage];
-} LaBitmapPage;
-
-extern LaBitmapPages *la_bitmappages_create(BitmapHeapScanState *node, MemoryContext context);
-extern const LaBitmapPage *la_bitmappages_after(LaBitmapPages *pages, BlockNumber block);
-extern bool la_bitmappages_is_advised(const LaBitmapPages *pages, int distance);
-extern void la_bitmappages_restart(LaBitmapPages *pages);
-
 /* ---- columns: the columns of a table whose values may be fetched from out of line ---- */
 
 #define LA_TOAST_COLUMNS	8	/* more are left alone */
