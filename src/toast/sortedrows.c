@@ -201,9 +201,9 @@ begin(SortedRows *s, TupleTableSlot *slot)
 	LaDemandContext demand;
 	LaValueScan scan = {
 		.node = ps,
-		.table = table,
-		.snapshot = estate->es_snapshot,
-		.columns = s->columns,
+		.rows.table = table,
+		.rows.snapshot = estate->es_snapshot,
+		.rows.columns = s->columns,
 		.coming = {s, peek},
 		.find = find_values,
 		.context = estate->es_query_cxt

@@ -207,12 +207,12 @@ la_tablescan_follow(TableScanDesc scan, PlanState *node, const LaToastColumns *c
 	bool		all_versions = scan->rs_snapshot == SnapshotAny && ActiveSnapshotSet();
 	LaValueScan values = {
 		.node = node,
-		.table = scan->rs_rd,
-		.desc = desc,
-		.snapshot = all_versions ? GetActiveSnapshot() : scan->rs_snapshot,
-		.versions = true,
-		.strategy = &la_heap_scan(scan, scan->rs_rd)->rs_strategy,
-		.columns = *columns,
+		.rows.table = scan->rs_rd,
+		.rows.desc = desc,
+		.rows.snapshot = all_versions ? GetActiveSnapshot() : scan->rs_snapshot,
+		.rows.versions = true,
+		.rows.strategy = &la_heap_scan(scan, scan->rs_rd)->rs_strategy,
+		.rows.columns = *columns,
 		.context = context
 	};
 

@@ -73,16 +73,16 @@ begin(TidRows *t)
 	ScanState  *node = (ScanState *) t->interposer.node;
 	LaValueScan scan = {
 		.node = &node->ps,
-		.table = node->ss_currentRelation,
-		.snapshot = node->ps.state->es_snapshot,
-		.versions = true,
+		.rows.table = node->ss_currentRelation,
+		.rows.snapshot = node->ps.state->es_snapshot,
+		.rows.versions = true,
 		.may_skip = true,
 		.coming = {t, peek},
 		.context = node->ps.state->es_query_cxt
 	};
 
 	t->begun = true;
-	if (la_valueahead_is_possible(scan.table) && IsMVCCSnapshot(scan.snapshot))
+	if (la_valueahead_is_possible(scan.rows.table) && IsMVCCSnapshot(scan.rows.snapshot))
 		t->follower = la_valueahead_create(&scan);
 	if (la_tidblocks_is_possible((TidScanState *) node))
 		t->blocks = la_tidblocks_create((TidScanState *) node);

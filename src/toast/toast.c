@@ -150,8 +150,8 @@ follow_index_scan(ScanState *scan)
 {
 	LaValueScan values = {
 		.node = &scan->ps,
-		.table = scan->ss_currentRelation,
-		.snapshot = scan->ps.state->es_snapshot,
+		.rows.table = scan->ss_currentRelation,
+		.rows.snapshot = scan->ps.state->es_snapshot,
 		.coming = {scan, la_attach_peek},
 		.context = scan->ps.state->es_query_cxt
 	};

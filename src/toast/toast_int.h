@@ -58,7 +58,7 @@ typedef struct LaValueRows
 	TupleDesc	desc;			/* of the rows; NULL: the table's */
 	bool		versions;		/* those named by their addresses themselves,
 								 * and no later ones */
-	Oid			toast_table;
+	Oid			toast_table;	/* the table's; set by valueahead.c */
 } LaValueRows;
 
 /* A row's values. */
@@ -79,15 +79,10 @@ extern bool la_values_find(const LaValueRows *rows, const LaComingRow *row, LaRo
 typedef struct LaValueScan
 {
 	PlanState  *node;			/* or NULL: there is no plan */
-	Relation	table;
-	TupleDesc	desc;			/* of its rows; NULL: the table's */
-	Snapshot	snapshot;
-	bool		versions;		/* see LaValueRows */
+	LaValueRows rows;			/* no columns: those of the node, which is a
+								 * ScanState */
 	bool		may_skip;		/* rows may be passed over that are known; ids
 								 * ascend */
-	BufferAccessStrategy *strategy; /* or NULL */
-	LaToastColumns columns;		/* none: those of the node, which is a
-								 * ScanState */
 	LaComing	coming;
 
 	/*

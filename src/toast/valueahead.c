@@ -77,13 +77,8 @@ typedef struct KnownRow
 typedef struct LaValueAhead
 {
 	LaFollower	follower;		/* must be first */
-	PlanState  *node;			/* or NULL */
+	LaValueScan scan;
 	EState	   *estate;			/* or NULL */
-	MemoryContext parent;
-	LaComing	coming;
-	void		(*find) (void *arg, int n, LaRowValues *values);
-	LaValueRows rows;
-	bool		may_skip;
 	LaToastTable toast;
 	LaAttemptOwner guard;
 	Oid			table;
@@ -139,11 +134,11 @@ fetch(void *arg, uint64 n)
 	if (v->bounded && distance > 0 && !la_force &&
 		!la_runahead_may_fetch(&v->demand, v->estate, distance, v->turns))
 		return false;
-	if (!v->coming.peek(v->coming.arg, distance, &coming))
+	if (!v->scan.coming.peek(v->scan.coming.arg, distance, &coming))
 		return false;
-	if (v->find != NULL)
-		v->find(v->coming.arg, distance, &row->values);
-	else if (!la_values_find(&v->rows, &coming, &row->values))
+	if (v->scan.find != NULL)
+		v->scan.find(v->scan.coming.arg, distance, &row->values);
+	else if (!la_values_find(&v->scan.rows, &coming, &row->values))
 		return false;
 	row->id = coming.id;
 	return true;
@@ -228,13 +223,13 @@ create_ahead(LaValueAhead *v)
 	MemoryContext old;
 
 	/* the rows of a sort are bounded by its room */
-	v->bounded = v->node != NULL && v->find == NULL;
+	v->bounded = v->scan.node != NULL && v->scan.find == NULL;
 	if (v->bounded)
 	{
-		la_demand_context(v->node, &v->demand);
+		la_demand_context(v->scan.node, &v->demand);
 		config.takes_all = la_runahead_takes_all(&v->demand, v->estate);
 	}
-	v->context = AllocSetContextCreate(v->parent, "pg_lookahead toast", ALLOCSET_SMALL_SIZES);
+	v->context = AllocSetContextCreate(v->scan.context, "pg_lookahead toast", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(v->context);
 	v->descent = la_descent_create(v->toast.index_rel, v->toast.table_rel);
 	v->ahead = la_ahead_create(&source, &config);
@@ -298,8 +293,8 @@ find_index(void *arg)
 static bool
 begin(LaValueAhead *v)
 {
-	if (v->rows.columns.n == 0 &&
-		!la_toastcolumns_of_scan(&v->rows.columns, (ScanState *) v->node))
+	if (v->scan.rows.columns.n == 0 &&
+		!la_toastcolumns_of_scan(&v->scan.rows.columns, (ScanState *) v->scan.node))
 		return false;
 	if (!la_attempt_read_with(&v->guard, find_index, v) || !OidIsValid(v->toast.index))
 		return false;
@@ -356,12 +351,12 @@ take_turn(LaValueAhead *v)
 	LaComingRow current;
 	uint64		n = la_ahead_next_row(v->ahead);
 
-	if (!v->coming.peek(v->coming.arg, 0, &current))
+	if (!v->scan.coming.peek(v->scan.coming.arg, 0, &current))
 	{
 		la_ahead_clear(v->ahead);
 		return;
 	}
-	while (v->may_skip && la_ahead_has_rows(v->ahead) && known(v, n)->id < current.id)
+	while (v->scan.may_skip && la_ahead_has_rows(v->ahead) && known(v, n)->id < current.id)
 	{
 		la_ahead_skip(v->ahead);
 		n = la_ahead_next_row(v->ahead);
@@ -475,20 +470,10 @@ la_valueahead_create(const LaValueScan *scan)
 	v->follower.turn = follower_turn;
 	v->follower.clear = follower_clear;
 	v->follower.end = follower_end;
-	v->node = scan->node;
+	v->scan = *scan;
 	v->estate = scan->node == NULL ? NULL : scan->node->state;
-	v->parent = scan->context;
-	v->coming = scan->coming;
-	v->find = scan->find;
-	v->may_skip = scan->may_skip;
-	v->rows.table = scan->table;
-	v->rows.desc = scan->desc;
-	v->rows.versions = scan->versions;
-	v->rows.snapshot = scan->snapshot;
-	v->rows.strategy = scan->strategy;
-	v->rows.columns = scan->columns;
-	v->table = RelationGetRelid(scan->table);
-	v->rows.toast_table = v->toast.table = scan->table->rd_rel->reltoastrelid;
+	v->table = RelationGetRelid(scan->rows.table);
+	v->scan.rows.toast_table = v->toast.table = scan->rows.table->rd_rel->reltoastrelid;
 	v->follower.countdown = la_force ? 0 : FIRST_CHECK;
 	v->follower.seen_reads = la_issue_blocks_read();
 	return &v->follower;
@@ -504,7 +489,7 @@ la_valueahead_counters(const PlanState *node)
 	{
 		LaValueAhead *v = dlist_container(LaValueAhead, link, iter.cur);
 
-		if (v->node == node)
+		if (v->scan.node == node)
 			return la_ahead_counters(v->ahead);
 	}
 	return NULL;
