@@ -313,6 +313,20 @@ select * from pg_temp.compare('select id, (select count(*) from c where pid = p.
 set enable_seqscan = off;
 select * from pg_temp.compare('select id, (select count(*) from c where pid = p.k) from p where id between 100 and 1500');
 commit;
+-- ... nor is a predicate lock taken for rows to come
+begin isolation level serializable;
+set local enable_bitmapscan = off;
+set local pg_lookahead.enable = off;
+select sum(n) from (select (select count(*) from c where pid = p.k) n from p where id between 100 and 1500 limit 20) x;
+select count(*) as nlocks from pg_locks where mode = 'SIReadLock' and pid = pg_backend_pid() \gset
+commit;
+begin isolation level serializable;
+set local enable_bitmapscan = off;
+set local pg_lookahead.force = on;
+select sum(n) from (select (select count(*) from c where pid = p.k) n from p where id between 100 and 1500 limit 20) x;
+select kind, scans_activated from pg_lookahead_last_statement() where kind = 'subplan';
+select count(*) - :nlocks as more_locks from pg_locks where mode = 'SIReadLock' and pid = pg_backend_pid();
+commit;
 set enable_seqscan = on;
 
 -- blocks read ahead, and where it is shown; nothing of it with the setting off
