@@ -35,6 +35,8 @@
 #include "window/window.h"
 
 #define LEAD			32
+#define MAX_ROWS		1400	/* that an index scan has yet to fetch: more
+								 * than a leaf page has */
 
 typedef struct ScanRows
 {
@@ -66,7 +68,7 @@ restart(LaRowsToCome *rows)
 static bool
 peek(const ScanRows *r, int n, LaComingRow *row)
 {
-	return r->coming.peek(r->coming.arg, n, row);
+	return (!r->by_index || n <= MAX_ROWS) && r->coming.peek(r->coming.arg, n, row);
 }
 
 /* The scan has gone on: find the row that was taken last.  It may have overtaken that. */
