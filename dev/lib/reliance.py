@@ -59,8 +59,12 @@ def room_files(src, patterns):
             continue
         found.add(path)
         for name in INCLUDE.findall(path.read_text()):
-            if (src / name).exists():
-                todo += [src / name, (src / name).with_suffix(".c")]
+            header = src / name
+            if header.exists():
+                todo += [header, header.with_suffix(".c")]
+            # the header of a room stands for all of its files
+            if header.exists() and header.stem in (header.parent.name, header.parent.name + "_int"):
+                todo += header.parent.glob("*.c")
     return sorted(found)
 
 
