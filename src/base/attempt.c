@@ -27,8 +27,7 @@
  *
  * SCANNING.  The same errors are caught, also where an access method has a page locked while it
  * calls a function.  What the call holds belongs to a resource owner of its own, as in READING, and
- * is released after an error.  The call may take long: so interrupts are not held off.  The error
- * has no context yet: that is added when it is raised in its turn, with ThrowErrorData().
+ * is released after an error.  The call may take long: so interrupts are not held off.
  *
  * READING.  There is no subtransaction, which a parallel worker may not begin, and which would take
  * longer than the work.  What the work holds belongs to a resource owner of its own, below that of
@@ -144,11 +143,47 @@ is_of_values(int sqlerrcode)
 	}
 }
 
-/* An error is being raised: is a lock held?  (Taking one holds off interrupts.) */
-static void
-note_held(void *arg)
+/* Stands in the stack of callbacks while work is done whose errors may be kept. */
+typedef struct Keeper
 {
-	*(volatile uint32 *) arg = InterruptHoldoffCount;
+	ErrorContextCallback callback;
+	ErrorContextCallback *outer;
+	uint32		held;			/* interrupts held off before */
+	bool		may_hold_locks;
+	volatile bool keeps;		/* the error that was raised last */
+} Keeper;
+
+/*
+ * An error is being raised: is it to be kept?  Not if a lock is held, unless that is expected.
+ * (Taking one holds off interrupts.)  What is kept gets the context of its turn.
+ */
+static void
+on_error(void *arg)
+{
+	Keeper	   *keeper = arg;
+
+	keeper->keeps = is_of_values(geterrcode()) &&
+		(keeper->may_hold_locks || InterruptHoldoffCount == keeper->held);
+	keeper->callback.previous = keeper->keeps ? NULL : keeper->outer;
+}
+
+static void
+begin_keeping(Keeper *keeper, bool may_hold_locks)
+{
+	keeper->callback.callback = on_error;
+	keeper->callback.arg = keeper;
+	keeper->callback.previous = keeper->outer = error_context_stack;
+	keeper->held = InterruptHoldoffCount;
+	keeper->may_hold_locks = may_hold_locks;
+	keeper->keeps = false;
+	error_context_stack = &keeper->callback;
+}
+
+/* Is that the current error?  (One that is raised again calls no callbacks.) */
+static bool
+is_kept(const Keeper *keeper)
+{
+	return keeper->keeps && is_of_values(geterrcode());
 }
 
 /* Compute.  Returns the error, in this memory context, or NULL. */
@@ -157,22 +192,30 @@ la_attempt_compute_kept(void (*work) (void *arg), void *arg, MemoryContext conte
 {
 	MemoryContext old = CurrentMemoryContext;
 	ErrorData  *error = NULL;
-	uint32		held_before = InterruptHoldoffCount;
-	volatile uint32 held_at_error = held_before;
-	ErrorContextCallback callback = {error_context_stack, note_held, (void *) &held_at_error};
+	Keeper		keeper;
 
-	error_context_stack = &callback;
+	begin_keeping(&keeper, false);
 	if (fails(work, arg))
 	{
-		if (!is_of_values(geterrcode()) || held_at_error != held_before)
+		if (!is_kept(&keeper))
 			PG_RE_THROW();
 		MemoryContextSwitchTo(old);
 		error = take_error(context);
 		/* raising an error has forgotten it, and the caller may hold them off */
-		InterruptHoldoffCount = held_before;
+		InterruptHoldoffCount = keeper.held;
 	}
-	error_context_stack = callback.previous;
+	error_context_stack = keeper.outer;
 	return error;
+}
+
+/*
+ * Raise an error that was kept: with the context that it has now, and as settings are now, by which
+ * it may end the session, or be logged.
+ */
+void
+la_attempt_raise(ErrorData *error)
+{
+	ThrowErrorData(error);
 }
 
 /* Compute, if that is allowed, and forget the error.  Returns false if there was one. */
@@ -331,24 +374,23 @@ la_attempt_scan_kept(void (*work) (void *arg), void *arg, MemoryContext context)
 	static ResourceOwner ours = NULL;
 	ResourceOwner owner = CurrentResourceOwner;
 	MemoryContext old = CurrentMemoryContext;
-	ErrorContextCallback *callbacks = error_context_stack;
-	uint32		held = InterruptHoldoffCount;
+	Keeper		keeper;
 	ErrorData  *error;
 
 	if (ours == NULL)
 		ours = ResourceOwnerCreate(NULL, "pg_lookahead");
 	CurrentResourceOwner = ours;
-	error_context_stack = NULL;
+	begin_keeping(&keeper, true);
 	if (!fails(work, arg))
 	{
 		CurrentResourceOwner = owner;
-		error_context_stack = callbacks;
+		error_context_stack = keeper.outer;
 		return NULL;
 	}
 	CurrentResourceOwner = owner;
 	/* what it holds is released with the query's resource owner, or here */
 	ResourceOwnerNewParent(ours, owner);
-	if (!is_of_values(geterrcode()))
+	if (!is_kept(&keeper))
 	{
 		ours = NULL;
 		PG_RE_THROW();
@@ -357,8 +399,8 @@ la_attempt_scan_kept(void (*work) (void *arg), void *arg, MemoryContext context)
 	error = take_error(context);
 	release_all(ours);
 	ours = NULL;
-	error_context_stack = callbacks;
-	InterruptHoldoffCount = held;
+	error_context_stack = keeper.outer;
+	InterruptHoldoffCount = keeper.held;
 	return error;
 }
 

@@ -84,6 +84,7 @@ la_attempt_is_allowed(void)
 extern bool la_attempt_compute(void (*work) (void *arg), void *arg);
 extern ErrorData *la_attempt_compute_kept(void (*work) (void *arg), void *arg,
 										  MemoryContext context);
+extern void la_attempt_raise(ErrorData *error);
 extern ErrorData *la_attempt_scan_kept(void (*work) (void *arg), void *arg,
 									   MemoryContext context);
 extern bool la_attempt_read(void (*work) (void *arg), void *arg);

@@ -116,7 +116,7 @@ la_childqueue_row(LaChildQueue *queue, uint64 n, bool early)
 
 		early |= queued > 0;
 		if (queue->error != NULL && !early)
-			ReThrowError(queue->error);
+			la_attempt_raise(queue->error);
 		if (queue->at_end || queue->error != NULL || queued >= LA_QUEUE_SIZE - 1 ||
 			(early && queue->keeps_errors && !la_attempt_is_allowed()) ||
 			!queue->may_fetch(queue->arg, queued) || !has_memory(queue) ||

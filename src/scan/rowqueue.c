@@ -531,7 +531,7 @@ rowqueue_gettuple(LaScan *ls, ScanDirection dir)
 	if (q->head < q->tail)
 		return return_row(q);
 	if (q->error != NULL)
-		ThrowErrorData(q->error);
+		la_attempt_raise(q->error);
 
 	if (q->read_to_end || (ls->policy.state == LA_ARMED && !read_row(q, dead, false)))
 	{

@@ -392,7 +392,7 @@ next_queued(LaModify *m)
 	}
 	la_ahead_clear(m->ahead);
 	if (m->error != NULL)
-		ReThrowError(m->error);
+		la_attempt_raise(m->error);
 	return NULL;
 }
 

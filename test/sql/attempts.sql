@@ -133,6 +133,25 @@ begin;
 alter type mood add value 'new';
 select endings('select (select count(c.v) from child c where c.m = (case when x.id = 300 then ''new'' else x.m end)::mood and c.p = x.n) from parent x', 'run');
 rollback;
+-- an error that was kept is raised with the context, and by the settings, of its turn
+\pset tuples_only off
+create function of_query() returns int language plpgsql as $$
+declare r record; n int := 0;
+begin
+    for r in select x.p, c.v from (select 1000 / (id - 300) as p from parent offset 0) x join child c on c.p = x.p loop
+        n := n + 1;
+    end loop;
+    return n;
+end $$;
+create function of_write() returns int language plpgsql as $$
+begin
+    insert into kept (v) select c.v from (select 1000 / (id - 300) as p from parent offset 0) x join child c on c.p = x.p;
+    return 1;
+end $$;
+set pg_lookahead.force = on;
+select of_query();
+select of_write();
+reset pg_lookahead.force;
 -- nothing is early that a rewound cursor would execute again
 begin;
 declare c scroll cursor for select (select count(c.v) from child c where c.p = x.p) from (select 1000 / (id - 100) as p from parent offset 0) x;
