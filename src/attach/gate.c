@@ -389,11 +389,13 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always, boo
 	const RelationData *index = scan->indexRelation;
 	Oid			am = index->rd_rel->relam;
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(scan->indexRelation);
+	bool		may_keep = am == GIST_AM_OID || am == SPGIST_AM_OID;
+	bool		vouched = la_am_is_vouched_for(am);
 	LaEffects	effects = {0};
 
 	*always = true;
-	*keeps_errors = (am == GIST_AM_OID || am == SPGIST_AM_OID) && la_attempt_is_allowed();
-	if (am == HASH_AM_OID || la_am_is_vouched_for(am))
+	*keeps_errors = false;
+	if (am == HASH_AM_OID || (vouched && !may_keep))
 		return NULL;
 	if (am == BTREE_AM_OID && is_harmless_scan(scan, index, &ncolumns))
 		return NULL;
@@ -402,14 +404,15 @@ la_gate_refuses_index_pages(PlanState *ps, IndexScanDesc scan, bool *always, boo
 	 * GiST and SP-GiST ask support functions only, which know the operator by
 	 * its number
 	 */
-	if (am != GIST_AM_OID && am != SPGIST_AM_OID)
+	if (!may_keep)
 	{
 		note_keys(&effects, index, scan->keyData, scan->numberOfKeys);
 		note_keys(&effects, index, scan->orderByData, scan->numberOfOrderBys);
 	}
 	note_columns(&effects, index, ncolumns, scan->numberOfOrderBys > 0);
-	*keeps_errors &= (effects.flags & ~LA_MAY_FAIL) == 0;
-	*always = effects.flags == 0 || *keeps_errors;
+	/* what others call may leave more behind than what is released here */
+	*keeps_errors = may_keep && (effects.flags & ~LA_MAY_FAIL) == 0 && la_attempt_is_allowed();
+	*always = vouched || effects.flags == 0 || *keeps_errors;
 	return *always ? NULL : la_runahead_refuses_pages(ps, &effects);
 }
 

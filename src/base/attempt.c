@@ -371,7 +371,8 @@ la_attempt_end(LaAttemptOwner *owner)
 ErrorData *
 la_attempt_scan_kept(void (*work) (void *arg), void *arg, MemoryContext context)
 {
-	static ResourceOwner ours = NULL;
+	static ResourceOwner spare = NULL;	/* of no work now */
+	ResourceOwner ours = spare;
 	ResourceOwner owner = CurrentResourceOwner;
 	MemoryContext old = CurrentMemoryContext;
 	Keeper		keeper;
@@ -379,26 +380,27 @@ la_attempt_scan_kept(void (*work) (void *arg), void *arg, MemoryContext context)
 
 	if (ours == NULL)
 		ours = ResourceOwnerCreate(NULL, "pg_lookahead");
+	spare = NULL;
 	CurrentResourceOwner = ours;
 	begin_keeping(&keeper, true);
 	if (!fails(work, arg))
 	{
 		CurrentResourceOwner = owner;
 		error_context_stack = keeper.outer;
+		if (spare == NULL)
+			spare = ours;
+		else
+			ResourceOwnerDelete(ours);
 		return NULL;
 	}
 	CurrentResourceOwner = owner;
 	/* what it holds is released with the query's resource owner, or here */
 	ResourceOwnerNewParent(ours, owner);
 	if (!is_kept(&keeper))
-	{
-		ours = NULL;
 		PG_RE_THROW();
-	}
 	MemoryContextSwitchTo(old);
 	error = take_error(context);
 	release_all(ours);
-	ours = NULL;
 	error_context_stack = keeper.outer;
 	InterruptHoldoffCount = keeper.held;
 	return error;

@@ -21,7 +21,8 @@
  *	- entries removed since then are of versions dead to everybody, and if their TID was given to
  *	  another row meanwhile, that one is invisible as well.
  * nbtree relies on the same when it returns items of a page that it has unpinned.  Entries with
- * equal keys are in the order of their TIDs in both cases.
+ * equal keys are in the order of their TIDs in both cases, going forward.  (Going backward, nbtree
+ * returns those of a posting list in that order, too: such scans are not offered any.)
  *
  * Killed items: stock marks an entry dead when the heap says that all versions are, and if its
  * page has not changed since before the heap was asked.  The source has read the page too early
@@ -121,6 +122,8 @@ search_again(LaScan *ls, ScanDirection dir, ItemPointerData tid)
 	{
 		if (ItemPointerEquals(&scan->xs_heaptid, &tid))
 		{
+			/* the caller counts it once more */
+			pgstat_count_index_tuples(ls->real, -1);
 			ls->owner = NULL;
 			ls->seen_buffer = la_scan_heap(ls)->xs_cbuf;
 			ls->seen_reads = la_issue_blocks_read();

@@ -169,6 +169,13 @@ set enable_memoize = on;
 select * from plan_of('select o.id, t.id from o join t on t.id = o.j');
 select * from pg_temp.compare('select o.id, t.id from o join t on t.id = o.j');
 set enable_memoize = off;
+-- an inner scan that goes backward over duplicates, of which some are dead
+create table dup (k int, w int) with (autovacuum_enabled = off);
+insert into dup select i % 500, 1 from generate_series(1, 10000) i;
+create index on dup (k, w);
+delete from dup where ctid in (select min(ctid) from dup where k % 3 = 0 group by k);
+analyze dup;
+select * from pg_temp.compare('select o.id, d.ctid from o left join lateral (select k, w, ctid from dup where k = o.k % 500 order by k desc, w desc offset 0) d on true');
 -- wide rows, and little memory for them
 select * from pg_temp.compare('select o.id, o.w, t.id from o join t on t.id = o.k');
 set pg_lookahead.scan_memory = '64kB';
