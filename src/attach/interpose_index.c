@@ -40,6 +40,7 @@ typedef struct Routine
 	IndexAmRoutine *routine;	/* hash key */
 	ambuild_function build;		/* ours, or NULL */
 	aminsert_function insert;	/* ours, or NULL */
+	amrescan_function rescan;	/* ours, or NULL */
 	SubTransactionId exchanged_in;
 	dlist_node	node;			/* in "exchanged" while one of them is ours */
 	MemoryContextCallback callback;
@@ -48,11 +49,18 @@ typedef struct Routine
 static HTAB *routines = NULL;
 static dlist_head exchanged = DLIST_STATIC_INIT(exchanged);
 
-static void
-put_back(Routine *r)
+static inline bool
+is_exchanged(const Routine *r)
 {
-	if (r->build == NULL && r->insert == NULL)
-		return;
+	return r->build != NULL || r->insert != NULL || r->rescan != NULL;
+}
+
+/* all: else only what is in front of a build, and of inserts */
+static void
+put_back(Routine *r, bool all)
+{
+	bool		was_exchanged = is_exchanged(r);
+
 	if (r->routine->ambuild == r->build)
 		r->routine->ambuild = btbuild;
 	if (r->routine->aminsert == r->insert)
@@ -62,7 +70,12 @@ put_back(Routine *r)
 	}
 	r->build = NULL;
 	r->insert = NULL;
-	dlist_delete(&r->node);
+	if (all && r->routine->amrescan == r->rescan)
+		r->routine->amrescan = btrescan;
+	if (all)
+		r->rescan = NULL;
+	if (was_exchanged && !is_exchanged(r))
+		dlist_delete(&r->node);
 }
 
 /* la_transaction_function.  Subtransactions of the one that fails have higher identifiers. */
@@ -76,7 +89,7 @@ transaction_ends(XactEvent event, SubTransactionId failed)
 		Routine    *r = dlist_container(Routine, node, iter.cur);
 
 		if (r->exchanged_in >= failed)
-			put_back(r);
+			put_back(r, true);
 	}
 }
 
@@ -86,7 +99,7 @@ on_context_reset(void *arg)
 {
 	Routine    *r = arg;
 
-	put_back(r);
+	put_back(r, true);
 	(void) hash_search(routines, &r->routine, HASH_REMOVE, NULL);
 }
 
@@ -122,11 +135,12 @@ begin_exchange(Relation index)
 	{
 		r->build = NULL;
 		r->insert = NULL;
+		r->rescan = NULL;
 		r->callback.func = on_context_reset;
 		r->callback.arg = r;
 		MemoryContextRegisterResetCallback(index->rd_indexcxt, &r->callback);
 	}
-	if (r->build == NULL && r->insert == NULL)
+	if (!is_exchanged(r))
 		dlist_push_head(&exchanged, &r->node);
 	r->exchanged_in = GetCurrentSubTransactionId();
 	return r;
@@ -181,14 +195,26 @@ la_interpose_has_aminsert(Relation index)
 	return r != NULL && r->insert != NULL && r->routine->aminsert == r->insert;
 }
 
-/* Put back what is exchanged in this index's routine. */
+/* Exchange amrescan of an index until the transaction ends. */
+void
+la_interpose_amrescan(Relation index, amrescan_function function)
+{
+	if (index->rd_indam->amrescan == btrescan)
+	{
+		Routine    *r = begin_exchange(index);
+
+		r->routine->amrescan = r->rescan = function;
+	}
+}
+
+/* Put back what this index's routine has for a build, or for inserts. */
 void
 la_interpose_restore(Relation index)
 {
 	Routine    *r = routine_of(index);
 
 	if (r != NULL)
-		put_back(r);
+		put_back(r, false);
 }
 
 /* Call a function for each index of a table.  The table is locked, so none can be dropped. */

@@ -351,14 +351,13 @@ la_is_locked_by_me(Oid table)
 #endif
 
 /*
- * 19 makes the checks of foreign keys in batches of its own, but for those of partitioned tables
- * (which it does as before, by queries).
+ * 19 makes the checks of foreign keys by index scans of its own, for so many rows at a time (commit
+ * b7b27eb41a5c), but for those of partitioned tables, which it makes as before: a query for each row.
  */
 #if PG_VERSION_NUM >= 190000
-#define la_checks_are_batched(referenced) \
-	((referenced)->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+#define LA_CHECKS_AT_A_TIME		64
 #else
-#define la_checks_are_batched(referenced)	((void) (referenced), false)
+#define LA_CHECKS_AT_A_TIME		1
 #endif
 
 /* ---- heap ------------------------------------------------------------------ */

@@ -543,6 +543,17 @@ la_ahead_clear(LaAhead *a)
 	a->first.foreseen_leaf = LA_NO_BLOCK;
 }
 
+/* Nothing had to be read where reads were presumed: back to PASS, and no row is known. */
+void
+la_ahead_pause(LaAhead *a)
+{
+	if (a->second.reads.policy.config.force)
+		return;
+	la_io_policy_stop(&a->first.reads.policy);
+	la_io_policy_stop(&a->second.reads.policy);
+	la_ahead_clear(a);
+}
+
 /* The rows end, of which so many were taken: how far was it read, the first time? */
 void
 la_ahead_note_demand(const LaAhead *a, int64 taken, bool at_end)

@@ -155,6 +155,7 @@ extern bool la_ahead_turn(LaAhead *a);
 extern void la_ahead_skip(LaAhead *a);
 extern void la_ahead_close_others(LaAhead *a);
 extern void la_ahead_clear(LaAhead *a);
+extern void la_ahead_pause(LaAhead *a);
 extern void la_ahead_note_demand(const LaAhead *a, int64 taken, bool at_end);
 extern void la_ahead_rescan(LaAhead *a, int64 taken, bool at_end);
 extern void la_ahead_refuse(LaAhead *a);

@@ -15,6 +15,13 @@
  * that a query asks for.  Where it is not the one that was expected, look-ahead goes on behind it,
  * if it is found further on, or ends.
  *
+ * Behaviour BATCH.  19 collects the rows of a check, and looks for LA_CHECKS_AT_A_TIME keys at once:
+ * when so many are there, and when the statement ends.  Each row has its turn when it is collected,
+ * so that its blocks are there when the server looks.  Of the first rows nothing could be known until
+ * the first batch is done, though.  So at the TRIAL_ROWS-th one the first has its turn, for a trial:
+ * if a block is read for it, the others follow at once; if none is, look-ahead waits until the server
+ * has read one.
+ *
  * Invariants
  *	- What is looked up here is forgotten.  The server's function, or query, decides.
  *	- The other table has been locked by the first query.  It is open only while look-ahead works on
@@ -29,6 +36,7 @@
 #include "access/htup_details.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "parser/parse_coerce.h"
 #include "storage/lmgr.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -47,6 +55,7 @@
 #define MAX_SEARCHED	4096	/* rows or entries of the log, for one that
 								 * was not expected */
 #define TABLES			16		/* whose entries may alternate in the log */
+#define TRIAL_ROWS		8		/* see BATCH */
 
 /* Where the next event may be. */
 typedef struct Place
@@ -62,6 +71,13 @@ typedef struct Known
 	HeapTuple	tuple;			/* or NULL */
 	Place		behind;
 } Known;
+
+/* A row whose turn it was, and which has not been looked at. */
+typedef struct LaKeyWaiting
+{
+	ItemPointerData tid;
+	ItemPointerData old;
+} LaKeyWaiting;
 
 struct LaKeyAhead
 {
@@ -86,6 +102,7 @@ struct LaKeyAhead
 	int64		unseen;			/* of those that had it, since `passed` was
 								 * right */
 	MemoryContextCallback callback;
+	LaKeyWaiting waiting[TRIAL_ROWS];	/* see BATCH: the first ones */
 };
 
 static inline Known *
@@ -105,6 +122,13 @@ la_keyahead_create(MemoryContext context, EState *estate, const LaKeyEvents *eve
 	k->parent = context;
 	k->passed.entry = events->first;
 	return k;
+}
+
+/* Does the server make several checks at a time? */
+static inline bool
+is_batched(const LaKeyAhead *k)
+{
+	return LA_CHECKS_AT_A_TIME > 1 && k->events.is_check;
 }
 
 /* ---- events ----------------------------------------------------------------------- */
@@ -272,16 +296,39 @@ next_event(const LaKeyAhead *k, Place *place, int64 *entries)
 	return row;
 }
 
+/*
+ * Has the row's column this value of a key?  The server may have taken it out of its row, and made
+ * its header a longer one.
+ */
+static bool
+is_value(Form_pg_attribute att, Datum value, Datum other, Oid type)
+{
+	struct varlena *a;
+	struct varlena *b;
+
+	if (type != att->atttypid && !IsBinaryCoercible(att->atttypid, type))
+		return false;
+	if (att->attlen != -1)
+		return datumIsEqual(value, other, att->attbyval, att->attlen);
+	a = (struct varlena *) DatumGetPointer(value);
+	b = (struct varlena *) DatumGetPointer(other);
+	if (VARATT_IS_EXTERNAL(a) || VARATT_IS_COMPRESSED(a) ||
+		VARATT_IS_EXTERNAL(b) || VARATT_IS_COMPRESSED(b))
+		return VARSIZE_ANY(a) == VARSIZE_ANY(b) && memcmp(a, b, VARSIZE_ANY(a)) == 0;
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
 /* Is this row the one whose turn it is? */
 static bool
 is_asked(const LaKeyAhead *k, HeapTuple row)
 {
 	TupleDesc	desc = RelationGetDescr(k->table);
-	const ParamListInfo key = k->asked->key;
+	const LaKeyValues *key = k->asked->key;
 
 	if (!k->events.by_key)
 		return ItemPointerEquals(&row->t_self, unconstify(ItemPointerData *, k->asked->tid));
-	if (key->numParams != k->key.n)
+	if (key->n != k->key.n)
 		return false;
 	for (int i = 0; i < k->key.n; i++)
 	{
@@ -289,8 +336,8 @@ is_asked(const LaKeyAhead *k, HeapTuple row)
 		bool		isnull;
 		Datum		value = heap_getattr(row, att->attnum, desc, &isnull);
 
-		if (isnull || key->params[i].isnull || key->params[i].ptype != att->atttypid ||
-			!datumIsEqual(value, key->params[i].value, att->attbyval, att->attlen))
+		if (isnull || !OidIsValid(key->types[i]) ||
+			!is_value(att, value, key->values[i], key->types[i]))
 			return false;
 	}
 	return true;
@@ -498,6 +545,9 @@ open_others(LaKeyAhead *k)
 		k->others = NULL;
 		k->refused = !prepare(k);
 		MemoryContextSwitchTo(old);
+		/* BATCH: the next block is read when many rows have passed */
+		if (!k->refused && is_batched(k))
+			(void) la_ahead_next(k->ahead, true);
 		return;
 	}
 	k->refused |= !la_keytables_open(k->others, k->table);
@@ -534,10 +584,11 @@ is_same_table(const LaKeyAhead *k)
 static void
 begin_turn(LaKeyAhead *k)
 {
-	bool		missed = k->started && la_issue_blocks_read() != k->seen_reads;
+	bool		missed = k->asked->missed || k->asked->trial ||
+		(k->started && la_issue_blocks_read() != k->seen_reads);
 
 	k->unseen++;
-	if (k->ahead == NULL && !(k->started && (missed || la_force)))
+	if (k->ahead == NULL && !missed && !(k->started && la_force))
 		return;
 	if (k->ahead != NULL && !la_ahead_next(k->ahead, missed))
 		return;
@@ -556,6 +607,43 @@ begin_turn(LaKeyAhead *k)
 		la_keytables_close(k->others);
 }
 
+/* The same, and if nothing is read for a trial, it ends. */
+static void
+begin_turn_of(LaKeyAhead *k, const LaKeyAsked *asked)
+{
+	int64		reads = la_issue_blocks_read();
+
+	k->asked = asked;
+	begin_turn(k);
+	if (asked->trial && !k->refused && k->ahead != NULL && la_issue_blocks_read() == reads)
+		la_ahead_pause(k->ahead);
+	k->asked = NULL;
+}
+
+/* Behaviour BATCH: a row is collected, one of the first. */
+static void
+wait_or_try(LaKeyAhead *k, const LaKeyAsked *asked)
+{
+	if (k->unseen < TRIAL_ROWS)
+		k->waiting[k->unseen] = (LaKeyWaiting)
+	{
+		*asked->tid, *asked->old
+	};
+	if (k->unseen != TRIAL_ROWS - 1 || k->ahead != NULL)
+	{
+		begin_turn_of(k, asked);
+		return;
+	}
+	for (int i = 0; i < TRIAL_ROWS && !k->refused; i++)
+	{
+		LaKeyAsked	first = {.tid = &k->waiting[i].tid,.old = &k->waiting[i].old,.trial = i == 0};
+
+		begin_turn_of(k, &first);
+		if (k->ahead == NULL || !la_ahead_is_active(k->ahead))
+			break;
+	}
+}
+
 /* An event has its turn.  table: that is written. */
 void
 la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked)
@@ -563,25 +651,56 @@ la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked)
 	if (!k->refused)
 	{
 		k->table = table;
-		k->asked = asked;
-		begin_turn(k);
-		k->asked = NULL;
+		if (is_batched(k) && !k->events.by_key && k->ahead == NULL)
+			wait_or_try(k, asked);
+		else
+			begin_turn_of(k, asked);
 	}
 	k->started = true;
 	k->seen_reads = la_issue_blocks_read();
 }
 
+/* By key: is anything to be done in turns?  missed: blocks have been read. */
+bool
+la_keyahead_is_wanted(const LaKeyAhead *k, bool missed)
+{
+	if (k->refused)
+		return false;
+	if (k->ahead == NULL)
+		return missed || la_force;
+	return la_ahead_is_active(k->ahead) || la_ahead_has_rows(k->ahead) ||
+		(missed && la_ahead_rest(k->ahead) == 0);
+}
+
+/* So many events have passed that had no turns. */
+void
+la_keyahead_pass(LaKeyAhead *k, int n)
+{
+	k->unseen += n;
+	if (k->ahead != NULL)
+		la_ahead_pass_rest(k->ahead, n);
+}
+
 /* By key: may this be the key of an event that comes soon? */
 bool
-la_keyahead_expects(LaKeyAhead *k, Relation table, ParamListInfo key)
+la_keyahead_expects(LaKeyAhead *k, Relation table, const LaKeyValues *key)
 {
 	LaKeyAsked	asked = {.key = key};
+	Place		next = k->next;
 	bool		expected;
 
 	k->table = table;
 	k->asked = &asked;
-	expected = !k->refused && load_key(k) && key->numParams == k->key.n &&
-		search_key(k, MAX_SKIPPED, MAX_SEARCHED);
+	if (k->refused || !is_same_table(k) || !load_key(k) || key->n != k->key.n)
+		expected = false;
+	else if (k->ahead != NULL && la_ahead_has_rows(k->ahead) &&
+			 is_asked(k, known(k, la_ahead_next_row(k->ahead))->tuple))
+		expected = true;
+	else
+	{
+		expected = search_key(k, MAX_SKIPPED + k->unseen, MAX_SEARCHED + TABLES * k->unseen);
+		k->next = next;
+	}
 	k->asked = NULL;
 	return expected;
 }

@@ -28,6 +28,13 @@
  *	  back when a transaction aborts only if the entry were pinned until then.
  *	- The error context stack has an entry of COPY FROM, which leads to the parser's state alone.
  *
+ * Behaviour BATCHES.  19 makes no query for a check, unless the referenced table is partitioned, but
+ * collects keys (keyahead.c) and begins a scan of the constraint's index for them: one with an array
+ * of them, or, where they have several columns, one for each.  So amrescan of that index is exchanged
+ * (attach/interpose_index.c) from the time on when the rows are noted.  In it, all keys of the array
+ * have their turns, one after the other, and then the server looks for them.  Which constraint they
+ * are of is told by the first one.
+ *
  * Actions that change rows cannot be deferred, and COPY FROM has none.  So checks are all there is,
  * and NO ACTION, which looks for a referring row.
  *
@@ -35,7 +42,9 @@
  * or may have been by SET CONSTRAINTS; and where COPY FROM begins.
  *
  * Invariants
- *	- Nothing is exchanged, so nothing is put back.
+ *	- But for BATCHES nothing is exchanged, so nothing is put back.
+ *	- An index is not locked here.  It is looked at, without a lock, only to exchange amrescan, and
+ *	  cannot be dropped as long as the transaction has the referring table locked.
  *	- A savepoint that is rolled back ends what is known of rows that come next, since locks end
  *	  with it.  The log is kept: rows that are gone are found not to be ours.
  *	- All ends with the transaction.
@@ -44,11 +53,16 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -60,6 +74,7 @@
 #include "write/write_int.h"
 
 #define MAX_KEYS	64			/* of a transaction */
+#define TRIAL_KEYS	8			/* in a batch; see BATCH of keyahead.c */
 
 typedef struct QueryKey
 {
@@ -69,8 +84,12 @@ typedef struct QueryKey
 	Oid			other;
 	bool		is_check;
 	bool		ends_with_copy;
-	int64		copy_entry;		/* of the log, while a COPY FROM runs; or -1 */
+	int64		copy_entry;		/* of the log, until the first row of a COPY
+								 * FROM is there; or -1 */
 	const char *text;			/* of its query, or NULL */
+	LaKeyColumns *columns;		/* BATCHES: of its index; or NULL */
+	bool		searched;		/* ... it has been, for some keys */
+	int64		seen_reads;		/* blocks read then */
 } QueryKey;
 
 /* Of the transaction that is running. */
@@ -144,6 +163,48 @@ key_of(Relation table, const Trigger *trigger, bool is_check, int64 first)
 	return key;
 }
 
+static void rescan(IndexScanDesc scan, ScanKey scankeys, int n, ScanKey orderbys, int norderbys);
+
+/* Behaviour BATCHES: be told when the server looks for keys of this index. */
+static void
+watch(Oid index)
+{
+	Relation	rel = OidIsValid(index) ? RelationIdGetRelation(index) : NULL;
+
+	if (!RelationIsValid(rel))
+		return;
+	if (rel->rd_rel->relkind == RELKIND_INDEX && !IsSystemRelation(rel))
+		la_interpose_amrescan(rel, rescan);
+	RelationClose(rel);
+}
+
+/* ... and of a check whose rows an action has changed. */
+void
+la_keyquery_watch(const Trigger *trigger, Oid table)
+{
+	LaKeyColumns columns;
+
+	if (LA_CHECKS_AT_A_TIME > 1 && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK &&
+		get_rel_relkind(trigger->tgconstrrelid) == RELKIND_RELATION &&
+		la_keycolumns_load(&columns, trigger->tgconstraint, true, table))
+		watch(columns.conindid);
+}
+
+static void
+watch_index(QueryKey *key)
+{
+	if (LA_CHECKS_AT_A_TIME == 1 || !key->is_check ||
+		get_rel_relkind(key->other) != RELKIND_RELATION)
+		return;
+	if (key->columns == NULL)
+	{
+		key->columns = MemoryContextAllocZero(context, sizeof(LaKeyColumns));
+		if (!la_keycolumns_load(key->columns, key->constraint, true, key->table))
+			key->columns->conindid = InvalidOid;
+	}
+	watch(key->columns->conindid);
+}
+
 static bool
 is_possible(Relation table)
 {
@@ -178,15 +239,18 @@ la_keyquery_follow(Relation table, CmdType operation)
 	for (int i = 0; possible && i < table->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &table->trigdesc->triggers[i];
+		QueryKey   *key;
 
 		if (!la_foreign_key_is_fired_by(trigger, operation) || !is_deferred(trigger))
 			continue;
 		any = true;
 		create_context();
-		if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-			(void) key_of(table, trigger,
-						  RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
-						  la_tidlog_length(rows));
+		if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+			continue;
+		key = key_of(table, trigger, RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
+					 la_tidlog_length(rows));
+		if (key != NULL)
+			watch_index(key);
 	}
 	return any;
 }
@@ -235,10 +299,11 @@ la_keyquery_begin_copy(Relation table)
 			return;
 		key->copy_entry = entry;
 		key->ends_with_copy = is_new && !is_deferred(trigger);
+		watch_index(key);
 	}
 }
 
-/* The first row of a table is there. */
+/* The first row of a table is there.  Others may be of a statement that a trigger makes. */
 void
 la_keyquery_copy_starts(Oid table, const ItemPointerData *tid)
 {
@@ -246,10 +311,12 @@ la_keyquery_copy_starts(Oid table, const ItemPointerData *tid)
 
 	foreach(lc, keys)
 	{
-		const QueryKey *key = lfirst(lc);
+		QueryKey   *key = lfirst(lc);
 
-		if (key->table == table && key->copy_entry >= 0)
-			la_tidlog_move(rows, key->copy_entry, tid);
+		if (key->table != table || key->copy_entry < 0)
+			continue;
+		la_tidlog_move(rows, key->copy_entry, tid);
+		key->copy_entry = -1;
 	}
 }
 
@@ -283,9 +350,22 @@ is_candidate(const QueryKey *key, Oid other, const char *text)
 		la_is_locked_by_me(key->table);
 }
 
+static bool
+expects(const QueryKey *key, const LaKeyValues *values)
+{
+	Relation	table = RelationIdGetRelation(key->table);
+	bool		result;
+
+	if (table == NULL)
+		return false;
+	result = la_keyahead_expects(key->ahead, table, values);
+	RelationClose(table);
+	return result;
+}
+
 /* The key that a query is of, given its first one; or NULL. */
 static QueryKey *
-recognize(Oid other, const char *text, ParamListInfo params)
+recognize(Oid other, const char *text, const LaKeyValues *values)
 {
 	ListCell   *lc;
 
@@ -299,21 +379,29 @@ recognize(Oid other, const char *text, ParamListInfo params)
 	foreach(lc, keys)
 	{
 		QueryKey   *key = lfirst(lc);
-		Relation	table = is_candidate(key, other, text) ?
-			RelationIdGetRelation(key->table) : NULL;
-		bool		found = table != NULL && la_keyahead_expects(key->ahead, table, params);
 
-		if (table == NULL)
-			continue;
-		RelationClose(table);
-		if (found)
+		if (is_candidate(key, other, text) && expects(key, values))
 		{
 			key->text = text;
-
 			return key;
 		}
 	}
 	return NULL;
+}
+
+/* What a query asks for.  Returns false if it cannot be one of ours. */
+static bool
+load_params(LaKeyValues *values, const ParamListInfo params)
+{
+	if (params == NULL || params->paramFetch != NULL || params->numParams > INDEX_MAX_KEYS)
+		return false;
+	values->n = params->numParams;
+	for (int i = 0; i < values->n; i++)
+	{
+		values->values[i] = params->params[i].value;
+		values->types[i] = params->params[i].isnull ? InvalidOid : params->params[i].ptype;
+	}
+	return true;
 }
 
 /* A query that locks rows starts. */
@@ -321,17 +409,17 @@ static bool
 attach_lock_rows(PlanState *ps, bool limited)
 {
 	EState	   *estate = ps->state;
-	ParamListInfo params = estate->es_param_list_info;
-	LaKeyAsked	asked = {.key = params};
+	LaKeyValues values;
+	LaKeyAsked	asked = {.key = &values};
 	QueryKey   *key;
 	Relation	table;
 
 	la_foreign_key_query_starts();
 	if (keys == NIL || !la_enable_foreign_key || !InNoForceRLSOperation() ||
-		la_foreign_key_is_running() || params == NULL || params->paramFetch != NULL ||
-		estate->es_range_table_size == 0)
+		la_foreign_key_is_running() || estate->es_range_table_size == 0 ||
+		!load_params(&values, estate->es_param_list_info))
 		return false;
-	key = recognize(exec_rt_fetch(1, estate)->relid, estate->es_sourceText, params);
+	key = recognize(exec_rt_fetch(1, estate)->relid, estate->es_sourceText, &values);
 	if (key == NULL)
 		return false;
 	table = RelationIdGetRelation(key->table);
@@ -340,6 +428,162 @@ attach_lock_rows(PlanState *ps, bool limited)
 	la_keyahead_turn(key->ahead, table, &asked);
 	RelationClose(table);
 	return false;
+}
+
+/* ---- behaviour BATCHES ------------------------------------------------------------------- */
+
+/* What an index is searched for: several keys of one column, or one. */
+typedef struct Batch
+{
+	Relation	index;
+	int			n;
+	int			ncolumns;
+	Datum	   *values;			/* of the keys, or of the columns */
+	Datum		columns[INDEX_MAX_KEYS];
+	Oid			types[INDEX_MAX_KEYS];
+} Batch;
+
+/* Returns false if the search is not for keys. */
+static bool
+load_batch(Batch *b, Relation index, ScanKey scankeys, int n)
+{
+	ArrayType  *array;
+	int16		length;
+	bool		byval;
+	char		alignment;
+
+	b->index = index;
+	b->n = 1;
+	b->ncolumns = n;
+	b->values = b->columns;
+	for (int i = 0; i < n; i++)
+	{
+		if ((scankeys[i].sk_flags & ~SK_SEARCHARRAY) != 0 || scankeys[i].sk_attno != i + 1 ||
+			!OidIsValid(scankeys[i].sk_subtype))
+			return false;
+		b->columns[i] = scankeys[i].sk_argument;
+		b->types[i] = scankeys[i].sk_subtype;
+	}
+	if ((scankeys->sk_flags & SK_SEARCHARRAY) == 0)
+		return true;
+	if (n > 1)
+		return false;
+	array = DatumGetArrayTypeP(scankeys->sk_argument);
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &byval, &alignment);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, byval, alignment, &b->values, NULL, &b->n);
+	return b->n > 0;
+}
+
+/* Number i of the batch, with the columns in the constraint's order. */
+static void
+get_key(const Batch *b, const QueryKey *key, int i, LaKeyValues *values)
+{
+	values->n = b->ncolumns;
+	for (int c = 0; c < b->ncolumns; c++)
+	{
+		int			at = 0;
+
+		while (at < b->ncolumns && b->index->rd_index->indkey.values[at] != key->columns->there[c])
+			at++;
+		values->types[c] = at < b->ncolumns ? b->types[at] : InvalidOid;
+		values->values[c] = b->ncolumns == 1 ? b->values[i] : b->columns[at];
+	}
+}
+
+static inline bool
+is_of_index(const QueryKey *key, Relation index)
+{
+	return key->columns != NULL && key->columns->conindid == RelationGetRelid(index);
+}
+
+static inline bool
+has_read(const QueryKey *key)
+{
+	return key->searched && la_issue_blocks_read() != key->seen_reads;
+}
+
+/* Is it the first batch that is worth a trial? */
+static inline bool
+is_first(const QueryKey *key, const Batch *b)
+{
+	return !key->searched && b->n >= TRIAL_KEYS;
+}
+
+/* The key that the batch is of, if anything is to be done for it; or NULL. */
+static QueryKey *
+recognize_batch(const Batch *b)
+{
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+		LaKeyValues values;
+
+		if (!is_of_index(key, b->index) ||
+			!la_keyahead_is_wanted(key->ahead, has_read(key) || is_first(key, b)) ||
+			!la_is_locked_by_me(key->table))
+			continue;
+		get_key(b, key, 0, &values);
+		if (expects(key, &values))
+			return key;
+	}
+	return NULL;
+}
+
+static void
+turn_batch(const QueryKey *key, const Batch *b)
+{
+	Relation	table = RelationIdGetRelation(key->table);
+	LaKeyValues values;
+	LaKeyAsked	asked = {.key = &values,.missed = has_read(key),.trial = is_first(key, b)};
+
+	for (int i = 0; i < b->n && table != NULL; i++)
+	{
+		get_key(b, key, i, &values);
+		la_keyahead_turn(key->ahead, table, &asked);
+		asked.missed = asked.trial = false;
+	}
+	if (table != NULL)
+		RelationClose(table);
+}
+
+/* The server is about to look for these keys. */
+static void
+begin_batch(const Batch *b)
+{
+	QueryKey   *found = recognize_batch(b);
+	ListCell   *lc;
+
+	if (found != NULL)
+		turn_batch(found, b);
+	foreach(lc, keys)
+	{
+		QueryKey   *key = lfirst(lc);
+
+		if (!is_of_index(key, b->index))
+			continue;
+		if (key != found)
+			la_keyahead_pass(key->ahead, b->n);
+		key->searched = true;
+		key->seen_reads = la_issue_blocks_read();
+	}
+}
+
+/* amrescan of a key's index. */
+static void
+rescan(IndexScanDesc scan, ScanKey scankeys, int n, ScanKey orderbys, int norderbys)
+{
+	Batch		batch;
+
+	if (n > 0 && scankeys != NULL && la_enable && la_enable_foreign_key && InNoForceRLSOperation())
+	{
+		la_foreign_key_query_starts();
+		if (keys != NIL && !la_foreign_key_is_running() &&
+			load_batch(&batch, scan->indexRelation, scankeys, n))
+			begin_batch(&batch);
+	}
+	btrescan(scan, scankeys, n, orderbys, norderbys);
 }
 
 /* ---- the transaction's end ----------------------------------------------------------------- */

@@ -261,9 +261,7 @@ la_keytables_create(Relation table, const LaKeyColumns *key, bool is_check)
 	t->table = table;
 	t->root = key->other;
 	other = table_open(key->other, NoLock);
-	if (is_check && la_checks_are_batched(other))
-		usable = false;
-	else if (other->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	if (other->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 	{
 		t->root_rel = other;
 		t->is_routed = match_partition_key(t);

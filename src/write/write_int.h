@@ -121,18 +121,31 @@ typedef struct LaKeyEvents
 	bool		is_kept;		/* for longer than a statement */
 } LaKeyEvents;
 
+/* The columns of a key that is asked for, in the constraint's order. */
+typedef struct LaKeyValues
+{
+	int			n;
+	Datum		values[INDEX_MAX_KEYS];
+	Oid			types[INDEX_MAX_KEYS];	/* InvalidOid: a null */
+} LaKeyValues;
+
 /* The one whose turn it is. */
 typedef struct LaKeyAsked
 {
 	const ItemPointerData *tid; /* by row: as its tuple will be known */
 	const ItemPointerData *old; /* ... as it is in the log */
-	ParamListInfo key;			/* by key */
+	const LaKeyValues *key;		/* by key */
+	bool		missed;			/* blocks have been read for the ones before,
+								 * as far as the caller knows */
+	bool		trial;			/* find out whether any has to be read */
 } LaKeyAsked;
 
 extern LaKeyAhead *la_keyahead_create(MemoryContext context, EState *estate,
 									  const LaKeyEvents *events);
 extern void la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked);
-extern bool la_keyahead_expects(LaKeyAhead *k, Relation table, ParamListInfo key);
+extern bool la_keyahead_is_wanted(const LaKeyAhead *k, bool missed);
+extern void la_keyahead_pass(LaKeyAhead *k, int n);
+extern bool la_keyahead_expects(LaKeyAhead *k, Relation table, const LaKeyValues *key);
 extern void la_keyahead_end(LaKeyAhead *k);
 extern void la_keyahead_reset(LaKeyAhead *k);
 
@@ -160,6 +173,7 @@ extern void la_keyquery_init(void);
 extern void la_keyquery_set_constraints(bool deferred);
 extern bool la_keyquery_follow(Relation table, CmdType operation);
 extern LaTidLog *la_keyquery_log(void);
+extern void la_keyquery_watch(const Trigger *trigger, Oid table);
 extern void la_keyquery_begin_copy(Relation table);
 extern void la_keyquery_copy_starts(Oid table, const ItemPointerData *tid);
 extern void la_keyquery_end_copy(void);

@@ -497,8 +497,33 @@ select * from write('insert into q1 select i + 2000, k, k from src');
 select * from write('update q1 set id = id + 801, q0 = 5 where id < 800');
 copy (select i, k, k from src) to :'file';
 select * from write(format('copy q1 from %L', :'file'));
+-- 11. keys that 19 compares in batches: as text, of other types, of two constraints of one index
+create table u (id numeric primary key, t text unique, n name unique, k int unique, unique (id, t));
+insert into u select i, case when i % 3 = 0 then 't' || i else repeat(md5(i::text), 20) end, 'n' || i, i from generate_series(1, 2000) i;
+create table v (id int, u bigint references u, t varchar references u (t), n name references u (n), made_by int references u (k),
+    seen_by int references u (k), at int);
+create table w (id int primary key, u numeric, t text, k int, k2 bigint, foreign key (u, t) references u (id, t) match full deferrable initially deferred,
+    foreign key (k) references u (k) deferrable initially deferred, foreign key (k2) references u (k) deferrable initially deferred);
+analyze u;
+select * from write('insert into v (id, t) select i, t from src, u where u.id = src.k');
+select * from write('insert into v (id, u) select i, k from src');
+select * from write('insert into v (id, n) select i, ''n'' || k from src');
+select * from write('insert into v (id, made_by, seen_by) select i, k, k from src');
+select * from write('insert into v (id, made_by, seen_by) select i, k, case when i < 900 then k else -i end from src');
+select * from write('insert into w (id, u, t) select i, u.id, t from src, u where u.id = src.k');
+select * from write('insert into w (id, u, t) select i, u.id, case when i <> 700 then t end from src, u where u.id = src.k');
+select * from write('insert into w (id, k, k2) select i, k, k from src');
+select * from write('insert into w (id, k, k2) select i, k, 2001 - k from src; update w set k = k2 where id % 2 = 0; delete from w where id % 5 = 0');
+select * from write('insert into w (id, k) select i, k from src; insert into w (id, k2) select -i, k from src');
+copy (select i, u.id, t, u.k, 2001 - u.k from src, u where u.id = src.k) to :'file';
+select * from write(format('copy w from %L', :'file'));
+select * from write(format('copy w from %L; update u set k = -k where k between 900 and 950', :'file'));
+select * from write(format('copy w from %L; reindex table u', :'file'));
+select * from write(format('copy w from %L; truncate u cascade', :'file'));
+select * from write(format('copy w from %L; alter table w alter k2 type numeric', :'file'));
+select * from write(format('copy w from %L; set constraints all immediate; insert into w (id, k) select -i, k from src', :'file'));
 reset pg_lookahead.force;
--- 11. locks: those of the server's queries, whose plans are there already
+-- 12. locks: those of the server's queries, whose plans are there already
 create table lp (id int primary key);
 create table lr (id int, p int references lp, o int);
 create index lr_p on lr (p);
