@@ -351,8 +351,8 @@ la_is_locked_by_me(Oid table)
 #endif
 
 /*
- * 19 makes the checks of foreign keys by index scans of its own, for so many rows at a time (commit
- * b7b27eb41a5c), but for those of partitioned tables, which it makes as before: a query for each row.
+ * 19 makes the checks of foreign keys by index scans, for so many rows at a time (commit
+ * b7b27eb41a5c), but for those of partitioned tables, for which it makes queries as before.
  */
 #if PG_VERSION_NUM >= 190000
 #define LA_CHECKS_AT_A_TIME		64

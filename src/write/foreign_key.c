@@ -20,8 +20,9 @@
  * calls in the same statement, when it has called those of all rows before.  So these rows are
  * noted in the statement's log, behind the others, when the query's plan returns them.  The server
  * makes a ResultRelInfo for them in the statement's EState when it is about to call the first of
- * these triggers.  The query that this call makes is seen to start (on 19, the scan of an index for
- * the first batch of checks: keyquery.c), and then call_trigger() is put in front of the other calls.
+ * these triggers.  The query that this call makes is seen to start (on 19, the scan of an index
+ * for the first batch of checks: keyquery.c), and then call_trigger() is put in front of the other
+ * calls.
  *
  * COPY FROM and deferred constraints keep their FmgrInfos where nothing leads to them: keyquery.c.
  *
@@ -96,8 +97,6 @@ remember_cascade(const ForeignKey *f)
 LaTidLog *
 la_foreign_key_cascade(const ModifyTableState *mt)
 {
-	bool		any = false;
-
 	if (running == NULL || running->key->log == NULL ||
 		running->level != GetCurrentTransactionNestLevel() ||
 		(mt->ps.state->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0 ||
@@ -106,21 +105,18 @@ la_foreign_key_cascade(const ModifyTableState *mt)
 		return NULL;
 	for (int i = 0; i < mt->mt_nrels; i++)
 	{
-		const ResultRelInfo *relation = &mt->resultRelInfo[i];
-		const TriggerDesc *triggers = relation->ri_TrigDesc;
+		const TriggerDesc *triggers = mt->resultRelInfo[i].ri_TrigDesc;
 
 		for (int t = 0; triggers != NULL && t < triggers->numtriggers; t++)
 		{
-			if (!la_foreign_key_is_fired_by(&triggers->triggers[t], mt->operation))
-				continue;
-			la_keyquery_watch(&triggers->triggers[t], RelationGetRelid(relation->ri_RelationDesc));
-			any = true;
+			if (la_foreign_key_is_fired_by(&triggers->triggers[t], mt->operation))
+			{
+				remember_cascade(running->key);
+				return running->key->log;
+			}
 		}
 	}
-	if (!any)
-		return NULL;
-	remember_cascade(running->key);
-	return running->key->log;
+	return NULL;
 }
 
 /* ---- the trigger ----------------------------------------------------------------------- */

@@ -251,6 +251,8 @@ attach_modify_table(PlanState *ps, bool limited)
 
 	la_foreign_key_query_starts();
 	cascade = la_foreign_key_cascade(mt);
+	if (cascade != NULL)
+		la_keyquery_watch(mt);
 	if ((!exchanges && !looks_ahead && !has_keys && cascade == NULL && deferred == NULL) ||
 		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;

@@ -15,12 +15,12 @@
  * that a query asks for.  Where it is not the one that was expected, look-ahead goes on behind it,
  * if it is found further on, or ends.
  *
- * Behaviour BATCH.  19 collects the rows of a check, and looks for LA_CHECKS_AT_A_TIME keys at once:
- * when so many are there, and when the statement ends.  Each row has its turn when it is collected,
- * so that its blocks are there when the server looks.  Of the first rows nothing could be known until
- * the first batch is done, though.  So at the TRIAL_ROWS-th one the first has its turn, for a trial:
- * if a block is read for it, the others follow at once; if none is, look-ahead waits until the server
- * has read one.
+ * Behaviour BATCH.  19 collects the rows of a check, and looks for LA_CHECKS_AT_A_TIME keys at
+ * once: when so many are there, and when the statement ends.  Each row has its turn when it is
+ * collected, so that its blocks are there when the server looks.  Of the first rows nothing could
+ * be known until the first batch is done, though.  So at the TRIAL_ROWS-th one the first has its
+ * turn, for a trial: if a block is read for it, the others follow at once; if none is, look-ahead
+ * waits until the server has read one.
  *
  * Invariants
  *	- What is looked up here is forgotten.  The server's function, or query, decides.

@@ -28,12 +28,12 @@
  *	  back when a transaction aborts only if the entry were pinned until then.
  *	- The error context stack has an entry of COPY FROM, which leads to the parser's state alone.
  *
- * Behaviour BATCHES.  19 makes no query for a check, unless the referenced table is partitioned, but
- * collects keys (keyahead.c) and begins a scan of the constraint's index for them: one with an array
- * of them, or, where they have several columns, one for each.  So amrescan of that index is exchanged
- * (attach/interpose_index.c) from the time on when the rows are noted.  In it, all keys of the array
- * have their turns, one after the other, and then the server looks for them.  Which constraint they
- * are of is told by the first one.
+ * Behaviour BATCHES.  19 makes no query for a check, unless the referenced table is partitioned,
+ * but collects keys (keyahead.c) and begins a scan of the constraint's index for them: one with an
+ * array of them, or, where they have several columns, one for each.  So amrescan of that index is
+ * exchanged (attach/interpose_index.c) when the rows are noted.  In it, all keys of the array have
+ * their turns, one after the other, and then the server looks for them.  Which constraint they are
+ * of is told by the first one.
  *
  * Actions that change rows cannot be deferred, and COPY FROM has none.  So checks are all there is,
  * and NO ACTION, which looks for a referring row.
@@ -165,7 +165,15 @@ key_of(Relation table, const Trigger *trigger, bool is_check, int64 first)
 
 static void rescan(IndexScanDesc scan, ScanKey scankeys, int n, ScanKey orderbys, int norderbys);
 
-/* Behaviour BATCHES: be told when the server looks for keys of this index. */
+/* Behaviour BATCHES: does the server check it without a query? */
+static bool
+is_check_of_table(const Trigger *trigger)
+{
+	return LA_CHECKS_AT_A_TIME > 1 && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK &&
+		get_rel_relkind(trigger->tgconstrrelid) == RELKIND_RELATION;
+}
+
+/* ... be told when it looks for keys of this index. */
 static void
 watch(Oid index)
 {
@@ -178,24 +186,31 @@ watch(Oid index)
 	RelationClose(rel);
 }
 
-/* ... and of a check whose rows an action has changed. */
+/* ... and of the checks of rows that a foreign key's action changes (CASCADE of foreign_key.c). */
 void
-la_keyquery_watch(const Trigger *trigger, Oid table)
+la_keyquery_watch(const ModifyTableState *mt)
 {
 	LaKeyColumns columns;
 
-	if (LA_CHECKS_AT_A_TIME > 1 && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK &&
-		get_rel_relkind(trigger->tgconstrrelid) == RELKIND_RELATION &&
-		la_keycolumns_load(&columns, trigger->tgconstraint, true, table))
-		watch(columns.conindid);
+	for (int i = 0; LA_CHECKS_AT_A_TIME > 1 && i < mt->mt_nrels; i++)
+	{
+		Relation	table = mt->resultRelInfo[i].ri_RelationDesc;
+		const TriggerDesc *triggers = table->trigdesc;
+
+		for (int t = 0; triggers != NULL && t < triggers->numtriggers; t++)
+		{
+			const Trigger *trigger = &triggers->triggers[t];
+
+			if (la_foreign_key_is_fired_by(trigger, mt->operation) && is_check_of_table(trigger) &&
+				la_keycolumns_load(&columns, trigger->tgconstraint, true, RelationGetRelid(table)))
+				watch(columns.conindid);
+		}
+	}
 }
 
 static void
 watch_index(QueryKey *key)
 {
-	if (LA_CHECKS_AT_A_TIME == 1 || !key->is_check ||
-		get_rel_relkind(key->other) != RELKIND_RELATION)
-		return;
 	if (key->columns == NULL)
 	{
 		key->columns = MemoryContextAllocZero(context, sizeof(LaKeyColumns));
@@ -249,7 +264,7 @@ la_keyquery_follow(Relation table, CmdType operation)
 			continue;
 		key = key_of(table, trigger, RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
 					 la_tidlog_length(rows));
-		if (key != NULL)
+		if (key != NULL && is_check_of_table(trigger))
 			watch_index(key);
 	}
 	return any;
@@ -299,7 +314,8 @@ la_keyquery_begin_copy(Relation table)
 			return;
 		key->copy_entry = entry;
 		key->ends_with_copy = is_new && !is_deferred(trigger);
-		watch_index(key);
+		if (is_check_of_table(trigger))
+			watch_index(key);
 	}
 }
 
@@ -383,6 +399,7 @@ recognize(Oid other, const char *text, const LaKeyValues *values)
 		if (is_candidate(key, other, text) && expects(key, values))
 		{
 			key->text = text;
+
 			return key;
 		}
 	}
@@ -470,7 +487,8 @@ load_batch(Batch *b, Relation index, ScanKey scankeys, int n)
 		return false;
 	array = DatumGetArrayTypeP(scankeys->sk_argument);
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &byval, &alignment);
-	deconstruct_array(array, ARR_ELEMTYPE(array), length, byval, alignment, &b->values, NULL, &b->n);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, byval, alignment, &b->values, NULL,
+					  &b->n);
 	return b->n > 0;
 }
 

@@ -173,7 +173,7 @@ extern void la_keyquery_init(void);
 extern void la_keyquery_set_constraints(bool deferred);
 extern bool la_keyquery_follow(Relation table, CmdType operation);
 extern LaTidLog *la_keyquery_log(void);
-extern void la_keyquery_watch(const Trigger *trigger, Oid table);
+extern void la_keyquery_watch(const ModifyTableState *mt);
 extern void la_keyquery_begin_copy(Relation table);
 extern void la_keyquery_copy_starts(Oid table, const ItemPointerData *tid);
 extern void la_keyquery_end_copy(void);
