@@ -13,6 +13,11 @@
 
 extern void la_effects_of_filter(LaEffects *effects, List *clauses);
 
+/* ---- initplans: those, and CTEs, that a part of a statement executes ---- */
+
+extern PlanState *la_initplan_of(PlanState *top, int param);
+extern bool la_initplans_may_be_left(PlanState *outer);
+
 /* ---- known_functions ---- */
 
 typedef enum LaKnownFunction

@@ -43,8 +43,9 @@
  *		A caller that keeps an error until its turn (keeps_errors) needs no such proof: what is
  *		raised, and after which row, is as in stock.  But it cannot keep errors of any class, and
  *		nodes that have failed must not be executed again.  So that is for an outer side that is
- *		executed once, whose rows will all be taken, and that executes no CTE and no InitPlan
- *		which the rest of the statement may execute, too.
+ *		executed once, whose rows will all be taken, that starts no parallel workers, and that
+ *		executes no CTE and no InitPlan which the rest of the statement may execute, too
+ *		(initplans.c).
  *	Notices
  *		What raises notices must not be early where other effects come between rows, nor be
  *		evaluated once more, as keys of the inner side are.  (Otherwise the rule for failures
@@ -115,32 +116,6 @@ nothing_of_node(const LaEffects *like)
 	{
 		nothing, nothing, nothing
 	};
-}
-
-typedef struct ParamSearch
-{
-	int			param;
-	PlanState  *found;			/* the InitPlan that computes it */
-} ParamSearch;
-
-static bool
-search_param(PlanState *ps, void *arg)
-{
-	ParamSearch *search = arg;
-	ListCell   *lc;
-
-	foreach(lc, ps->initPlan)
-	{
-		SubPlanState *initplan = lfirst(lc);
-
-		if (initplan->subplan->subLinkType != CTE_SUBLINK &&
-			list_member_int(initplan->subplan->setParam, search->param))
-		{
-			search->found = initplan->planstate;
-			return true;
-		}
-	}
-	return planstate_tree_walker(ps, search_param, arg);
 }
 
 /* Is it certain that a plan has at most one row? */
@@ -269,15 +244,15 @@ static bool
 search_computed(Node *node, void *arg)
 {
 	ComputedSearch *search = arg;
-	ParamSearch one = {0};
+	PlanState  *plan;
 
 	if (node == NULL)
 		return false;
 	if (!IsA(node, Param) || ((Param *) node)->paramkind != PARAM_EXEC)
 		return expression_tree_walker(node, search_computed, arg);
-	one.param = ((Param *) node)->paramid;
-	if (search_param(search->top, &one))
-		search->found = list_append_unique_ptr(search->found, one.found);
+	plan = la_initplan_of(search->top, ((Param *) node)->paramid);
+	if (plan != NULL)
+		search->found = list_append_unique_ptr(search->found, plan);
 	return false;
 }
 
@@ -336,14 +311,14 @@ static void
 note_param(LaEffects *effects, int param, void *arg)
 {
 	const LaStatement *s = la_statement_of(arg);
-	ParamSearch search = {.param = param};
+	PlanState  *plan = s == NULL ? NULL : la_initplan_of(s->top, param);
 	RestWalk	state = {.effects = effects,.with_ctes = true};
 
 	if (s == NULL)
 		la_effects_add(effects, LA_HAS_EFFECTS, "the statement is not known");
-	else if (search_param(s->top, &search))
+	else if (plan != NULL)
 	{
-		(void) walk_rest(search.found, &state);
+		(void) walk_rest(plan, &state);
 		la_effects_add(effects, LA_MAY_FAIL, NULL);
 	}
 }
@@ -574,117 +549,6 @@ is_executed_once(PlanState *ps, const PlanState *node)
 	return false;
 }
 
-/* ---- "Failure": plans that an outer side executes, and others may --------------- */
-
-typedef struct SharedPlans
-{
-	const LaStatement *s;
-	PlanState  *outer;
-	List	   *plans;			/* of CTEs and InitPlans that it executes */
-	Bitmapset  *params;			/* of the InitPlans */
-	bool		found;			/* the rest may execute one */
-} SharedPlans;
-
-static void collect(SharedPlans *shared, PlanState *plan);
-
-static bool
-collect_ctes(PlanState *ps, void *arg)
-{
-	SharedPlans *shared = arg;
-	PlanState  *cte = IsA(ps, CteScanState) ? ((CteScanState *) ps)->cteplanstate : NULL;
-
-	if (cte != NULL && !list_member_ptr(shared->plans, cte))
-	{
-		shared->plans = lappend(shared->plans, cte);
-		collect(shared, cte);
-	}
-	return planstate_tree_walker(ps, collect_ctes, arg);
-}
-
-static void
-collect(SharedPlans *shared, PlanState *plan)
-{
-	int			param = -1;
-
-	while ((param = bms_next_member(plan->plan->allParam, param)) >= 0)
-	{
-		ParamSearch one = {.param = param};
-
-		if (bms_is_member(param, shared->params) || !search_param(shared->s->top, &one))
-			continue;
-		shared->params = bms_add_member(shared->params, param);
-		shared->plans = list_append_unique_ptr(shared->plans, one.found);
-		collect(shared, one.found);
-	}
-	(void) collect_ctes(plan, shared);
-}
-
-/* A tree walker: the Params that an expression uses. */
-static bool
-params_of(Node *node, void *arg)
-{
-	Bitmapset **used = arg;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
-		*used = bms_add_member(*used, ((Param *) node)->paramid);
-	return expression_tree_walker(node, params_of, arg);
-}
-
-static void
-note_shared(LaEffects *effects, int param, void *arg)
-{
-	SharedPlans *shared = arg;
-
-	shared->found |= bms_is_member(param, shared->params);
-}
-
-/* Does a write use one besides its plan? */
-static bool
-is_used_by_write(const ModifyTable *plan, const SharedPlans *shared)
-{
-	List	   *expressions = list_make4(plan->returningLists, plan->onConflictSet,
-										 plan->onConflictWhere, plan->withCheckOptionLists);
-	Bitmapset  *used = NULL;
-
-	if (plan->operation == CMD_MERGE)
-		return true;
-	(void) params_of((Node *) expressions, &used);
-	return bms_overlap(used, shared->params);
-}
-
-static bool
-search_shared(PlanState *ps, void *arg)
-{
-	SharedPlans *shared = arg;
-	LaEffects	effects = {.note_param = note_shared,.arg = shared};
-	LaNodeEffects e = {effects, effects, effects};
-
-	if (ps == shared->outer || list_member_ptr(shared->plans, ps))
-		return false;
-	if (IsA(ps, ModifyTableState) && shared->params != NULL &&
-		is_used_by_write((const ModifyTable *) ps->plan, shared))
-		return true;
-	la_node_effects(ps, false, &e);
-	return shared->found ||
-		(IsA(ps, CteScanState) &&
-		 list_member_ptr(shared->plans, ((CteScanState *) ps)->cteplanstate)) ||
-		planstate_tree_walker(ps, search_shared, arg);
-}
-
-/* May the rest of the statement execute what an error in the outer side has left? */
-static bool
-shares_plans(PlanState *outer)
-{
-	SharedPlans shared = {.s = la_statement_of(outer->state),.outer = outer};
-
-	if (shared.s == NULL)
-		return true;
-	collect(&shared, outer);
-	return shared.plans != NIL && search_shared(shared.s->top, &shared);
-}
-
 /* "Failure": may an error of the outer side be kept until its turn? */
 static bool
 may_keep_errors(const LaRunAhead *ahead)
@@ -692,7 +556,7 @@ may_keep_errors(const LaRunAhead *ahead)
 	const EState *estate = ahead->outer->state;
 	const LaStatement *s = la_statement_of(estate);
 
-	return ahead->can_keep_errors && s != NULL && !shares_plans(ahead->outer) &&
+	return ahead->can_keep_errors && s != NULL && !la_initplans_may_be_left(ahead->outer) &&
 		(estate->es_top_eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD)) == 0 &&
 		la_runahead_takes_all(&ahead->context, estate) && is_executed_once(s->top, ahead->outer);
 }
@@ -704,7 +568,7 @@ la_runahead_refuses_outer(LaRunAhead *ahead)
 	LaEffects	early = no_effects(ahead);
 	OuterWalk	walk = {&early, true, true};
 
-	if (ahead->keeps_errors && shares_plans(ahead->outer))
+	if (ahead->keeps_errors && la_initplans_may_be_left(ahead->outer))
 		return "the plan reads a CTE, and so may the rest of the statement";
 	walk_outer(ahead->outer, walk);
 	if (!ahead->keeps_errors && (early.flags & LA_MAY_FAIL) != 0 && may_keep_errors(ahead))

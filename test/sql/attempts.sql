@@ -159,4 +159,22 @@ move 50 in c;
 move backward all in c;
 move 60 in c;
 rollback;
+-- errors of parallel workers come at any time, and not in a row's turn
+create table wide as select i as id, repeat('x', 100) as f from generate_series(1, 20000) i;
+create table many (id int primary key, v int);
+insert into many select i, i from generate_series(1, 20000) i;
+analyze wide, many;
+set max_parallel_workers_per_gather = 2;
+set min_parallel_table_scan_size = 0;
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set enable_parallel_append = off;
+set parallel_leader_participation = off;
+set synchronize_seqscans = off;
+set pg_lookahead.force = on;
+select c.v, o.id, pg_sleep(0.002) from (select id, n::numeric from parent where id < 50
+        union all (select id, 1000 / (3000 - id)::numeric from wide where f like '%x%' and 1000 / (3000 - id) < 50000 offset 0)) o (id, p)
+    join many c on c.id = o.id % 20000;
+reset pg_lookahead.force;
+set max_parallel_workers_per_gather = 0;
 drop schema la_attempts cascade;
