@@ -2,10 +2,10 @@
  * initplans.c
  *	  InitPlans and CTEs that a part of a statement executes, and what an error leaves of them.
  *
- * An error of rows that are taken early may be kept until its turn ("Failure" of runahead.c).  What
- * was being executed then must not be executed again before: stock would have failed there.  The
- * node that takes the rows sees to that for its child.  Others may execute an InitPlan or a CTE that
- * the child has begun:
+ * An error of rows that are taken early may be kept until its turn ("Failure" of runahead.c).
+ * What was being executed then must not be executed again before: stock would have failed there.
+ * The node that takes the rows sees to that for its child.  Others may execute an InitPlan or a CTE
+ * that the child has begun:
  *
  *		who										found by
  *		a CTE scan								the plan that it reads
