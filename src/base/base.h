@@ -240,6 +240,11 @@ typedef enum LaCounter
 	LA_DISTANCE_SAMPLES,
 	LA_DISTANCE_MAX,
 	LA_DISTANCE_CAPACITY,
+	LA_IO_COUNT,				/* requests to read, which were made early */
+	LA_IO_BLOCKS,				/* ... for so many blocks */
+	LA_IO_WAITS,				/* blocks of theirs that were waited for */
+	LA_IO_IN_PROGRESS,			/* over requests: so many were in progress */
+	LA_IO_SAMPLES,				/* ... where that is known */
 	LA_NUM_COUNTERS
 } LaCounter;
 
@@ -254,11 +259,13 @@ typedef struct LaCounters
 										 * see statements.c */
 } LaCounters;
 
-/* The times of other reads of the same node. */
+/* The times and requests of other reads of the same node. */
 static inline void
-la_counters_add_times(LaCounters *counters, const LaCounters *other)
+la_counters_add_reads(LaCounters *counters, const LaCounters *other)
 {
 	for (int i = LA_WAIT_NS; i <= LA_SAVED_ERROR_NS; i++)
+		counters->c[i] += other->c[i];
+	for (int i = LA_IO_COUNT; i <= LA_IO_SAMPLES; i++)
 		counters->c[i] += other->c[i];
 }
 
@@ -272,6 +279,24 @@ la_counters_note_distance(LaCounters *counters, int64 distance)
 	c[LA_DISTANCE_SAMPLES]++;
 	if (distance > c[LA_DISTANCE_MAX])
 		c[LA_DISTANCE_MAX] = distance;
+}
+
+/*
+ * A request was made to read blocks early.  in_progress: requests whose blocks have not been
+ * visited, with this one; negative: not known.
+ */
+static inline void
+la_counters_note_request(LaCounters *counters, int64 nblocks, int in_progress)
+{
+	int64	   *c = counters->c;
+
+	c[LA_IO_COUNT]++;
+	c[LA_IO_BLOCKS] += nblocks;
+	if (in_progress >= 0)
+	{
+		c[LA_IO_IN_PROGRESS] += in_progress;
+		c[LA_IO_SAMPLES]++;
+	}
 }
 
 /* ---- stats: counters of look-ahead: per node, per session and for the server ---- */

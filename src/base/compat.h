@@ -754,6 +754,20 @@ la_find_setting(const char *name)
 #define LA_HAVE_MODULE_VERSIONS 1
 #endif
 
+/*
+ * 19 describes the reads of a scan's stream by EXPLAIN (IO): is it asked to, and does it for this
+ * node?
+ */
+#if PG_VERSION_NUM >= 190000
+#define la_explain_io(es)		((es)->io)
+#define la_explain_has_stream(ps, es) \
+	((es)->io && (IsA(ps, SeqScanState) || IsA(ps, BitmapHeapScanState) || \
+				  IsA(ps, TidRangeScanState)))
+#else
+#define la_explain_io(es)		false
+#define la_explain_has_stream(ps, es)	false
+#endif
+
 /* ---- logical replication ------------------------------------------------------ */
 
 /*

@@ -5,9 +5,14 @@
  * Lines are printed below nodes that looked ahead, only with ANALYZE, and only while
  * pg_lookahead.explain is on, so that EXPLAIN without ANALYZE is the same with and without
  * the extension.  The first line has the words that PostgreSQL 19 uses for its own
- * prefetching in EXPLAIN (ANALYZE, IO); the second names the categories of
- * pg_stat_lookahead.  As usual, the text format omits empty values, and the structured
- * formats print them always.
+ * prefetching in EXPLAIN (ANALYZE, IO), and so has the line that is printed with IO only; the last
+ * one names the categories of pg_stat_lookahead.  As usual, the text format omits empty values,
+ * and the structured formats print them always.
+ *
+ * What is not known is left out: how many requests were in progress where several blocks were
+ * asked for by one, and all of the I/O where the server makes the reads of pages that were advised.
+ * A node whose own stream the server describes has other names in front of ours, so that no name
+ * is there twice.
  *
  * The figures are those of the process that prints; what parallel workers did is only in
  * pg_stat_lookahead.
@@ -84,11 +89,17 @@ static const struct
 	{LA_LEAF_PAGES_ISSUED, "leaf-pages", "Look-Ahead Leaf Pages Issued"}
 };
 
+/* x / n, or 0 if there are none */
+static double
+average(int64 x, int64 n)
+{
+	return n == 0 ? 0.0 : (double) x / n;
+}
+
 static double
 average_distance(const int64 *c)
 {
-	return c[LA_DISTANCE_SAMPLES] == 0 ? 0.0 :
-		(double) c[LA_DISTANCE_SUM] / c[LA_DISTANCE_SAMPLES];
+	return average(c[LA_DISTANCE_SUM], c[LA_DISTANCE_SAMPLES]);
 }
 
 static void
@@ -116,31 +127,78 @@ append_blocks(StringInfo str, const int64 *c)
 
 static explain_per_node_hook_type prev_per_node_hook = NULL;
 
+/* Of each request, or of none, it is known how many were in progress. */
+static bool
+knows_progress(const int64 *c)
+{
+	return c[LA_IO_SAMPLES] == c[LA_IO_COUNT];
+}
+
 static void
-print_text(const int64 *c, const char *part, ExplainState *es)
+append_requests(StringInfo str, const int64 *c)
+{
+	appendStringInfo(str, "I/O: count=" INT64_FORMAT " waits=" INT64_FORMAT " size=%.2f",
+					 c[LA_IO_COUNT], c[LA_IO_WAITS],
+					 average(c[LA_IO_BLOCKS], c[LA_IO_COUNT]));
+	if (knows_progress(c))
+		appendStringInfo(str, " in-progress=%.2f",
+						 average(c[LA_IO_IN_PROGRESS], c[LA_IO_COUNT]));
+}
+
+/* part: of the node; stream: the same, in front of the words that the server has too. */
+static void
+print_text(const int64 *c, const char *part, const char *stream, ExplainState *es)
 {
 	ExplainIndentText(es);
-	appendStringInfoString(es->str, part);
+	appendStringInfoString(es->str, stream);
 	append_distance(es->str, c);
 	appendStringInfoChar(es->str, '\n');
+	if (la_explain_io(es) && c[LA_IO_COUNT] > 0)
+	{
+		ExplainIndentText(es);
+		appendStringInfoString(es->str, stream);
+		append_requests(es->str, c);
+		appendStringInfoChar(es->str, '\n');
+	}
 	ExplainIndentText(es);
 	appendStringInfoString(es->str, part);
 	append_blocks(es->str, c);
 	appendStringInfoChar(es->str, '\n');
 }
 
+#define label(prefix, text) psprintf("%s%s", prefix, text)
+
 static void
-print_structured(const int64 *c, const char *part, ExplainState *es)
+print_requests(const int64 *c, const char *stream, ExplainState *es)
 {
-#define label(text) psprintf("%s%s", part, text)
-	ExplainPropertyFloat(label("Average Prefetch Distance"), NULL, average_distance(c), 2, es);
-	ExplainPropertyInteger(label("Max Prefetch Distance"), NULL, c[LA_DISTANCE_MAX], es);
-	ExplainPropertyInteger(label("Prefetch Capacity"), NULL, c[LA_DISTANCE_CAPACITY], es);
-	ExplainPropertyInteger(label("Look-Ahead Blocks Foreseen"), NULL, c[LA_BLOCKS_FORESEEN], es);
-	for (int i = 0; i < (int) lengthof(figures); i++)
-		ExplainPropertyInteger(label(figures[i].label), NULL, c[figures[i].counter], es);
-#undef label
+	ExplainPropertyInteger(label(stream, "I/O Count"), NULL, c[LA_IO_COUNT], es);
+	ExplainPropertyInteger(label(stream, "I/O Waits"), NULL, c[LA_IO_WAITS], es);
+	ExplainPropertyFloat(label(stream, "Average I/O Size"), NULL,
+						 average(c[LA_IO_BLOCKS], c[LA_IO_COUNT]), 3, es);
+	if (knows_progress(c))
+		ExplainPropertyFloat(label(stream, "Average I/Os In Progress"), NULL,
+							 average(c[LA_IO_IN_PROGRESS], c[LA_IO_COUNT]), 3, es);
 }
+
+static void
+print_structured(const int64 *c, const char *part, const char *stream, ExplainState *es)
+{
+	bool		was_counted = c[LA_IO_COUNT] > 0 ||
+		c[LA_BLOCKS_ISSUED] + c[LA_LEAF_PAGES_ISSUED] == 0;
+
+	ExplainPropertyFloat(label(stream, "Average Prefetch Distance"), NULL,
+						 average_distance(c), 3, es);
+	ExplainPropertyInteger(label(stream, "Max Prefetch Distance"), NULL, c[LA_DISTANCE_MAX], es);
+	ExplainPropertyInteger(label(stream, "Prefetch Capacity"), NULL, c[LA_DISTANCE_CAPACITY], es);
+	if (la_explain_io(es) && was_counted)
+		print_requests(c, stream, es);
+	ExplainPropertyInteger(label(part, "Look-Ahead Blocks Foreseen"), NULL,
+						   c[LA_BLOCKS_FORESEEN], es);
+	for (int i = 0; i < (int) lengthof(figures); i++)
+		ExplainPropertyInteger(label(part, figures[i].label), NULL, c[figures[i].counter], es);
+}
+
+#undef label
 
 static void
 explain_node(PlanState *planstate, List *ancestors, const char *relationship,
@@ -155,13 +213,16 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 	for (int i = 0; i < nsources; i++)
 	{
 		const LaCounters *n = sources[i].figures(planstate);
+		const char *part = sources[i].part;
+		const char *stream = part[0] == '\0' && la_explain_has_stream(planstate, es) ?
+			"Look-Ahead " : part;
 
 		if (n == NULL || n->c[LA_SCANS_ACTIVATED] == 0)
 			continue;
 		if (es->format == EXPLAIN_FORMAT_TEXT)
-			print_text(n->c, sources[i].part, es);
+			print_text(n->c, part, stream, es);
 		else
-			print_structured(n->c, sources[i].part, es);
+			print_structured(n->c, part, stream, es);
 	}
 }
 

@@ -259,6 +259,7 @@ foresee(LaLeafAhead *la, BlockNumber page)
 		return PAGE_UNKNOWN;
 	la_io_policy_on_issue(policy);
 	r->in_flight++;
+	la_counters_note_request(la->counters, 1, r->in_flight);
 	return PAGE_ISSUED;
 }
 
@@ -377,6 +378,8 @@ report_step(LaLeafAhead *la, BlockNumber page, int64 reads)
 
 	if (by_others)
 		la->nstarted -= Min(la->nstarted, reads);
+	la->counters->c[LA_IO_WAITS] += state == PAGE_ISSUED && reads > 0 &&
+		us >= policy->io.config.min_read_us;
 	if (state == PAGE_ISSUED || (by_others && la_leaf_policy_is_armed(policy)))
 		result = LA_VISIT_ISSUED;
 	else if (reads == 0 || (by_others && us < policy->io.config.min_read_us))

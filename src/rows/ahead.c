@@ -599,7 +599,7 @@ la_ahead_counters(LaAhead *a)
 {
 	a->sum = a->second.reads.counters;
 	a->sum.c[LA_LEAF_PAGES_ISSUED] = a->first.reads.counters.c[LA_BLOCKS_ISSUED];
-	la_counters_add_times(&a->sum, &a->first.reads.counters);
+	la_counters_add_reads(&a->sum, &a->first.reads.counters);
 	return &a->sum;
 }
 

@@ -262,6 +262,7 @@ issue_range(LaWindow *w)
 	before = la_issue_clock_us();
 	la_issue_range(w->rels[lot->range_first >> 32], (BlockNumber) lot->range_first,
 				   (BlockNumber) (lot->range_last - lot->range_first + 1));
+	la_counters_note_request(w->counters, lot->range_last - lot->range_first + 1, -1);
 	pace(w, lot->range_first);
 	la_saving_on_range(&w->saving, w->counters, before);
 	lot->range_last = LA_NO_BLOCK;

@@ -357,6 +357,7 @@ issue_run(LaWindow *w, Visit *v)
 		return LA_ISSUE_NOTHING;
 	}
 	la_issue_range(rel, first, last - first + 1);
+	la_counters_note_request(w->counters, last - first + 1, -1);
 	return BufferIsValid(v->recent) ? LA_ISSUE_CACHED : LA_ISSUE_STARTED;
 }
 
@@ -463,6 +464,8 @@ foresee(LaWindow *w, const LaForeseen *f)
 				la_lot_policy_on_issue(&w->lot.policy);
 				la_io_policy_on_uncached(w->policy, follows);
 				count(w, LA_BLOCKS_ISSUED);
+				if (f->more == 0)
+					la_counters_note_request(w->counters, 1, w->in_flight);
 				break;
 			case LA_ISSUE_NOTHING:
 				la_share_on_use(&w->share);
@@ -543,6 +546,7 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 {
 	bool		timed = v->state != VISIT_RECENT && v->state != VISIT_CACHED;
 	bool		settled = v->state == VISIT_ISSUED && w->aio != NULL;
+	bool		waited;
 	LaReadResult r = v->slot >= 0 ?
 		la_aio_finish(w->aio, v->slot, w->rels[v->rel], current) :
 		la_issue_read(w->rels[v->rel], v->block, v->recent, timed, settled,
@@ -558,8 +562,9 @@ read_and_report(LaWindow *w, const Visit *v, Buffer *current)
 		result = LA_VISIT_ISSUED;
 		if (r.missed)
 			la_saving_on_issued_read(&w->saving, w->counters, r.us, v->served && w->aio == NULL);
-		count(w, r.us >= w->policy->config.min_read_us ?
-			  LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
+		waited = r.us >= w->policy->config.min_read_us;
+		count(w, waited ? LA_BLOCKS_LATE : LA_BLOCKS_ON_TIME);
+		w->counters->c[LA_IO_WAITS] += waited;
 	}
 	else if (r.missed && timed)
 	{

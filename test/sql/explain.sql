@@ -73,6 +73,51 @@ select count(*) filter (where line like '%Prefetch: avg=N max=N capacity=N') as 
 select count(*) filter (where line like '%Prefetch: avg=N max=N capacity=N') as prefetch,
     count(*) filter (where line like '%Look-Ahead Blocks: foreseen=N%') as blocks
     from pg_temp.more_lines('', 'select (select max(b) from t y where y.a = x.id) from t x where id < 2000') line;
+-- EXPLAIN (IO) of 19: our nodes have the lines and properties that the server prints for the stream
+-- of a scan, by its words, and no name is there twice.  Before 19: nothing more.
+create function pg_temp.has_io() returns bool language sql as $$
+    select current_setting('server_version_num')::int >= 190000;
+$$;
+create function pg_temp.io(q text, out properties text[], out twice bool) language plpgsql as $$
+declare plan json; io text := case when pg_temp.has_io() then ', io' else '' end;
+begin
+    execute format('explain (analyze, costs off, timing off, summary off, buffers off, format json%s) %s', io, q) into plan;
+    select array_agg(key order by key) into properties from json_each(plan -> 0 -> 'Plan')
+        where key ~ 'I/O|Prefetch' and key !~ '^(Look-Ahead|Toast)';
+    with recursive nodes as (select plan -> 0 -> 'Plan' as node
+        union all select child from nodes, json_array_elements(node -> 'Plans') child)
+    select bool_or((select count(*) > count(distinct key) from json_each(node))) into twice from nodes;
+end $$;
+create function pg_temp.same_io(ours text, theirs text, out same bool, out twice bool) language plpgsql as $$
+declare o record; t record;
+begin
+    perform pg_temp.set_ahead(null);
+    t := pg_temp.io(theirs);
+    perform pg_temp.set_ahead((true, 64, 64, 0, 0));
+    o := pg_temp.io(ours);
+    same := o.properties <@ t.properties and cardinality(o.properties) >= 6 and cardinality(t.properties) = 7
+        or not pg_temp.has_io();
+    twice := o.twice or t.twice;
+end $$;
+set enable_seqscan = on;
+select * from pg_temp.same_io('select * from t where a between 100 and 5000 order by a', 'select * from t');
+select * from pg_temp.same_io('select * from (select * from t where id < 2000 offset 0) x join t y on y.a = x.id', 'select * from t');
+-- a scan with a stream, whose server's lines are there as well, which looks ahead for values
+set pg_lookahead.enable_toast = on;
+create table v (id int, v text);
+alter table v alter v set storage external;
+insert into v select i, repeat(chr(65 + i % 26), 9000) from generate_series(1, 60) i;
+select * from pg_temp.same_io('select id, length(v || id) from v', 'select * from t');
+-- a bitmap heap scan at which a subquery looks ahead
+set enable_indexscan = off;
+set enable_bitmapscan = on;
+select * from pg_temp.same_io('select id, (select b from t y where y.a = x.id) from t x where id < 2000', 'select * from t');
+select (count(*) > 0) = pg_temp.has_io() as other_names
+    from pg_temp.more_lines(case when pg_temp.has_io() then ', io' else '' end, 'select id, (select b from t y where y.a = x.id) from t x where id < 2000') line
+    where line like '%Look-Ahead Prefetch: avg=N max=N capacity=N';
+reset enable_indexscan;
+set enable_bitmapscan = off;
+set enable_seqscan = off;
 -- by a function, where there is no hook to print from: nodes that looked ahead
 select count(*) filter (where line like '%Look-Ahead%') > 0 as ahead
     from (select set_config('pg_lookahead.force', 'on', false)) f, pg_lookahead_explain('select count(y.id) from t x join t y on y.a = x.id where x.id < 2000') line;
