@@ -1,6 +1,6 @@
 /*
  * rewrite.c
- *	  Statements that rewrite a table: VACUUM FULL and ALTER TABLE.
+ *	  Statements that rewrite a table: VACUUM FULL, REPACK and ALTER TABLE.
  *
  * They create a table that names the old one in relrewrite, scan the old one, and store its rows in
  * the new one.  For that they fetch each value that is stored out of line.
@@ -16,14 +16,16 @@
  *	may alter in a column leaves the rows as they are, and columns that are added are not in them.
  *
  * Which rows
- *	ALTER TABLE scans by a snapshot.  VACUUM FULL reads all versions of rows, and copies those that
- *	somebody may still see.  Of them those are looked at for values that the statement's own
- *	snapshot sees: with the table locked, and that snapshot in use, they cannot be dead, so they
- *	will be copied, and their values are still there.
+ *	ALTER TABLE scans by a snapshot.  VACUUM FULL and REPACK read all versions of rows, and copy
+ *	those that somebody may still see.  Of them those are looked at for values that the statement's
+ *	own snapshot sees: with the table locked, and that snapshot in use, they cannot be dead, so they
+ *	will be copied, and their values are still there.  REPACK (CONCURRENTLY) lets others change the
+ *	table, but scans by a snapshot, as a query would; the table is only kept from being vacuumed and
+ *	altered.
  *
- * CLUSTER comes here as well, but is left alone.  It scans by an index, without a plan node; or it
- * sorts the rows first, so that no value is fetched during the scan, and nothing tells which row
- * comes next out of the sort.
+ * CLUSTER and REPACK USING INDEX come here as well, but are left alone.  They scan by an index,
+ * without a plan node; or sort the rows first, so that no value is fetched during the scan, and
+ * nothing tells which row comes next out of the sort.
  *
  * src/toast/rewrite.c
  */
@@ -168,7 +170,7 @@ expect_rewrite(Oid table)
 
 	if (rel == NULL)
 		return;
-	if (!altered.unknown && CheckRelationLockedByMe(rel, AccessExclusiveLock, false) &&
+	if (!altered.unknown && CheckRelationLockedByMe(rel, ShareUpdateExclusiveLock, true) &&
 		la_unplanned_expect(rel, follow_rewrite))
 		old_rows = old_descriptor(rel);
 	RelationClose(rel);

@@ -9,7 +9,7 @@
 #      rows as in stock, with the same warnings; and none where the value is not fetched.
 #   4. A statement that is canceled, runs into a timeout, or ends early leaves nothing pinned.
 #   5. Tables that are rewritten: the same, and that their files are sound afterwards.
-#   6. Concurrent updates, VACUUM, VACUUM FULL and REINDEX: the values are those of their rows.
+#   6. Concurrent updates, VACUUM, VACUUM FULL, REPACK and REINDEX: the values are those of their rows.
 
 use strict;
 use warnings;
@@ -302,10 +302,16 @@ my %rewrites = (
 	'VACUUM FULL' => 'VACUUM FULL r',
 	'ALTER TABLE' => 'ALTER TABLE r ALTER id TYPE bigint, ADD COLUMN x float8 DEFAULT random()',
 	'ALTER TABLE, persistence' => 'ALTER TABLE r SET UNLOGGED');
+if ($node->pg_version >= 19)
+{
+	$rewrites{'REPACK'} = 'REPACK r';
+	$rewrites{'REPACK, concurrently'} = 'REPACK (CONCURRENTLY) r';
+}
 
 for my $name (sort keys %rewrites)
 {
 	make_table('r', 2000);
+	$node->safe_psql('postgres', 'ALTER TABLE r ALTER id SET NOT NULL, REPLICA IDENTITY USING INDEX r_id') if $name =~ /concurrently/;
 	my $before = $node->safe_psql('postgres', 'SELECT md5(string_agg(md5(v), NULL ORDER BY id)) FROM r');
 	my ($issued, $used, $wasted, $foreseen) = figures_of('', "$low $rewrites{$name}");
 
@@ -395,6 +401,7 @@ my %files = (
 	vacuum => "VACUUM c;\n\\sleep 50 ms\n",
 	# (REINDEX CONCURRENTLY of a toast table can make stock fail: "no valid index found")
 	full => "VACUUM FULL c;\n\\sleep 300 ms\nREINDEX TABLE c;\n\\sleep 200 ms\n");
+$files{full} = "REPACK (CONCURRENTLY) c;\n\\sleep 300 ms\n$files{full}" if $node->pg_version >= 19;
 my @runs;
 my $i = 0;
 for my $name (sort keys %files)
