@@ -1,5 +1,4 @@
 # pg_lookahead: build with PGXS.
-#
 #   make && make install          against the server of pg_config in PATH,
 #   make PG_CONFIG=/path/...      or of that one
 #   make installcheck             tests what is installed, on a temporary server or on
@@ -44,6 +43,7 @@ $(error "$(PG_CONFIG)" finds no headers of a server: install postgresql-server-d
 endif
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+$(if $(filter 15 16 17 18 19,$(MAJORVERSION)),,$(error pg_lookahead supports PostgreSQL 15 to 19, and not $(VERSION) yet))
 # servers are seldom configured with --enable-depend
 $(OBJS): $(addprefix $(SOURCE)/,$(call found,src/*.h src/*/*.h))
 

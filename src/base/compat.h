@@ -12,7 +12,7 @@
 #define LA_COMPAT_H
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
-#error "pg_lookahead supports PostgreSQL 15, 16, 17, 18 and 19 only"
+#error "pg_lookahead supports PostgreSQL 15 to 19, and no newer one yet"
 #endif
 
 /* ---- release and build ----------------------------------------------------- */
