@@ -13,7 +13,8 @@
 #
 # An extension that the server has is left alone, unless it is a build of ours
 # (.cache/third/NAME/EXTENSION/stamp) of another version or for another minor.  A
-# package that no suite could deliver is asked for again after a day.
+# package that no suite could deliver is asked for again after a day.  A source that does not
+# compile for a server is tried no more, until either is of another version.
 #
 # No patches.  pgvector before 0.8.1 calls vacuum_delay_point(), and reads one
 # attribute of a TupleDesc, as it was before 18: such a source is compiled for 18 with
@@ -128,14 +129,17 @@ build_third_party()
 
 	package=$(third_party_package "$2")
 	config=$(server_pg_config "$1")
+	[ "$(third_party_recipe "$1" "$2")" != "$(cat "$dir.refused" 2>/dev/null)" ] || return 1
 	say "PostgreSQL $1: building $package $(source_version "$package")"
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cp -r "$CACHE/src/$package" "$dir/build" || return 1
 	prelude=$(third_party_prelude "$1" "$2" "$dir/build")
 	logged "$log" third_party_make "$dir/build" "$config" "$prelude" "-j$JOBS" all &&
-		logged "$log" third_party_make "$dir/build" "$config" "$prelude" install ||
+		logged "$log" third_party_make "$dir/build" "$config" "$prelude" install || {
+		third_party_recipe "$1" "$2" >"$dir.refused"
 		return 1
+	}
 	third_party_recipe "$1" "$2" >"$dir/stamp"
 	rm -rf "$dir/build"
 }
