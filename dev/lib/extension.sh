@@ -112,7 +112,8 @@ other_minor()
 	local version
 
 	version=$(source_version "$(major "$1")" 2>/dev/null) || return 1
-	[ "$version" != "$(server_version "$1")" ] || return 1
+	# a release candidate of the source is no minor
+	[[ $version = *.* ]] && [ "$version" != "$(server_version "$1")" ] || return 1
 	echo "$version"
 }
 

@@ -55,23 +55,25 @@ origin_of()
 		package) echo "Debian's package" ;;
 		built) echo "built from Debian's source package" ;;
 		binaries) echo "binary packages of PyPI and npm" ;;
+		next) echo "a later Debian's package" ;;
 	esac
 }
 
 # servers_table: of a complete run
 servers_table()
 {
-	local name version kind assertions suite
+	local name version kind assertions suite core
 
 	[ -e "$TESTLOGS/complete" ] || return 1
 	echo "| PostgreSQL | | our tests | statements and index builds, as stock | PostgreSQL's regression and isolation tests, look-ahead forced |"
 	echo "|---|---|---|---|---|"
 	while read -r name version kind assertions suite; do
 		[ "$assertions" != on ] || version="$version, with assertions"
-		printf '| %s | %s | %d | %d | %d + %d%s |\n' "$version" "$(origin_of "$kind")" \
+		core="$(passed_in "$name" core-regress-64) + $(passed_in "$name" core-isolation-64)"
+		[[ $version == "$suite"* ]] || core="$core, of $suite"
+		[ "$suite" != - ] || core="-, as no package has their source"
+		printf '| %s | %s | %d | %d | %s |\n' "$version" "$(origin_of "$kind")" \
 			"$(passed_in "$name" 'regress|isolation|tap(-.*)?|descent|downlinks|normalizedkey|load|accessmethod|functions|tableam|example|makefile')" \
-			"$(passed_in "$name" fuzz)" "$(passed_in "$name" core-regress-64)" \
-			"$(passed_in "$name" core-isolation-64)" \
-			"$([[ $version == "$suite"* ]] || echo ", of $suite")"
+			"$(passed_in "$name" fuzz)" "$core"
 	done <"$TESTLOGS/servers"
 }

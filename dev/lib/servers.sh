@@ -8,6 +8,7 @@
 #   17, 18      built from Debian's source packages      .cache/pg/NAME/inst
 #   18-assert   18 with --enable-cassert, -O1 -g         .cache/pg/18-assert/inst
 #   18-valgrind 18 with USE_VALGRIND, for dev/valgrind   .cache/pg/18-valgrind/inst
+#   19          a later Debian's packages, unpacked      .cache/pg/19/inst (next.sh)
 #
 # All are servers of our own, into whose directories the extension is installed: PostgreSQL before
 # 18 finds control files nowhere else.  A server that is installed on the machine is neither used
@@ -18,7 +19,8 @@
 # one source), and is done when .cache/pg/NAME/stamp holds the recipe it was made
 # with.  Without that stamp - interrupted, or the recipe changed - it starts anew.
 
-SERVERS=(15 16 17 18 18-assert)
+# what runs once, runs on the last
+SERVERS=(15 16 17 18 19 18-assert)
 
 CONTRIB=(amcheck pageinspect pg_prewarm pg_visibility pg_stat_statements
 	btree_gist btree_gin pgstattuple pg_buffercache pg_walinspect pg_trgm
@@ -28,6 +30,7 @@ BUILT_CONTRIB=("${CONTRIB[@]}" postgres_fdw)
 
 . "$ROOT/dev/lib/binaries.sh"
 . "$ROOT/dev/lib/debs.sh"
+. "$ROOT/dev/lib/next.sh"
 
 # major NAME: 18-assert -> 18
 major()
@@ -54,11 +57,13 @@ test_source()
 	esac
 }
 
-# server_kind NAME: "package" (unpacked), "binaries" or "built"
+# server_kind NAME: "package" and "next" (unpacked), "binaries" or "built"
 server_kind()
 {
 	if [ "$1" = 16 ]; then
 		echo binaries
+	elif [ "$1" = "$NEXT_MAJOR" ]; then
+		echo next
 	elif [ "$1" = "$(release_major)" ] && [ ! -d "$CACHE/pg/$1/build" ]; then
 		echo package
 	else
@@ -89,15 +94,19 @@ server_prefix()
 # LD_LIBRARY_PATH, in lib/ beside bin/.
 copy_prefix()
 {
-	local top=$CACHE/pg/$1/inst below=
+	local top=$CACHE/pg/$1/inst kind below=
 
-	if [ "$(server_kind "$1")" = package ]; then
-		# as below /usr, or else the programs would look there for their files
-		top=$CACHE/pg/$1/unpacked/usr
-		below=/lib/postgresql/$1
-	fi
+	kind=$(server_kind "$1")
+	case $kind in
+		package | next)
+			# as below /usr, or else the programs would look there for their files
+			top=$CACHE/pg/$1/unpacked/usr
+			below=/lib/postgresql/$1
+			;;
+	esac
 	mkdir -p "$2"
 	cp -a "$top/." "$2/" || return 1
+	[ "$kind" != next ] || enter_loader "$2$below" || return 1
 	echo "$2$below"
 }
 
@@ -120,10 +129,10 @@ server_present()
 		[ "$(cat "$CACHE/pg/$1/stamp")" = "$(build_recipe "$1")" ]
 }
 
-# server_version NAME: such as 18.6
+# server_version NAME: such as 18.6 or 19rc1
 server_version()
 {
-	"$(server_pg_config "$1")" --version | sed -E 's/^PostgreSQL ([0-9.]+).*/\1/'
+	"$(server_pg_config "$1")" --version | sed -E 's/^PostgreSQL ([0-9.]+((beta|rc)[0-9]+)?).*/\1/'
 }
 
 # server_assertions NAME: debug_assertions, as the server itself says
@@ -179,6 +188,10 @@ build_recipe()
 			deb_recipe "$1"
 			return
 			;;
+		next)
+			next_recipe
+			return
+			;;
 	esac
 	version=$(source_version "$(major "$1")" 2>/dev/null) || version=none
 	printf '%s %s / %s\n' "$version" "$(build_flags "$1" | paste -sd ' ')" "${BUILT_CONTRIB[*]}"
@@ -202,6 +215,10 @@ build_server()
 
 	if [ "$(server_kind "$name")" = binaries ]; then
 		assemble_server "$name"
+		return
+	fi
+	if [ "$(server_kind "$name")" = next ]; then
+		unpack_next "$name"
 		return
 	fi
 	if [ "$(server_kind "$name")" = package ]; then
@@ -280,7 +297,10 @@ build_contrib()
 # need_server NAME: usable afterwards
 need_server()
 {
-	server_present "$1" && return 0
+	local due=
+
+	[ "$(server_kind "$1")" != next ] || ! next_is_due || due=1
+	[ -n "$due" ] || ! server_present "$1" || return 0
 	mkdir -p "$CACHE/pg"
 	(
 		# another script may be building it right now
@@ -288,6 +308,7 @@ need_server()
 			say "PostgreSQL $1: waiting for the build that another script has under way"
 			flock 9
 		fi
+		[ -z "$due" ] || ! next_is_due || look_for_next
 		server_present "$1" || build_server "$1"
 	) 9>"$CACHE/pg/$1.lock" || exit 1
 }

@@ -22,7 +22,8 @@
 # has the checksums, as Debian's signed lists had them.
 
 # major -> suites that carry its source package, best first
-declare -A SOURCE_SUITES=([15]="bookworm" [16]="" [17]="trixie sid" [18]="sid forky")
+declare -A SOURCE_SUITES=([15]="bookworm" [16]="" [17]="trixie sid" [18]="sid forky"
+	[19]="experimental sid")
 
 APT=$CACHE/apt
 
@@ -85,7 +86,7 @@ private_list()
 			"$here"-security)
 				printf 'deb-src [%s] %s %s main\n' "$opt" "$uri" "$suite"
 				for other in $(printf '%s ' "${SOURCE_SUITES[@]}"); do
-					[ "$other" = sid ] || [ "$other" = "$here" ] ||
+					[[ " sid experimental $here " = *" $other "* ]] ||
 						printf 'deb-src [%s] %s %s-security main\n' "$opt" "$uri" "$other"
 				done
 				;;

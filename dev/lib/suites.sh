@@ -237,27 +237,30 @@ older_server()
 LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_third_party|013_index_build|014_btree_insert|015_company|016_minor|028_apply|029_replica|038_apply_waits'
 
 # is_deep NAME: do the long scripts, and more of the differential test, run on it, if no server
-# was asked for?  On the one with assertions, which is the newest and would find most; the others,
-# whose code differs from that little, have SQL, isolation, the short scripts and a short
-# differential test.
+# was asked for?  On the one with assertions, which would find most; 17 and 19 have SQL, isolation,
+# the short scripts and a short differential test; 15 and 16 have one half each of these scripts,
+# and half of that test; 18 without assertions has isolation only, since 18 with them has it all.
 is_deep()
 {
 	[[ $1 = *-assert ]]
 }
 
-# tap_scripts short|long-1|long-2|minor: the long ones in two jobs, so that none is left alone at
-# the end; the last is the one of these that is of use where another minor of the server is at hand
+# tap_scripts short|short-1|short-2|long-1|long-2|minor: the long ones in two jobs, so that none is
+# left alone at the end; the short ones in halves, for two servers whose code differs little; the last
+# is the one of the long ones that is of use where another minor of the server is at hand
 tap_scripts()
 {
 	case $1 in
 		long-1) names_in t pl | grep -xE "$LONG_TAP" | sed -n 'p;n' ;;
 		long-2) names_in t pl | grep -xE "$LONG_TAP" | sed -n 'n;p' ;;
 		minor) echo 016_minor ;;
+		short-1) names_in t pl | grep -vxE "$LONG_TAP" | sed -n 'p;n' ;;
+		short-2) names_in t pl | grep -vxE "$LONG_TAP" | sed -n 'n;p' ;;
 		*) names_in t pl | grep -vxE "$LONG_TAP" ;;
 	esac
 }
 
-# own_tap NAME short|long-1|long-2|minor: a busy machine needs more time for a query, or for crash recovery,
+# own_tap NAME short|short-1|...: a busy machine needs more time for a query, or for crash recovery,
 # than the tools' 180 and 60 seconds, and for all scripts together more than for another job;
 # what LA_REPLICA_SECONDS asks of t/029_replica.pl comes on top
 own_tap()
@@ -406,6 +409,7 @@ prepare_core()
 	dl=$WORK/core/$name-lib
 	config=$(server_pg_config "$name")
 
+	have_suite "$name" || return 0
 	if [ ! -e "$WORK/core/$source" ]; then
 		mkdir -p "$WORK/core/$source"
 		cp -r "$src/regress" "$src/isolation" "$WORK/core/$source/"
@@ -426,10 +430,31 @@ prepare_core()
 		die "refint.so and autoinc.so are missing: they belong to PostgreSQL $name's package"
 }
 
-# suite_version NAME: of the suite at hand
+# need_suite NAME: the suites come from the source, of the server's minor if possible; it fails where
+# there is none for the newest major
+need_suite()
+{
+	if [ "$(server_kind "$1")" = next ]; then
+		need_next_source
+	else
+		fetch_source "$(test_source "$1")" "$(server_version "$1")"
+	fi
+}
+
+# have_suite NAME
+have_suite()
+{
+	[ -e "$CACHE/src/$(test_source "$1")/.version" ]
+}
+
+# suite_version NAME: of the suite at hand; "-" if there is none
 suite_version()
 {
-	source_version "$(test_source "$1")"
+	if have_suite "$1"; then
+		source_version "$(test_source "$1")" | tr -d '~'
+	else
+		echo -
+	fi
 }
 
 # suite_differs NAME: is the suite of another release than the server?
