@@ -329,6 +329,16 @@ la_history_begins_cold(Oid index)
 	return e.index.level >= LEVEL_KNOWN && e.index.cold > SHARE_MAX / 2;
 }
 
+/* Did the last ones begin with reads, whatever these are? */
+bool
+la_history_begins_with_reads(Oid index)
+{
+	pg_atomic_uint64 *place;
+	Entry		e = read_index(index, &place);
+
+	return e.index.level != LEVEL_FAST && e.index.cold > SHARE_MAX / 2;
+}
+
 /*
  * Was cache prefetch not faster?  To be called once for each scan.  The next UNHELPFUL_SCANS scans
  * do not begin with another trial.  To be written less often, the entry is counted down by

@@ -177,6 +177,7 @@ extern bool la_history_known_cached(Oid index);
 extern bool la_history_known_unhelpful(Oid index);
 extern void la_history_note_cached(Oid index, bool cached);
 extern bool la_history_begins_cold(Oid index);
+extern bool la_history_begins_with_reads(Oid index);
 extern void la_history_note(Oid index, LaIoVerdict reads, LaCacheVerdict cache);
 extern void la_history_note_pages(Oid index, LaIoVerdict reads);
 extern void la_history_note_begin(Oid index, bool cold);

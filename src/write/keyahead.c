@@ -18,9 +18,10 @@
  * Behaviour BATCH.  19 collects the rows of a check, and looks for LA_CHECKS_AT_A_TIME keys at
  * once: when so many are there, and when the statement ends.  Each row has its turn when it is
  * collected, so that its blocks are there when the server looks.  Of the first rows nothing could
- * be known until the first batch is done, though.  So at the TRIAL_ROWS-th one the first has its
- * turn, for a trial: if a block is read for it, the others follow at once; if none is, look-ahead
- * waits until the server has read one.
+ * be known until the first batch is done, though.  So history.c is told whether blocks are read
+ * for first batches, and where they were, the first row has its turn at the TRIAL_ROWS-th one, for
+ * a trial: if a block is read for it, the others follow at once; if none is, look-ahead waits
+ * until the server has read one.
  *
  * Invariants
  *	- What is looked up here is forgotten.  The server's function, or query, decides.
@@ -102,7 +103,11 @@ struct LaKeyAhead
 	int64		unseen;			/* of those that had it, since `passed` was
 								 * right */
 	MemoryContextCallback callback;
-	LaKeyWaiting waiting[TRIAL_ROWS];	/* see BATCH: the first ones */
+
+	/* BATCH */
+	LaKeyWaiting waiting[TRIAL_ROWS];	/* the first rows */
+	bool		first_known;	/* it is known whether a block was read */
+	MemoryContextCallback first_callback;
 };
 
 static inline Known *
@@ -620,28 +625,70 @@ begin_turn_of(LaKeyAhead *k, const LaKeyAsked *asked)
 	k->asked = NULL;
 }
 
-/* Behaviour BATCH: a row is collected, one of the first. */
+/* Behaviour BATCH: was a block read for the first one? */
 static void
-wait_or_try(LaKeyAhead *k, const LaKeyAsked *asked)
+note_first_batch(LaKeyAhead *k, bool read)
+{
+	if (!k->first_known)
+		la_history_note_begin(k->key.conindid, read);
+	k->first_known = true;
+}
+
+/* The statement ends. */
+static void
+on_first_end(void *arg)
+{
+	LaKeyAhead *k = arg;
+
+	note_first_batch(k, la_issue_blocks_read() != k->seen_reads);
+}
+
+/* The server has looked for none of the first rows, of which this is the last one. */
+static void
+try_first(LaKeyAhead *k, const LaKeyAsked *last)
+{
+	int64		reads = la_issue_blocks_read();
+
+	if (!load_key(k))
+		return;
+	k->first_callback.func = on_first_end;
+	k->first_callback.arg = k;
+	MemoryContextRegisterResetCallback(k->parent, &k->first_callback);
+	if (!la_history_begins_with_reads(k->key.conindid))
+	{
+		begin_turn_of(k, last);
+		return;
+	}
+	for (int i = 0; i < TRIAL_ROWS && !k->refused; i++)
+	{
+		LaKeyAsked	asked = {.tid = &k->waiting[i].tid,.old = &k->waiting[i].old,.trial = i == 0};
+
+		begin_turn_of(k, &asked);
+		if (k->ahead == NULL || !la_ahead_is_active(k->ahead))
+			break;
+	}
+	if (la_issue_blocks_read() != reads)
+		note_first_batch(k, true);
+}
+
+/* A row is collected before anything is looked ahead over. */
+static void
+collect(LaKeyAhead *k, const LaKeyAsked *asked)
 {
 	if (k->unseen < TRIAL_ROWS)
 		k->waiting[k->unseen] = (LaKeyWaiting)
 	{
 		*asked->tid, *asked->old
 	};
-	if (k->unseen != TRIAL_ROWS - 1 || k->ahead != NULL)
+	if (k->unseen == TRIAL_ROWS - 1)
 	{
-		begin_turn_of(k, asked);
+		try_first(k, asked);
 		return;
 	}
-	for (int i = 0; i < TRIAL_ROWS && !k->refused; i++)
-	{
-		LaKeyAsked	first = {.tid = &k->waiting[i].tid,.old = &k->waiting[i].old,.trial = i == 0};
-
-		begin_turn_of(k, &first);
-		if (k->ahead == NULL || !la_ahead_is_active(k->ahead))
-			break;
-	}
+	begin_turn_of(k, asked);
+	/* a block has been read since the first row */
+	if (k->ahead != NULL)
+		note_first_batch(k, true);
 }
 
 /* An event has its turn.  table: that is written. */
@@ -652,7 +699,7 @@ la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked)
 	{
 		k->table = table;
 		if (is_batched(k) && !k->events.by_key && k->ahead == NULL)
-			wait_or_try(k, asked);
+			collect(k, asked);
 		else
 			begin_turn_of(k, asked);
 	}

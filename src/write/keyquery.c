@@ -71,6 +71,7 @@
 #include "base/base.h"
 #include "base/compat.h"
 #include "rows/rows.h"
+#include "window/window.h"
 #include "write/write_int.h"
 
 #define MAX_KEYS	64			/* of a transaction */
@@ -89,6 +90,7 @@ typedef struct QueryKey
 	const char *text;			/* of its query, or NULL */
 	LaKeyColumns *columns;		/* BATCHES: of its index; or NULL */
 	bool		searched;		/* ... it has been, for some keys */
+	bool		first_known;	/* ... and it is known whether that took reads */
 	int64		seen_reads;		/* blocks read then */
 } QueryKey;
 
@@ -336,6 +338,24 @@ la_keyquery_copy_starts(Oid table, const ItemPointerData *tid)
 	}
 }
 
+/* BATCHES: has a block been read since the server has looked for some keys? */
+static inline bool
+has_read(const QueryKey *key)
+{
+	return key->searched && la_issue_blocks_read() != key->seen_reads;
+}
+
+/* ... what history is told of the first ones */
+static void
+note_first(QueryKey *key, bool read)
+{
+	if (key->searched && !key->first_known)
+	{
+		la_history_note_begin(key->columns->conindid, read);
+		key->first_known = true;
+	}
+}
+
 /* It has ended, and not by an error. */
 void
 la_keyquery_end_copy(void)
@@ -349,6 +369,7 @@ la_keyquery_end_copy(void)
 		key->copy_entry = -1;
 		if (!key->ends_with_copy)
 			continue;
+		note_first(key, has_read(key));
 		la_keyahead_end(key->ahead);
 		keys = foreach_delete_current(keys, lc);
 		pfree(key->ahead);
@@ -514,17 +535,12 @@ is_of_index(const QueryKey *key, Relation index)
 	return key->columns != NULL && key->columns->conindid == RelationGetRelid(index);
 }
 
+/* Is it the first batch, and worth a trial? */
 static inline bool
-has_read(const QueryKey *key)
+is_tried(const QueryKey *key, const Batch *b)
 {
-	return key->searched && la_issue_blocks_read() != key->seen_reads;
-}
-
-/* Is it the first batch that is worth a trial? */
-static inline bool
-is_first(const QueryKey *key, const Batch *b)
-{
-	return !key->searched && b->n >= TRIAL_KEYS;
+	return !key->searched && b->n >= TRIAL_KEYS &&
+		la_history_begins_with_reads(key->columns->conindid);
 }
 
 /* The key that the batch is of, if anything is to be done for it; or NULL. */
@@ -539,7 +555,7 @@ recognize_batch(const Batch *b)
 		LaKeyValues values;
 
 		if (!is_of_index(key, b->index) ||
-			!la_keyahead_is_wanted(key->ahead, has_read(key) || is_first(key, b)) ||
+			!la_keyahead_is_wanted(key->ahead, has_read(key) || is_tried(key, b)) ||
 			!la_is_locked_by_me(key->table))
 			continue;
 		get_key(b, key, 0, &values);
@@ -550,11 +566,12 @@ recognize_batch(const Batch *b)
 }
 
 static void
-turn_batch(const QueryKey *key, const Batch *b)
+turn_batch(QueryKey *key, const Batch *b)
 {
 	Relation	table = RelationIdGetRelation(key->table);
+	int64		reads = la_issue_blocks_read();
 	LaKeyValues values;
-	LaKeyAsked	asked = {.key = &values,.missed = has_read(key),.trial = is_first(key, b)};
+	LaKeyAsked	asked = {.key = &values,.missed = has_read(key),.trial = is_tried(key, b)};
 
 	for (int i = 0; i < b->n && table != NULL; i++)
 	{
@@ -564,15 +581,24 @@ turn_batch(const QueryKey *key, const Batch *b)
 	}
 	if (table != NULL)
 		RelationClose(table);
+	key->searched = true;
+	if (la_issue_blocks_read() != reads)
+		note_first(key, true);
 }
 
 /* The server is about to look for these keys. */
 static void
 begin_batch(const Batch *b)
 {
-	QueryKey   *found = recognize_batch(b);
+	QueryKey   *found;
 	ListCell   *lc;
 
+	foreach(lc, keys)
+	{
+		if (is_of_index(lfirst(lc), b->index))
+			note_first(lfirst(lc), has_read(lfirst(lc)));
+	}
+	found = recognize_batch(b);
 	if (found != NULL)
 		turn_batch(found, b);
 	foreach(lc, keys)
@@ -637,7 +663,12 @@ transaction_ends(XactEvent event, SubTransactionId failed)
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
 	{
 		foreach(lc, keys)
-			la_keyahead_end(((QueryKey *) lfirst(lc))->ahead);
+		{
+			QueryKey   *key = lfirst(lc);
+
+			note_first(key, has_read(key));
+			la_keyahead_end(key->ahead);
+		}
 	}
 	MemoryContextDelete(context);
 	context = NULL;
