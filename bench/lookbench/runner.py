@@ -65,7 +65,7 @@ class Seen:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run", description="Measure stock, bitmap and look-ahead side by side.")
-    parser.add_argument("--major", default="18", help="server: 15, 17 or 18 (default 18)")
+    parser.add_argument("--major", default="18", help="server: 15, 17, 18 or 19 (default 18)")
     parser.add_argument("--quick", action="store_true", help="a selection, less than 10 minutes")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="cells whose name workload/data/shape/size/state matches, e.g. 'limit/*/cold'; repeatable")

@@ -43,8 +43,8 @@
  *
  * Invariants
  *	- But for BATCHES nothing is exchanged, so nothing is put back.
- *	- An index is not locked here.  It is looked at, without a lock, only to exchange amrescan, and
- *	  cannot be dropped as long as the transaction has the referring table locked.
+ *	- No lock is kept that the server does not have.  An index is locked for a moment, if that is
+ *	  free, to exchange amrescan.
  *	- A savepoint that is rolled back ends what is known of rows that come next, since locks end
  *	  with it.  The log is kept: rows that are gone are found not to be ours.
  *	- All ends with the transaction.
@@ -61,6 +61,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -175,17 +176,22 @@ is_check_of_table(const Trigger *trigger)
 		get_rel_relkind(trigger->tgconstrrelid) == RELKIND_RELATION;
 }
 
-/* ... be told when it looks for keys of this index. */
+/* ... be told when it looks for keys of this index, if that is not locked. */
 static void
 watch(Oid index)
 {
-	Relation	rel = OidIsValid(index) ? RelationIdGetRelation(index) : NULL;
+	Relation	rel;
 
-	if (!RelationIsValid(rel))
+	if (!OidIsValid(index) || !la_lock_relation_at_once(index, AccessShareLock))
 		return;
-	if (rel->rd_rel->relkind == RELKIND_INDEX && !IsSystemRelation(rel))
-		la_interpose_amrescan(rel, rescan);
-	RelationClose(rel);
+	rel = RelationIdGetRelation(index);
+	if (RelationIsValid(rel))
+	{
+		if (rel->rd_rel->relkind == RELKIND_INDEX && !IsSystemRelation(rel))
+			la_interpose_amrescan(rel, rescan);
+		RelationClose(rel);
+	}
+	UnlockRelationOid(index, AccessShareLock);
 }
 
 /* ... and of the checks of rows that a foreign key's action changes (CASCADE of foreign_key.c). */
