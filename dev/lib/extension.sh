@@ -98,7 +98,7 @@ check_refusal()
 			'#include "base/compat.h"' |
 			LC_ALL=C "${CC:-cc}" -x c -fsyntax-only -fmax-errors=1 \
 				-I"$ROOT/src" -isystem "$("$config" --includedir-server)" - 2>&1) || true
-		if ! grep 'error: #error' <<<"$out" | grep -qE 'pg_lookahead supports PostgreSQL 15, .*19'; then
+		if ! grep 'error: #error' <<<"$out" | grep -qF 'pg_lookahead supports PostgreSQL 15 to 19'; then
 			warn "version $version is not refused by an #error of src/base/compat.h that names what is supported: $(head -n 1 <<<"$out")"
 			rc=1
 		fi

@@ -117,7 +117,7 @@ follow_routed(Inserting *s, EState *estate)
 
 		(void) la_foreign_key_install(partition, CMD_INSERT, estate, NULL);
 		if (s->deferred != NULL)
-			(void) la_keyquery_follow(partition->ri_RelationDesc, CMD_INSERT);
+			(void) la_keyquery_follow(partition->ri_RelationDesc, CMD_INSERT, true);
 	}
 }
 
@@ -209,12 +209,13 @@ may_fire_many(const ModifyTableState *mt)
 static LaTidLog *
 deferred_log(const ModifyTableState *mt)
 {
+	bool		many = outerPlanState(mt)->plan->plan_rows > 1;
 	bool		any = false;
 
 	if (!may_fire(mt))
 		return NULL;
 	for (int i = 0; i < mt->mt_nrels; i++)
-		any |= la_keyquery_follow(mt->resultRelInfo[i].ri_RelationDesc, mt->operation);
+		any |= la_keyquery_follow(mt->resultRelInfo[i].ri_RelationDesc, mt->operation, many);
 	return any ? la_keyquery_log() : NULL;
 }
 

@@ -102,6 +102,7 @@ struct LaKeyAhead
 	Place		passed;			/* behind the last one that had its turn */
 	int64		unseen;			/* of those that had it, since `passed` was
 								 * right */
+	int64		next_search;	/* with so many, a key is searched for */
 	MemoryContextCallback callback;
 
 	/* BATCH */
@@ -743,10 +744,18 @@ la_keyahead_expects(LaKeyAhead *k, Relation table, const LaKeyValues *key)
 	else if (k->ahead != NULL && la_ahead_has_rows(k->ahead) &&
 			 is_asked(k, known(k, la_ahead_next_row(k->ahead))->tuple))
 		expected = true;
+	else if (k->unseen < k->next_search)
+		expected = false;
 	else
 	{
 		expected = search_key(k, MAX_SKIPPED + k->unseen, MAX_SEARCHED + TABLES * k->unseen);
 		k->next = next;
+
+		/*
+		 * where none is ever of this key, all rows together are passed a few
+		 * times
+		 */
+		k->next_search = expected || k->unseen < MAX_SKIPPED ? 0 : 2 * k->unseen;
 	}
 	k->asked = NULL;
 	return expected;

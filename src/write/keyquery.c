@@ -90,6 +90,7 @@ typedef struct QueryKey
 								 * FROM is there; or -1 */
 	const char *text;			/* of its query, or NULL */
 	LaKeyColumns *columns;		/* BATCHES: of its index; or NULL */
+	uint32		statements;		/* that have noted rows */
 	bool		searched;		/* ... it has been, for some keys */
 	bool		first_known;	/* ... and it is known whether that took reads */
 	int64		seen_reads;		/* blocks read then */
@@ -169,11 +170,10 @@ key_of(Relation table, const Trigger *trigger, bool is_check, int64 first)
 static void rescan(IndexScanDesc scan, ScanKey scankeys, int n, ScanKey orderbys, int norderbys);
 
 /* Behaviour BATCHES: does the server check it without a query? */
-static bool
-is_check_of_table(const Trigger *trigger)
+static inline bool
+is_checked_by_scan(bool is_check, Oid referenced)
 {
-	return LA_CHECKS_AT_A_TIME > 1 && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK &&
-		get_rel_relkind(trigger->tgconstrrelid) == RELKIND_RELATION;
+	return LA_CHECKS_AT_A_TIME > 1 && is_check && get_rel_relkind(referenced) == RELKIND_RELATION;
 }
 
 /* ... be told when it looks for keys of this index, if that is not locked. */
@@ -202,30 +202,51 @@ la_keyquery_watch(const ModifyTableState *mt)
 
 	for (int i = 0; LA_CHECKS_AT_A_TIME > 1 && i < mt->mt_nrels; i++)
 	{
-		Relation	table = mt->resultRelInfo[i].ri_RelationDesc;
-		const TriggerDesc *triggers = table->trigdesc;
+		Oid			table = RelationGetRelid(mt->resultRelInfo[i].ri_RelationDesc);
+
+		/* a copy: that of the relcache entry goes when the entry is rebuilt */
+		const TriggerDesc *triggers = mt->resultRelInfo[i].ri_TrigDesc;
 
 		for (int t = 0; triggers != NULL && t < triggers->numtriggers; t++)
 		{
 			const Trigger *trigger = &triggers->triggers[t];
 
-			if (la_foreign_key_is_fired_by(trigger, mt->operation) && is_check_of_table(trigger) &&
-				la_keycolumns_load(&columns, trigger->tgconstraint, true, RelationGetRelid(table)))
+			if (la_foreign_key_is_fired_by(trigger, mt->operation) &&
+				is_checked_by_scan(RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
+								   trigger->tgconstrrelid) &&
+				la_keycolumns_load(&columns, trigger->tgconstraint, true, table))
 				watch(columns.conindid);
 		}
 	}
 }
 
+/*
+ * ... and of the keys that are noted of this table.  Each relcache entry may have been replaced
+ * since, which is looked for less and less often.  many: the statement may write many rows
+ */
 static void
-watch_index(QueryKey *key)
+watch_keys(Oid table, bool many)
 {
-	if (key->columns == NULL)
+	ListCell   *lc;
+
+	foreach(lc, keys)
 	{
-		key->columns = MemoryContextAllocZero(context, sizeof(LaKeyColumns));
-		if (!la_keycolumns_load(key->columns, key->constraint, true, key->table))
-			key->columns->conindid = InvalidOid;
+		QueryKey   *key = lfirst(lc);
+
+		if (key->table != table)
+			continue;
+		key->statements++;
+		if ((!many && (key->statements == 1 || (key->statements & (key->statements - 1)) != 0)) ||
+			!is_checked_by_scan(key->is_check, key->other))
+			continue;
+		if (key->columns == NULL)
+		{
+			key->columns = MemoryContextAllocZero(context, sizeof(LaKeyColumns));
+			if (!la_keycolumns_load(key->columns, key->constraint, true, key->table))
+				key->columns->conindid = InvalidOid;
+		}
+		watch(key->columns->conindid);
 	}
-	watch(key->columns->conindid);
 }
 
 static bool
@@ -250,10 +271,10 @@ la_keyquery_set_constraints(bool deferred)
 
 /*
  * A statement is going to write rows of this table.  Returns true if it has foreign keys that may
- * be checked later; the rows are to be noted in la_keyquery_log() then.
+ * be checked later; the rows are to be noted in la_keyquery_log() then.  many: more than one row
  */
 bool
-la_keyquery_follow(Relation table, CmdType operation)
+la_keyquery_follow(Relation table, CmdType operation, bool many)
 {
 	bool		any = false;
 	bool		possible = is_possible(table) ||
@@ -262,7 +283,6 @@ la_keyquery_follow(Relation table, CmdType operation)
 	for (int i = 0; possible && i < table->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &table->trigdesc->triggers[i];
-		QueryKey   *key;
 
 		if (!la_foreign_key_is_fired_by(trigger, operation) || !is_deferred(trigger))
 			continue;
@@ -270,11 +290,11 @@ la_keyquery_follow(Relation table, CmdType operation)
 		create_context();
 		if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 			continue;
-		key = key_of(table, trigger, RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
-					 la_tidlog_length(rows));
-		if (key != NULL && is_check_of_table(trigger))
-			watch_index(key);
+		(void) key_of(table, trigger, RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_FK,
+					  la_tidlog_length(rows));
 	}
+	if (any)
+		watch_keys(RelationGetRelid(table), many);
 	return any;
 }
 
@@ -319,12 +339,12 @@ la_keyquery_begin_copy(Relation table)
 			entry = add_run(table);
 		key = entry < 0 ? NULL : key_of(table, trigger, true, entry);
 		if (key == NULL)
-			return;
+			break;
 		key->copy_entry = entry;
 		key->ends_with_copy = is_new && !is_deferred(trigger);
-		if (is_check_of_table(trigger))
-			watch_index(key);
 	}
+	if (entry >= 0)
+		watch_keys(RelationGetRelid(table), true);
 }
 
 /* The first row of a table is there.  Others may be of a statement that a trigger makes. */
@@ -379,6 +399,8 @@ la_keyquery_end_copy(void)
 		la_keyahead_end(key->ahead);
 		keys = foreach_delete_current(keys, lc);
 		pfree(key->ahead);
+		if (key->columns != NULL)
+			pfree(key->columns);
 		pfree(key);
 	}
 }
@@ -513,6 +535,9 @@ load_batch(Batch *b, Relation index, ScanKey scankeys, int n)
 	if (n > 1)
 		return false;
 	array = DatumGetArrayTypeP(scankeys->sk_argument);
+	/* a search of a function's, in a cast or an operator */
+	if (array_contains_nulls(array))
+		return false;
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &byval, &alignment);
 	deconstruct_array(array, ARR_ELEMTYPE(array), length, byval, alignment, &b->values, NULL,
 					  &b->n);

@@ -171,7 +171,7 @@ extern LaDescent *la_keycolumns_descent(Relation table, Relation other, Relation
 
 extern void la_keyquery_init(void);
 extern void la_keyquery_set_constraints(bool deferred);
-extern bool la_keyquery_follow(Relation table, CmdType operation);
+extern bool la_keyquery_follow(Relation table, CmdType operation, bool many);
 extern LaTidLog *la_keyquery_log(void);
 extern void la_keyquery_watch(const ModifyTableState *mt);
 extern void la_keyquery_begin_copy(Relation table);
