@@ -98,6 +98,7 @@ typedef struct QueryKey
 
 /* Of the transaction that is running. */
 static MemoryContext context = NULL;
+static MemoryContext batches = NULL;	/* of what a batch takes */
 static LaTidLog *rows = NULL;
 static List *keys = NIL;		/* of QueryKey */
 static bool constraints_set = false;	/* SET CONSTRAINTS ... DEFERRED has
@@ -127,6 +128,7 @@ create_context(void)
 		return;
 	context = AllocSetContextCreate(TopTransactionContext, "pg_lookahead deferred keys",
 									ALLOCSET_SMALL_SIZES);
+	batches = AllocSetContextCreate(context, "pg_lookahead batch of keys", ALLOCSET_SMALL_SIZES);
 	rows = la_tidlog_create(context);
 }
 
@@ -535,8 +537,9 @@ load_batch(Batch *b, Relation index, ScanKey scankeys, int n)
 	if (n > 1)
 		return false;
 	array = DatumGetArrayTypeP(scankeys->sk_argument);
-	/* a search of a function's, in a cast or an operator */
-	if (array_contains_nulls(array))
+	/* of a query that a cast, an operator or a trigger makes */
+	if (ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) > LA_CHECKS_AT_A_TIME ||
+		array_contains_nulls(array))
 		return false;
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &byval, &alignment);
 	deconstruct_array(array, ARR_ELEMTYPE(array), length, byval, alignment, &b->values, NULL,
@@ -645,18 +648,26 @@ begin_batch(const Batch *b)
 	}
 }
 
-/* amrescan of a key's index. */
+/*
+ * amrescan of a key's index.  Queries that a cast, an operator or a trigger makes may come here,
+ * too, in the memory of their statements.
+ */
 static void
 rescan(IndexScanDesc scan, ScanKey scankeys, int n, ScanKey orderbys, int norderbys)
 {
-	Batch		batch;
-
 	if (n > 0 && scankeys != NULL && la_enable && la_enable_foreign_key && InNoForceRLSOperation())
 	{
 		la_foreign_key_query_starts();
-		if (keys != NIL && !la_foreign_key_is_running() &&
-			load_batch(&batch, scan->indexRelation, scankeys, n))
-			begin_batch(&batch);
+		if (keys != NIL && !la_foreign_key_is_running())
+		{
+			MemoryContext old = MemoryContextSwitchTo(batches);
+			Batch		batch;
+
+			if (load_batch(&batch, scan->indexRelation, scankeys, n))
+				begin_batch(&batch);
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(batches);
+		}
 	}
 	btrescan(scan, scankeys, n, orderbys, norderbys);
 }
@@ -702,7 +713,7 @@ transaction_ends(XactEvent event, SubTransactionId failed)
 		}
 	}
 	MemoryContextDelete(context);
-	context = NULL;
+	context = batches = NULL;
 	rows = NULL;
 	keys = NIL;
 }
