@@ -238,8 +238,8 @@ LONG_TAP='003_cancel|004_ddl|006_kills|008_access_methods|009_direct_io|010_thir
 
 # is_deep NAME: do the long scripts, and more of the differential test, run on it, if no server
 # was asked for?  On the one with assertions, which would find most; 17 and 19 have SQL, isolation,
-# the short scripts and a short differential test; 15 and 16 have one half each of these scripts,
-# and half of that test; 18 without assertions has isolation only, since 18 with them has it all.
+# the short scripts and a short differential test; so have 15 and 16, but one half each of the short
+# scripts; 18 without assertions has isolation only, since 18 with them has it all.
 is_deep()
 {
 	[[ $1 = *-assert ]]
