@@ -254,8 +254,8 @@ tap_scripts()
 		long-1) names_in t pl | grep -xE "$LONG_TAP" | sed -n 'p;n' ;;
 		long-2) names_in t pl | grep -xE "$LONG_TAP" | sed -n 'n;p' ;;
 		minor) echo 016_minor ;;
-		short-1) names_in t pl | grep -vxE "$LONG_TAP" | sed -n 'p;n' ;;
-		short-2) names_in t pl | grep -vxE "$LONG_TAP" | sed -n 'n;p' ;;
+		short-1) tap_scripts short | sed -n 'p;n' ;;
+		short-2) tap_scripts short | sed -n 'n;p' ;;
 		*) names_in t pl | grep -vxE "$LONG_TAP" ;;
 	esac
 }

@@ -19,8 +19,8 @@
  * once: when so many are there, and when the statement ends.  Each row has its turn when it is
  * collected, so that its blocks are there when the server looks.  Of the first rows nothing could
  * be known until the first batch is done, though.  So history.c is told whether blocks are read
- * for first batches, and where they were, the first row has its turn at the TRIAL_ROWS-th one, for
- * a trial: if a block is read for it, the others follow at once; if none is, look-ahead waits
+ * for first batches, and where they were, the first row has its turn at the LA_KEY_TRIAL-th one,
+ * for a trial: if a block is read for it, the others follow at once; if none is, look-ahead waits
  * until the server has read one.
  *
  * Invariants
@@ -56,7 +56,6 @@
 #define MAX_SEARCHED	4096	/* rows or entries of the log, for one that
 								 * was not expected */
 #define TABLES			16		/* whose entries may alternate in the log */
-#define TRIAL_ROWS		8		/* see BATCH */
 
 /* Where the next event may be. */
 typedef struct Place
@@ -106,7 +105,7 @@ struct LaKeyAhead
 	MemoryContextCallback callback;
 
 	/* BATCH */
-	LaKeyWaiting waiting[TRIAL_ROWS];	/* the first rows */
+	LaKeyWaiting waiting[LA_KEY_TRIAL]; /* the first rows */
 	bool		first_known;	/* it is known whether a block was read */
 	MemoryContextCallback first_callback;
 };
@@ -302,6 +301,15 @@ next_event(const LaKeyAhead *k, Place *place, int64 *entries)
 	return row;
 }
 
+/* Is a value of variable length there as it is? */
+static bool
+is_inline(Datum value)
+{
+	struct varlena *v = (struct varlena *) DatumGetPointer(value);
+
+	return !VARATT_IS_EXTERNAL(v) && !VARATT_IS_COMPRESSED(v);
+}
+
 /*
  * Has the row's column this value of a key?  The server may have taken it out of its row, and made
  * its header a longer one.
@@ -314,13 +322,10 @@ is_value(Form_pg_attribute att, Datum value, Datum other, Oid type)
 
 	if (type != att->atttypid && !IsBinaryCoercible(att->atttypid, type))
 		return false;
-	if (att->attlen != -1)
+	if (att->attlen != -1 || !is_inline(value) || !is_inline(other))
 		return datumIsEqual(value, other, att->attbyval, att->attlen);
 	a = (struct varlena *) DatumGetPointer(value);
 	b = (struct varlena *) DatumGetPointer(other);
-	if (VARATT_IS_EXTERNAL(a) || VARATT_IS_COMPRESSED(a) ||
-		VARATT_IS_EXTERNAL(b) || VARATT_IS_COMPRESSED(b))
-		return VARSIZE_ANY(a) == VARSIZE_ANY(b) && memcmp(a, b, VARSIZE_ANY(a)) == 0;
 	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
 		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 }
@@ -626,9 +631,9 @@ begin_turn_of(LaKeyAhead *k, const LaKeyAsked *asked)
 	k->asked = NULL;
 }
 
-/* Behaviour BATCH: was a block read for the first one? */
-static void
-note_first_batch(LaKeyAhead *k, bool read)
+/* Behaviour BATCH: was a block read for the first one?  The key's columns are known. */
+void
+la_keyahead_note_first(LaKeyAhead *k, bool read)
 {
 	if (!k->first_known)
 		la_history_note_begin(k->key.conindid, read);
@@ -641,7 +646,7 @@ on_first_end(void *arg)
 {
 	LaKeyAhead *k = arg;
 
-	note_first_batch(k, la_issue_blocks_read() != k->seen_reads);
+	la_keyahead_note_first(k, la_issue_blocks_read() != k->seen_reads);
 }
 
 /* The server has looked for none of the first rows, of which this is the last one. */
@@ -660,7 +665,7 @@ try_first(LaKeyAhead *k, const LaKeyAsked *last)
 		begin_turn_of(k, last);
 		return;
 	}
-	for (int i = 0; i < TRIAL_ROWS && !k->refused; i++)
+	for (int i = 0; i < LA_KEY_TRIAL && !k->refused; i++)
 	{
 		LaKeyAsked	asked = {.tid = &k->waiting[i].tid,.old = &k->waiting[i].old,.trial = i == 0};
 
@@ -669,19 +674,19 @@ try_first(LaKeyAhead *k, const LaKeyAsked *last)
 			break;
 	}
 	if (la_issue_blocks_read() != reads)
-		note_first_batch(k, true);
+		la_keyahead_note_first(k, true);
 }
 
 /* A row is collected before anything is looked ahead over. */
 static void
 collect(LaKeyAhead *k, const LaKeyAsked *asked)
 {
-	if (k->unseen < TRIAL_ROWS)
+	if (k->unseen < LA_KEY_TRIAL)
 		k->waiting[k->unseen] = (LaKeyWaiting)
 	{
 		*asked->tid, *asked->old
 	};
-	if (k->unseen == TRIAL_ROWS - 1)
+	if (k->unseen == LA_KEY_TRIAL - 1)
 	{
 		try_first(k, asked);
 		return;
@@ -689,7 +694,7 @@ collect(LaKeyAhead *k, const LaKeyAsked *asked)
 	begin_turn_of(k, asked);
 	/* a block has been read since the first row */
 	if (k->ahead != NULL)
-		note_first_batch(k, true);
+		la_keyahead_note_first(k, true);
 }
 
 /* An event has its turn.  table: that is written. */
@@ -706,6 +711,13 @@ la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked)
 	}
 	k->started = true;
 	k->seen_reads = la_issue_blocks_read();
+}
+
+/* The key's columns, or NULL if nothing can be known. */
+const LaKeyColumns *
+la_keyahead_columns(LaKeyAhead *k)
+{
+	return load_key(k) ? &k->key : NULL;
 }
 
 /* By key: is anything to be done in turns?  missed: blocks have been read. */

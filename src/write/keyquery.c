@@ -76,7 +76,6 @@
 #include "write/write_int.h"
 
 #define MAX_KEYS	64			/* of a transaction */
-#define TRIAL_KEYS	8			/* in a batch; see BATCH of keyahead.c */
 
 typedef struct QueryKey
 {
@@ -89,10 +88,9 @@ typedef struct QueryKey
 	int64		copy_entry;		/* of the log, until the first row of a COPY
 								 * FROM is there; or -1 */
 	const char *text;			/* of its query, or NULL */
-	LaKeyColumns *columns;		/* BATCHES: of its index; or NULL */
+	Oid			index;			/* BATCHES: that is watched, or InvalidOid */
 	uint32		statements;		/* that have noted rows */
 	bool		searched;		/* ... it has been, for some keys */
-	bool		first_known;	/* ... and it is known whether that took reads */
 	int64		seen_reads;		/* blocks read then */
 } QueryKey;
 
@@ -184,7 +182,7 @@ watch(Oid index)
 {
 	Relation	rel;
 
-	if (!OidIsValid(index) || !la_lock_relation_at_once(index, AccessShareLock))
+	if (!la_lock_relation_at_once(index, AccessShareLock))
 		return;
 	rel = RelationIdGetRelation(index);
 	if (RelationIsValid(rel))
@@ -234,6 +232,7 @@ watch_keys(Oid table, bool many)
 	foreach(lc, keys)
 	{
 		QueryKey   *key = lfirst(lc);
+		const LaKeyColumns *columns;
 
 		if (key->table != table)
 			continue;
@@ -241,13 +240,11 @@ watch_keys(Oid table, bool many)
 		if ((!many && (key->statements == 1 || (key->statements & (key->statements - 1)) != 0)) ||
 			!is_checked_by_scan(key->is_check, key->other))
 			continue;
-		if (key->columns == NULL)
-		{
-			key->columns = MemoryContextAllocZero(context, sizeof(LaKeyColumns));
-			if (!la_keycolumns_load(key->columns, key->constraint, true, key->table))
-				key->columns->conindid = InvalidOid;
-		}
-		watch(key->columns->conindid);
+		columns = la_keyahead_columns(key->ahead);
+		if (columns == NULL)
+			continue;
+		key->index = columns->conindid;
+		watch(key->index);
 	}
 }
 
@@ -373,15 +370,12 @@ has_read(const QueryKey *key)
 	return key->searched && la_issue_blocks_read() != key->seen_reads;
 }
 
-/* ... what history is told of the first ones */
+/* ... what history is told, when the first ones are done */
 static void
-note_first(QueryKey *key, bool read)
+note_first(const QueryKey *key)
 {
-	if (key->searched && !key->first_known)
-	{
-		la_history_note_begin(key->columns->conindid, read);
-		key->first_known = true;
-	}
+	if (key->searched)
+		la_keyahead_note_first(key->ahead, has_read(key));
 }
 
 /* It has ended, and not by an error. */
@@ -397,12 +391,10 @@ la_keyquery_end_copy(void)
 		key->copy_entry = -1;
 		if (!key->ends_with_copy)
 			continue;
-		note_first(key, has_read(key));
+		note_first(key);
 		la_keyahead_end(key->ahead);
 		keys = foreach_delete_current(keys, lc);
 		pfree(key->ahead);
-		if (key->columns != NULL)
-			pfree(key->columns);
 		pfree(key);
 	}
 }
@@ -551,12 +543,14 @@ load_batch(Batch *b, Relation index, ScanKey scankeys, int n)
 static void
 get_key(const Batch *b, const QueryKey *key, int i, LaKeyValues *values)
 {
+	const LaKeyColumns *columns = la_keyahead_columns(key->ahead);
+
 	values->n = b->ncolumns;
 	for (int c = 0; c < b->ncolumns; c++)
 	{
 		int			at = 0;
 
-		while (at < b->ncolumns && b->index->rd_index->indkey.values[at] != key->columns->there[c])
+		while (at < b->ncolumns && b->index->rd_index->indkey.values[at] != columns->there[c])
 			at++;
 		values->types[c] = at < b->ncolumns ? b->types[at] : InvalidOid;
 		values->values[c] = b->ncolumns == 1 ? b->values[i] : b->columns[at];
@@ -566,15 +560,15 @@ get_key(const Batch *b, const QueryKey *key, int i, LaKeyValues *values)
 static inline bool
 is_of_index(const QueryKey *key, Relation index)
 {
-	return key->columns != NULL && key->columns->conindid == RelationGetRelid(index);
+	return key->index == RelationGetRelid(index);
 }
 
 /* Is it the first batch, and worth a trial? */
 static inline bool
 is_tried(const QueryKey *key, const Batch *b)
 {
-	return !key->searched && b->n >= TRIAL_KEYS &&
-		la_history_begins_with_reads(key->columns->conindid);
+	return !key->searched && b->n >= LA_KEY_TRIAL &&
+		la_history_begins_with_reads(key->index);
 }
 
 /* The key that the batch is of, if anything is to be done for it; or NULL. */
@@ -600,7 +594,7 @@ recognize_batch(const Batch *b)
 }
 
 static void
-turn_batch(QueryKey *key, const Batch *b)
+turn_batch(const QueryKey *key, const Batch *b)
 {
 	Relation	table = RelationIdGetRelation(key->table);
 	int64		reads = la_issue_blocks_read();
@@ -615,9 +609,8 @@ turn_batch(QueryKey *key, const Batch *b)
 	}
 	if (table != NULL)
 		RelationClose(table);
-	key->searched = true;
 	if (la_issue_blocks_read() != reads)
-		note_first(key, true);
+		la_keyahead_note_first(key->ahead, true);
 }
 
 /* The server is about to look for these keys. */
@@ -630,7 +623,7 @@ begin_batch(const Batch *b)
 	foreach(lc, keys)
 	{
 		if (is_of_index(lfirst(lc), b->index))
-			note_first(lfirst(lc), has_read(lfirst(lc)));
+			note_first(lfirst(lc));
 	}
 	found = recognize_batch(b);
 	if (found != NULL)
@@ -708,7 +701,7 @@ transaction_ends(XactEvent event, SubTransactionId failed)
 		{
 			QueryKey   *key = lfirst(lc);
 
-			note_first(key, has_read(key));
+			note_first(key);
 			la_keyahead_end(key->ahead);
 		}
 	}

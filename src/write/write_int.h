@@ -103,6 +103,24 @@ extern LaSearchKey *la_insertlocation_key(LaInsertLocation *p);
 extern Buffer la_insertlocation_find(LaInsertLocation *p, BlockNumber expected, Size size,
 									 OffsetNumber *position);
 
+/* ---- keycolumns ---- */
+
+/* The columns that are compared, in the constraint's order. */
+typedef struct LaKeyColumns
+{
+	int			n;
+	AttrNumber	here[INDEX_MAX_KEYS];	/* of the table that is written */
+	AttrNumber	there[INDEX_MAX_KEYS];	/* of the other table */
+	Oid			conindid;
+	Oid			other;
+} LaKeyColumns;
+
+extern bool la_keycolumns_load(LaKeyColumns *k, Oid constraint, bool is_check, Oid table);
+extern Relation la_keycolumns_open_index(const LaKeyColumns *k, Relation other, bool is_check,
+										 AttrNumber *columns, int *ncolumns);
+extern LaDescent *la_keycolumns_descent(Relation table, Relation other, Relation index,
+										const AttrNumber *columns, int ncolumns);
+
 /* ---- keyahead ---- */
 
 typedef struct LaKeyAhead LaKeyAhead;
@@ -120,6 +138,9 @@ typedef struct LaKeyEvents
 	bool		by_key;			/* keys are asked for, not rows */
 	bool		is_kept;		/* for longer than a statement */
 } LaKeyEvents;
+
+#define LA_KEY_TRIAL	8		/* rows, of the first batch; see BATCH in
+								 * keyahead.c */
 
 /* The columns of a key that is asked for, in the constraint's order. */
 typedef struct LaKeyValues
@@ -143,29 +164,13 @@ typedef struct LaKeyAsked
 extern LaKeyAhead *la_keyahead_create(MemoryContext context, EState *estate,
 									  const LaKeyEvents *events);
 extern void la_keyahead_turn(LaKeyAhead *k, Relation table, const LaKeyAsked *asked);
+extern const LaKeyColumns *la_keyahead_columns(LaKeyAhead *k);
+extern void la_keyahead_note_first(LaKeyAhead *k, bool read);
 extern bool la_keyahead_is_wanted(const LaKeyAhead *k, bool missed);
 extern void la_keyahead_pass(LaKeyAhead *k, int n);
 extern bool la_keyahead_expects(LaKeyAhead *k, Relation table, const LaKeyValues *key);
 extern void la_keyahead_end(LaKeyAhead *k);
 extern void la_keyahead_reset(LaKeyAhead *k);
-
-/* ---- keycolumns ---- */
-
-/* The columns that are compared, in the constraint's order. */
-typedef struct LaKeyColumns
-{
-	int			n;
-	AttrNumber	here[INDEX_MAX_KEYS];	/* of the table that is written */
-	AttrNumber	there[INDEX_MAX_KEYS];	/* of the other table */
-	Oid			conindid;
-	Oid			other;
-} LaKeyColumns;
-
-extern bool la_keycolumns_load(LaKeyColumns *k, Oid constraint, bool is_check, Oid table);
-extern Relation la_keycolumns_open_index(const LaKeyColumns *k, Relation other, bool is_check,
-										 AttrNumber *columns, int *ncolumns);
-extern LaDescent *la_keycolumns_descent(Relation table, Relation other, Relation index,
-										const AttrNumber *columns, int ncolumns);
 
 /* ---- keyquery ---- */
 
