@@ -144,7 +144,7 @@ class Bench:
     ) -> dict[str, str]:
         buffers = {COLD: COLD_BUFFERS, CACHED: f"{cached_buffers}MB", OS_CACHED: SMALL_BUFFERS}[cell.state]
         chosen = dict(variant.server)
-        if cell.state == CACHED:
+        if cell.state == CACHED and not variant.beside:
             # nothing is read: how it would be read must not force a restart
             chosen = {k: v for k, v in chosen.items() if k == "shared_preload_libraries"}
         return chosen | {"shared_buffers": buffers} | dict(workload.server(cell))

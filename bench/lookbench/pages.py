@@ -47,6 +47,7 @@ class PageTable:
     itself: bool = False  # and one for stock against stock
     seconds: bool = False
     mean: bool = False  # a last line: geometric mean of the ratios
+    later: str = ""  # major version that was measured beside: its variants "stock19" and "look19" have columns, too
 
     @property
     def path(self) -> str:
@@ -321,6 +322,8 @@ def lines_of(table: PageTable, entries: Sequence[Entry]) -> Iterator[str]:
     heads += [f"bitmap scan, {unit}"] if table.bitmap else []
     heads += [f"look-ahead, {unit}", "times as fast"]
     heads += ["stock against itself"] if table.itself else []
+    if table.later:
+        heads = [heads[0], *(f"{server}: {head}" for server in (entries[0].place.major, table.later) for head in heads[1:])]
     yield "| " + " | ".join(heads) + " |"
     yield "|---|" + "---:|" * (len(heads) - 1)
     for (label, _), entry in zip(table.rows, entries):
@@ -333,12 +336,21 @@ def lines_of(table: PageTable, entries: Sequence[Entry]) -> Iterator[str]:
         cells.append(f"{entry.ratio:.2f}" if not known else f"{entry.ratio:.2f}, noise" if entry.is_noise else f"**{entry.ratio:.2f}**")
         if table.itself:
             cells.append(f"{entry.again_ratio:.2f}" if entry.again_ratio else "-")
+        cells += later_cells(table, entry) if table.later else []
         yield "| " + " | ".join(cells) + " |"
     if table.mean:
         mean = geometric_mean([entry.ratio for entry in entries if entry.ratio])
         yield "| geometric mean |" + " |" * (len(heads) - 3) + f" {mean:.2f} |"
     yield ""
     yield source_text(table, entries)
+
+
+def later_cells(table: PageTable, entry: Entry) -> list[str]:
+    """The columns of the server that was measured beside."""
+    stock, ahead = (entry.figures.get(f"{kind}{table.later}") for kind in ("stock", "look"))
+    if not stock or not ahead:
+        return ["-"] * 3
+    return [number(stock.median, table.seconds), number(ahead.median, table.seconds), f"{stock.median / ahead.median:.2f}"]
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:

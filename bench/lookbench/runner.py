@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import shutil
 import subprocess
 import sys
@@ -34,9 +35,9 @@ from .command import ceiling_text, first_line, run_command, run_facts
 from .machine import ROOT, ceiling, memory_megabytes
 from .measure import Bench, Result
 from .records import Records, Sample
-from .server import BASE_SETTINGS, Server, ServerError
+from .server import BASE_SETTINGS, Server, ServerError, digest_of
 from .storages import LOCAL, STORAGES, Speed
-from .variants import LIBRARY, Variant, forced_variant, make_variants
+from .variants import LIBRARY, Variant, beside_variant, forced_variant, make_variants
 from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Changing, Scope, Workload
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -91,6 +92,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         help="checksums of the server's pages, which stay so (default: as they are; a new server of 18 has them)")
     parser.add_argument("--variant", metavar="NAME:SETTING=VALUE,...", action="append", default=[],
                         help="one more look-ahead variant with other settings, e.g. d16:max_distance=16; repeatable")
+    parser.add_argument("--beside", metavar="NAME=PREFIX[,SETTING=VALUE...]", action="append", default=[],
+                        help="one more variant: plain index scans of another server, with tables of its own and these settings;"
+                             " PREFIX is 15, 17, 18, 19 or where it was installed, and \"library\" among the settings"
+                             " preloads the library there; repeatable")
     parser.add_argument("--fresh", action="store_true", help="forget what this results directory has")
     parser.add_argument("--results", type=Path, help="directory (default bench/results/<date>-<major>)")
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
@@ -153,6 +158,7 @@ def plan_steps(options: argparse.Namespace, workloads: list[Workload], variants:
 
 
 def suitable(variants: list[Variant], workload: Workload, cell: Cell) -> list[Variant]:
+    variants = [v for v in variants if v.beside not in workload.not_beside]
     if workload.lacking:
         variants = [v for v in variants if not v.looks_ahead]
     elif workload.switches:
@@ -193,6 +199,7 @@ class Runner:
         self.console = console
         self.server = Server(options.bindir, options.data, options.sockets, options.user)
         self.bench = Bench(self.server)
+        self.beside: dict[Path, Bench] = {}  # by their programs
         self.speed = Speed(options.storage, options.control)
         self.problems = 0
         place = "" if options.storage == LOCAL else f"-{options.storage}"
@@ -217,6 +224,9 @@ class Runner:
         names = self.options.variants.split(",")
         library = "lookahead" in names or bool(self.options.variant)
         variants = make_variants(names, self.options.variant, self.server, library, uring)
+        for text in self.options.beside:
+            variants.append(beside_variant(text, {variant.name for variant in variants}))
+        self._prepare_beside(variants)
         workloads = []
         for workload in make_workloads(self.options):
             obstacle = workload.obstacle(self.server, uring)
@@ -227,7 +237,41 @@ class Runner:
             if workload.lacking:
                 self.console.print(f"{workload.name} is measured without look-ahead: there is no {', '.join(workload.lacking)}")
             workloads.append(workload)
+            workload.not_beside = [programs for programs, bench in self.beside.items() if workload.obstacle(bench.server, uring)]
         return plan_steps(self.options, workloads, variants)
+
+    def _prepare_beside(self, variants: Sequence[Variant]) -> None:
+        """A data directory for each other server, whichever variants share it."""
+        for programs in dict.fromkeys(variant.beside for variant in variants if variant.beside):
+            data = self.options.data.with_name(f"{self.options.data.name}-beside-{digest_of(programs)}")
+            sockets = self.options.sockets / digest_of(programs)
+            server = Server(programs, data, sockets, self.options.user)
+            for directory in (data, sockets):
+                directory.mkdir(mode=0o700, exist_ok=True)
+                if os.geteuid() == 0:
+                    shutil.chown(directory, self.options.user)
+            if not server.exists():
+                self.console.print(f"creating a server of PostgreSQL {server.version} beside")
+                server.create(BASE_SETTINGS)
+            self.beside[programs] = Bench(server)
+
+    @property
+    def benches(self) -> list[Bench]:
+        return [self.bench, *self.beside.values()]
+
+    def bench_of(self, variant: Variant) -> Bench:
+        """Where a variant is measured; no other server runs meanwhile, or keeps its files in memory."""
+        chosen = self.beside[variant.beside] if variant.beside else self.bench
+        for bench in self.benches:
+            if bench is not chosen:
+                bench.release()
+                bench.server.stop()
+        return chosen
+
+    def end(self) -> None:
+        for bench in self.benches:
+            bench.release()
+            bench.server.stop()
 
     def _lacking(self, settings: Mapping[str, str]) -> Sequence[str]:
         """Those of the library's settings that the installed one does not know."""
@@ -242,8 +286,8 @@ class Runner:
         by_table: dict[str, int] = {}
         for workload in {id(step.workload): step.workload for step in steps}.values():
             by_table[workload.table] = max(by_table.get(workload.table, 0), workload.table_rows * workload.bytes_per_row)
-        needed = sum(by_table.values())
-        have = sum(f.stat().st_size for f in (self.server.data / "base").rglob("*") if f.is_file())
+        needed = sum(by_table.values()) * len(self.benches)
+        have = sum(f.stat().st_size for bench in self.benches for f in (bench.server.data / "base").rglob("*") if f.is_file())
         free = shutil.disk_usage(self.server.data).free - SPACE_LEFT
         if needed - have <= free:
             return
@@ -256,8 +300,9 @@ class Runner:
 
     def make_tables(self, steps: list[Step]) -> None:
         for workload in {id(step.workload): step.workload for step in steps}.values():
-            self.console.print(f"tables and indexes for {workload.name}")
-            self.bench.ensure(workload, [step.cell for step in steps if step.workload is workload])
+            for bench in (bench for programs, bench in [(None, self.bench), *self.beside.items()] if programs not in workload.not_beside):
+                self.console.print(f"tables and indexes for {workload.name}, PostgreSQL {bench.server.version}")
+                bench.ensure(workload, [step.cell for step in steps if step.workload is workload])
 
     def calibrate(self, steps: list[Step]) -> None:
         """Costs can be adjusted once the server knows its storage; it keeps that."""
@@ -293,6 +338,8 @@ class Runner:
             self.run, self.server.version, self.options.data, self.options,
             ("quick", "reps", "rows", "limit_rows", "seconds", "paid_rows", "full"), reads,
             checksums=self.server.has_checksums(), settings=self.settings,
+            beside={variant.name: self.beside[variant.beside].server.version
+                    for step in steps for variant in step.variants if variant.beside},
         )
         self.console.print(ceiling_text(reads))
         self.records.write_run(self.run, self.facts)
@@ -325,7 +372,7 @@ class Runner:
                 progress.update(task, description=f"{last} {variant.name} {rep + 1}/{self.options.reps}")
                 try:
                     self._touch(step, rep)
-                    result = self.bench.sample(
+                    result = self.bench_of(variant).sample(
                         step.workload, step.cell, variant, rep, buffers.get(tuple(step.workload.tables(step.cell)), 0)
                     )
                 except (psycopg.Error, ServerError) as error:
@@ -353,8 +400,10 @@ class Runner:
         if self.touched != (cell.key, statements):
             self.touched = (cell.key, statements)
             differ = step.workload.plans_differ or any(variant.adjusts_costs for variant in step.variants)
-            for variant in step.variants if differ else step.variants[-1:]:
-                self.bench.sample(step.workload, cell, variant, rep, 0)
+            own = [variant for variant in step.variants if not variant.beside]
+            others = {variant.beside: variant for variant in step.variants if variant.beside}
+            for variant in [*(own if differ else own[-1:]), *others.values()]:
+                self.bench_of(variant).sample(step.workload, cell, variant, rep, 0)
 
     def _record(self, cell: Cell, rep: int, variant: Variant, result: Result) -> None:
         self.records.add(
@@ -378,7 +427,7 @@ class Runner:
         for wanted in (variant.node, *step.workload.in_plan(step.cell)):
             if wanted and wanted not in result.plan:
                 self._problem(f"{name}: the plan has no {wanted}")
-        if not (variant.is_bitmap or variant.adjusts_costs or variant.is_forced or step.workload.plans_differ) and rep == 0:
+        if not (variant.beside or variant.is_bitmap or variant.adjusts_costs or variant.is_forced or step.workload.plans_differ) and rep == 0:
             seen.plans[variant.name] = result.plan
             other = next(iter(seen.plans))
             if seen.plans[other] != result.plan:
@@ -408,7 +457,7 @@ class Runner:
         self.problems += 1
         self.console.print(f"[red]failed:[/red] {cell.key} {variant.name}, repetition {rep}: {text}", highlight=False)
         self.records.add_failure(self.run, cell, variant.name, rep, text)
-        self.server.stop()
+        self.bench_of(variant).server.stop()
 
     def _problem(self, text: str) -> None:
         self.problems += 1
@@ -422,8 +471,7 @@ def main() -> int:
 
     def work(ends: ExitStack) -> int:
         runner = Runner(options, console)
-        ends.callback(runner.server.stop)
-        ends.callback(runner.bench.release)
+        ends.callback(runner.end)
         steps = runner.steps()
         if options.list:
             for step in steps:

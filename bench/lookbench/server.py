@@ -13,6 +13,7 @@ POSIX_FADV_DONTNEED on every file of the data directory.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pwd
 import re
@@ -69,6 +70,11 @@ def clean_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
 
 
+def digest_of(path: Path) -> str:
+    """A few letters that tell this path from others."""
+    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:6]
+
+
 class Server:
     def __init__(self, bindir: Path, data: Path, sockets: Path, user: str) -> None:
         self.bindir = bindir
@@ -76,6 +82,7 @@ class Server:
         self.sockets = sockets
         self.user = user
         self.running_with: dict[str, str] | None = None
+        self.prefix: Sequence[str] = ()  # what the postmaster is started by, such as valgrind
         self._postmaster: subprocess.Popen[bytes] | None = None  # if it was started here
         text = self._run([str(bindir / "postgres"), "--version"]).strip()
         self.version = text.split()[2]
@@ -83,7 +90,11 @@ class Server:
 
     def _surroundings(self) -> dict[str, Any]:
         """Of the server's programs: its user, and a session of their own."""
-        return {"env": clean_environment(), "cwd": "/", "start_new_session": True} | _user_arguments(self.user)
+        return {"env": self._environment(), "cwd": "/", "start_new_session": True} | _user_arguments(self.user)
+
+    def _environment(self) -> dict[str, str]:
+        """Its programs load its own libraries, whichever server this process was prepared for."""
+        return clean_environment() | {"LD_LIBRARY_PATH": str(self.bindir.parent / "lib")}
 
     def _run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
         """Run one of the server's programs, in a clean environment or in this one; what it prints."""
@@ -159,7 +170,7 @@ class Server:
         log = self.data / "server.log"
         with log.open("a") as output:
             self._postmaster = subprocess.Popen(
-                [str(self.bindir / "postgres"), "-D", str(self.data)],
+                [*self.prefix, str(self.bindir / "postgres"), "-D", str(self.data)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **self._surroundings(),
             )
         return log
@@ -229,7 +240,7 @@ class Server:
 
     def client_environment(self, settings: Mapping[str, str]) -> dict[str, str]:
         """The environment for psql or pgbench, with session settings for it."""
-        return clean_environment() | {
+        return self._environment() | {
             "PGHOST": str(self.sockets),
             "PGPORT": "5432",
             "PGUSER": SUPERUSER,

@@ -9,7 +9,8 @@ whole query; the ceiling is fio's at its best queue depth, measured in the same 
 
 Written with rich for a terminal, as Markdown with --markdown.  With --claims there is one line for
 each bound of claims.py instead, with the cell that comes off worst; with --plans what adjusted costs
-make of whole queries (plans.py).
+make of whole queries (plans.py); with --beside all variants of each cell, other servers among them, and
+two ratios (beside.py).
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any, Container, Iterable, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from . import plans
+from . import beside, plans
 from .claims import BEST, BITMAP, CLAIMS, GAIN, IOPS, LIVE, OFF, STOCK, TUNED, Claim
 from .records import Sample, read_samples, samples_file
 from .replayed.cells import APPLY, CACHED_VARIANT, REPLAY, TUNED_PREFIX
@@ -109,6 +110,10 @@ class Results:
     @property
     def storage(self) -> str | None:
         return str(self.runs[max(self.runs)].get("storage", LOCAL)) if self.runs else None
+
+    def beside(self) -> Mapping[str, str]:
+        """Variants that were measured on other servers, and the versions of these."""
+        return {name: version for run in self.runs.values() for name, version in run.get("beside", {}).items()}
 
     def title(self) -> str:
         if not self.runs:
@@ -256,21 +261,22 @@ def print_claims(results: Results, console: Console, markdown: bool) -> None:
     console.print(table)
 
 
-def print_plans(results: Results, console: Console, markdown: bool) -> None:
-    medians = {cell: {name: found.median for name, found in by.items()} for cell, by in results.cells.items()}
-    rows = list(plans.rows(medians))
-    numbers = [column not in plans.TEXT_COLUMNS for column in plans.COLUMNS]
+def print_medians(
+    results: Results, console: Console, markdown: bool, columns: Sequence[str], texts: Container[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """A table of all cells, made by another module of their medians; texts: columns that are no numbers."""
+    numbers = [column not in texts for column in columns]
     if markdown:
         print(f"## {results.title()}\n")
-        print("| " + " | ".join(plans.COLUMNS) + " |")
+        print("| " + " | ".join(columns) + " |")
         print("|" + "".join("---:|" if number else "---|" for number in numbers))
         for row in rows:
             print("| " + " | ".join(row) + " |")
         return
     console.rule(results.title())
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column, number in zip(plans.COLUMNS, numbers):
-        table.add_column(column, justify="right" if number else "left")
+    for column, number in zip(columns, numbers):
+        table.add_column(column.replace(" (", "\n("), justify="right" if number else "left", no_wrap=not number)
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -289,6 +295,7 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true", help="Markdown instead of tables for the terminal")
     parser.add_argument("--claims", action="store_true", help="a line for each claim of lookbench/claims.py, with its worst cell")
     parser.add_argument("--plans", action="store_true", help="what adjusted costs make of whole queries: ratios and regret")
+    parser.add_argument("--beside", action="store_true", help="all variants of each cell, with the servers of bench/run --beside")
     parser.add_argument("--variant", default="lookahead", help="the look-ahead variant (default lookahead)")
     options = parser.parse_args()
     console = Console(highlight=False, width=max(WIDTH, Console().width))
@@ -298,8 +305,13 @@ def main() -> int:
             console.print(f"error: there is no {csv}")
             return 1
         results = Results(csv, options.variant)
+        medians = {cell: {name: found.median for name, found in by.items()} for cell, by in results.cells.items()}
         if options.plans:
-            print_plans(results, console, options.markdown)
+            print_medians(results, console, options.markdown, plans.COLUMNS, plans.TEXT_COLUMNS, plans.rows(medians))
+        elif options.beside:
+            others = results.beside()
+            columns = beside.columns(medians, others)
+            print_medians(results, console, options.markdown, columns, beside.TEXT_COLUMNS, beside.rows(medians, others))
         elif options.claims:
             print_claims(results, console, options.markdown)
         elif options.markdown:

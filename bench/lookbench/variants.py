@@ -8,6 +8,7 @@ again       stock once more: what noise alone makes of a ratio
 lookahead   the plan of stock, pg_lookahead.enable = on
 adjusted    whole queries: look-ahead, and plans by pg_lookahead.adjust_costs = on
 bare        like stock, in a server that has not loaded the library
+beside      plain index scans of another server build, with settings of its own (--beside)
 
 Planner settings only forbid the other kinds of scan; whether the plan is the wanted
 one is checked by the runner for each cell.
@@ -16,6 +17,7 @@ one is checked by the runner for each cell.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Container, Mapping, Sequence
 
 from .server import Server
@@ -39,6 +41,7 @@ class Variant:
     node: str  # the scan node that its plan must have
     session: Mapping[str, str]
     server: Mapping[str, str] = field(default_factory=dict)
+    beside: Path | None = None  # programs of the other server that it is measured on
 
     @property
     def is_bitmap(self) -> bool:
@@ -122,6 +125,25 @@ def split_variant(text: str, known: Container[str] = ()) -> tuple[str, dict[str,
     if not name or not pairs or name in known:
         raise ValueError(f"not NAME:SETTING=VALUE,...: {text}")
     return name, pairs
+
+
+def beside_variant(text: str, known: Container[str] = ()) -> Variant:
+    """A plain index scan on another server: "NAME=PREFIX[,setting=value...]".
+
+    The settings are the server's.  The word "library" is none: then that server preloads the
+    library, which must have been installed there, and look-ahead is on.
+    """
+    name, _, rest = text.partition("=")
+    prefix, *settings = rest.split(",")
+    pairs = dict(setting.split("=", 1) for setting in settings if "=" in setting)
+    library = "library" in settings
+    if not name or not prefix or name in known or len(pairs) + library != len(settings):
+        raise ValueError(f"not NAME=PREFIX[,SETTING=VALUE...]: {text}")
+    programs = Path(prefix).absolute() / "bin"
+    if not (programs / "postgres").exists():
+        raise ValueError(f"there is no server in {prefix}")
+    session = {ENABLE: "on"} if library else {}
+    return Variant(name, INDEX_SCAN, _ONLY_INDEX | session, _preload(library) | pairs, programs)
 
 
 def make_variants(

@@ -20,6 +20,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Iterator, Mapping, Sequence
 
 import psycopg
@@ -115,6 +116,7 @@ class Workload(ABC):
     bitmap_scans = False  # plans are bitmap scans at the server's own settings where others have index scans
     size_is = "rows"  # what the size of its cells counts
     switches: Mapping[str, str] = {}  # what look-ahead variants set besides pg_lookahead.enable
+    not_beside: Sequence[Path] = ()  # servers beside that cannot do it, by their programs
     lacking: Sequence[str] = ()  # which of them the library does not know; then there is no look-ahead
     bytes_per_row = 0  # of the table with its indexes, roughly; for the forecast of space
 
