@@ -31,14 +31,9 @@
 #include "base/base.h"
 #include "base/compat.h"
 
-#define MAX_REGISTERED 16
+#define TAGS 1024				/* more than any server has */
 
-static struct
-{
-	NodeTag		tag;
-	la_attach_function function;
-}			registered[MAX_REGISTERED];
-static int	nregistered = 0;
+static la_attach_function functions[TAGS];	/* by a node's tag */
 static la_attach_function subplans_function = NULL;
 static const LaIndexScans *index_scans = NULL;
 
@@ -51,11 +46,9 @@ static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 void
 la_attach_register(NodeTag tag, la_attach_function function)
 {
-	if (nregistered >= MAX_REGISTERED)
-		elog(ERROR, "too many kinds of nodes registered for look-ahead");
-	registered[nregistered].tag = tag;
-	registered[nregistered].function = function;
-	nregistered++;
+	if (tag >= TAGS || functions[tag] != NULL)
+		elog(ERROR, "look-ahead cannot register node tag %d", (int) tag);
+	functions[tag] = function;
 }
 
 /* The function is called for each node whose expressions have subplans. */
@@ -68,12 +61,7 @@ la_attach_register_subplans(la_attach_function function)
 bool
 la_attach_is_registered(NodeTag tag)
 {
-	for (int i = 0; i < nregistered; i++)
-	{
-		if (registered[i].tag == tag)
-			return true;
-	}
-	return false;
+	return tag < TAGS && functions[tag] != NULL;
 }
 
 /*
@@ -100,27 +88,17 @@ la_attach_peek(void *scan, int n, LaComingRow *row)
 	return index_scans != NULL && index_scans->peek(scan, n, row);
 }
 
-typedef struct AttachWalk
-{
-	bool		interested;		/* a room will ask about a node later */
-	bool		limited;		/* a Limit counts the rows of the node */
-} AttachWalk;
-
+/* arg: set, if a room will ask about a node later */
 static bool
 walk(PlanState *ps, void *arg)
 {
-	AttachWalk *state = arg;
-	bool		limited = state->limited;
+	bool	   *interested = arg;
 	NodeTag		tag = nodeTag(ps);
 
-	for (int i = 0; i < nregistered; i++)
-	{
-		if (registered[i].tag == tag)
-			state->interested |= registered[i].function(ps, limited);
-	}
+	if (la_attach_is_registered(tag))
+		*interested |= functions[tag] (ps);
 	if (ps->subPlan != NIL && subplans_function != NULL)
-		state->interested |= subplans_function(ps, limited);
-	state->limited = tag == T_LimitState || (limited && la_node_is(ps, LA_NODE_ONE_TO_ONE));
+		*interested |= subplans_function(ps);
 
 	/*
 	 * planstate_tree_walker() would be most of the walk's cost in a statement
@@ -128,15 +106,14 @@ walk(PlanState *ps, void *arg)
 	 * started these nodes.)
 	 */
 	if (!la_node_is(ps, LA_NODE_IS_SIMPLE) || ps->initPlan != NIL || ps->subPlan != NIL)
-		(void) planstate_tree_walker(ps, walk, state);
+		(void) planstate_tree_walker(ps, walk, interested);
 	else
 	{
 		if (outerPlanState(ps) != NULL)
-			(void) walk(outerPlanState(ps), state);
+			(void) walk(outerPlanState(ps), interested);
 		if (innerPlanState(ps) != NULL)
-			(void) walk(innerPlanState(ps), state);
+			(void) walk(innerPlanState(ps), interested);
 	}
-	state->limited = limited;
 	return false;
 }
 
@@ -232,12 +209,12 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		queryDesc->snapshot != NULL &&
 		IsMVCCSnapshot(queryDesc->snapshot))
 	{
-		AttachWalk	state = {false, false};
+		bool		interested = false;
 
 		la_stats_flush_at_exit();
 		la_statements_begin(queryDesc);
-		(void) walk(queryDesc->planstate, &state);
-		if (state.interested)
+		(void) walk(queryDesc->planstate, &interested);
+		if (interested)
 			la_statements_get(queryDesc->estate)->top = queryDesc->planstate;
 	}
 }

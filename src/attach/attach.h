@@ -53,7 +53,7 @@ typedef struct LaIndexScans
  * Offers a node to its room.  "limited" is true if a Limit above counts the node's rows.
  * Returns true if the room will ask later what is wanted of the node (attach.h).
  */
-typedef bool (*la_attach_function) (PlanState *planstate, bool limited);
+typedef bool (*la_attach_function) (PlanState *planstate);
 
 extern void la_attach_init(void);
 extern void la_attach_register(NodeTag tag, la_attach_function function);
@@ -383,5 +383,6 @@ extern bool la_runahead_may_fetch(const LaDemandContext *context, const EState *
 
 extern LaStatement *la_statement_of(const EState *estate);
 extern void la_statement_enter_run(LaStatementRun *run, const QueryDesc *queryDesc, uint64 count);
+extern bool la_statement_runs_no_code(const LaRun *run);
 
 #endif							/* LA_ATTACH_H */

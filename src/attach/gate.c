@@ -106,7 +106,8 @@ la_gate_refuses_child(PlanState *node, PlanState *child)
 	const LaRun *run = la_statements_run(node->state);
 
 	if (!la_node_is(node, LA_NODE_HAS_CURSOR) || !search_reaches(child, NULL) ||
-		(run->to_end && run->no_code && la_runahead_is_without_effects(node->state)) ||
+		(run->to_end && la_statement_runs_no_code(run) &&
+		 la_runahead_is_without_effects(node->state)) ||
 		(s != NULL && !search_reaches(s->top, node)))
 		return NULL;
 	return "a cursor may be asked which row of a scan it is on";

@@ -231,7 +231,8 @@ is_uninterrupted(const LaRunAhead *ahead)
 {
 	const LaRun *run = la_statements_run(ahead->outer->state);
 
-	return ahead->context.demand == LA_DEMAND_ALL || (run->to_end && run->no_code);
+	return ahead->context.demand == LA_DEMAND_ALL ||
+		(run->to_end && la_statement_runs_no_code(run));
 }
 
 typedef struct ComputedSearch

@@ -76,9 +76,23 @@ examine_destination(LaRun *run, const QueryDesc *queryDesc)
 			run->no_code = true;
 			break;
 		default:
-			run->no_code = types_are_plain(queryDesc->tupDesc);
+			run->types = &queryDesc->tupDesc;
 			break;
 	}
+}
+
+/* Does the receiver call no function that a user can define?  The catalogs are asked but once. */
+bool
+la_statement_runs_no_code(const LaRun *run)
+{
+	LaRun	   *known = unconstify(LaRun *, run);
+
+	if (run->types != NULL)
+	{
+		known->no_code = types_are_plain(*run->types);
+		known->types = NULL;
+	}
+	return run->no_code;
 }
 
 /* ExecutorRun() begins.  la_statements_leave_run() is called at its end, also by an error. */

@@ -90,11 +90,46 @@ is_compared_by_server(Oid type)
 		entry->hash_proc < FirstNormalObjectId && entry->hash_extended_proc < FirstNormalObjectId;
 }
 
-/* Does a polymorphic function call only functions of the server for it? */
+/*
+ * Does a polymorphic function call only functions of the server for it?  Of the types that have
+ * the server's default operator classes for both btree and hash, beside which nobody can make
+ * others, this is known without a look at the catalogs.
+ */
 bool
 la_type_is_plain(Oid type)
 {
-	Oid			element = get_element_type(type);
+	Oid			element;
+
+	switch (type)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case NUMERICOID:
+		case TEXTOID:
+		case BPCHAROID:
+		case NAMEOID:
+		case OIDOID:
+		case BYTEAOID:
+		case UUIDOID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMETZOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case INTERVALOID:
+		case INETOID:
+		case JSONBOID:
+			return true;
+		case VARCHAROID:
+			return is_compared_by_server(type);
+		default:
+			break;
+	}
+	element = get_element_type(type);
 
 	if (get_typtype(type) != TYPTYPE_PSEUDO && !is_compared_by_server(type))
 		return false;

@@ -352,7 +352,7 @@ extern bool la_enable_apply;
 extern bool la_adjust_costs;
 extern bool la_force;
 extern bool la_explain;
-extern int	la_attach_threshold;
+extern int	la_attach_threshold;	/* see also la_few_rows() */
 extern int	la_max_distance;
 extern int	la_tablespace_max_in_flight;
 extern int	la_miss_threshold;
@@ -367,6 +367,15 @@ extern int	la_max_statements;
 extern int	la_max_indexes;
 extern bool la_save_statistics;
 extern int	la_log_min_saved;
+
+/* Scans of tables by TID, or in order, of so few rows are left alone. */
+#define LA_FEW_ROWS 8
+
+static inline int
+la_few_rows(void)
+{
+	return Min(la_attach_threshold, LA_FEW_ROWS);
+}
 
 extern void la_guc_init(void);
 
@@ -605,7 +614,9 @@ typedef struct LaRun
 	bool		to_end;			/* this call of ExecutorRun() returns all rows */
 	bool		rows_stay;		/* no row leaves the server before it returns */
 	bool		no_code;		/* the receiver calls no function that a user
-								 * can define */
+								 * can define: la_statement_runs_no_code() */
+	const TupleDesc *types;		/* no_code is still to be found out by these,
+								 * or NULL */
 	bool		may_fail;		/* the receiver may refuse a row */
 } LaRun;
 

@@ -155,10 +155,10 @@ static const BoolSetting bool_settings[] = {
 };
 
 static const IntSetting int_settings[] = {
-	{"pg_lookahead.attach_threshold", &la_attach_threshold, 8, 0, 1000, 0,
-		"Sets the number of rows that a short scan returns before look-ahead observes it.",
-		"Applies to btree scans without a filter or LIMIT whose blocks are cached; "
-	"others are observed from their first row on."},
+	{"pg_lookahead.attach_threshold", &la_attach_threshold, 64, 0, 1000, 0,
+		"Sets the number of index entries that a scan takes before look-ahead observes it.",
+		"Applies to btree scans whose blocks are cached; one that has to read a block is "
+	"observed from there on."},
 	{"pg_lookahead.max_distance", &la_max_distance, 64, 1, 1024, 0,
 		"Sets the maximum number of blocks that a scan reads ahead.",
 	"The distance grows up to this value while the scan finds blocks that are not cached."},

@@ -162,7 +162,7 @@ first_execution(PlanState *ps)
 
 /* What is wanted of the node's rows matters only to a room that follows them. */
 static bool
-attach_bitmap_scan(PlanState *ps, bool limited)
+attach_bitmap_scan(PlanState *ps)
 {
 	if (!la_interpose_is_possible(ps, &heap_scans))
 		return false;

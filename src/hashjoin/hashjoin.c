@@ -103,7 +103,7 @@ exec_join(PlanState *ps)
 }
 
 static bool
-attach_hashjoin(PlanState *ps, bool limited)
+attach_hashjoin(PlanState *ps)
 {
 	HashJoinState *node = castNode(HashJoinState, ps);
 	LaHashJoin *join;

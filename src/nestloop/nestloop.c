@@ -562,7 +562,7 @@ rows_before_examination(const PlanState *outer)
 }
 
 static bool
-attach_nestloop(PlanState *ps, bool limited)
+attach_nestloop(PlanState *ps)
 {
 	EState	   *estate = ps->state;
 	PlanState  *outer = outerPlanState(ps);

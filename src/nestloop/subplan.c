@@ -201,7 +201,7 @@ may_attach(void)
 }
 
 static bool
-attach_subplans(PlanState *node, bool limited)
+attach_subplans(PlanState *node)
 {
 	bool		any = false;
 	ListCell   *lc;

@@ -25,24 +25,6 @@
 #include "base/compat_btree.h"
 #include "scan/scan_int.h"
 
-/*
- * Has a scan, which need not have a shim, taken so many items of its current leaf page, or all of
- * them, with more pages to come?
- */
-bool
-la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items)
-{
-	BTScanPos	pos = &la_btree_scan(scan)->currPos;
-	bool		backward = ScanDirectionIsBackward(dir);
-	int			taken;
-
-	if (!BTScanPosIsValid(*pos))
-		return false;
-	taken = 1 + (backward ? pos->lastItem - pos->itemIndex : pos->itemIndex - pos->firstItem);
-	return taken >= items ||
-		(taken > pos->lastItem - pos->firstItem && (backward ? pos->moreLeft : pos->moreRight));
-}
-
 /* The most bytes that a batch takes. */
 Size
 la_leafbatch_most_bytes(const LaLeafBatchPool *pool)

@@ -6,11 +6,12 @@
  * After ExecutorStart a function of ours is put in front of the node's own
  * (attach/interpose_node.c).  At the node's first execution it takes itself out, creates the
  * node's scan descriptor if there is none yet, as the node would do in that call, and has shim.c
- * install itself in the descriptor.  A node that is never executed is never attached.
+ * install itself in the descriptor, or deferred.c in its place.  A node that is never executed is
+ * never attached.
  *
- *		first_execution ---------------------------------> attached: stock node + shim
- *		deferred_execution --> (any number of rows) -----^
- *								a block was read, or attach_threshold items were taken
+ *		first_execution --> attached: stock node + shim
+ *			 \--> deferred: stock node + deferred.c --^
+ *								a block was read, or attach_threshold entries were taken
  *
  * Eligible is a scan
  *	- of an index whose access method returns rows one by one (amgettuple), may be run ahead
@@ -23,13 +24,8 @@
  *	  one heap block;
  *	- whose function is the server's own.
  *
- * Deferred are btree scans without a filter (each call returns one row) and without a Limit
- * above them (which might end the scan at the first of many dead rows), unless the last scans of
- * the index have begun with waits (window/history.c).  Most deferred ones are small scans of
- * cached blocks, and even the installation of the shim is noticeable in a query that takes five
- * rows of each of a thousand partitions.  nbtree's position shows how many items were taken.  The
- * shim can be installed between two rows, since as long as it is passive, position, mark and
- * killed items are the access method's.
+ * Deferred are btree scans, unless the last scans of the index have begun with waits
+ * (window/history.c).
  *
  * Rows to come.  Where nbtree owns the position, these are the rest of the leaf page, in currPos;
  * where leaf.c does, the rest of its batches.  An entry's identity is its leaf page and its place
@@ -192,7 +188,24 @@ begin_index_only_scan(IndexOnlyScanState *node)
 					 node->ioss_OrderByKeys, node->ioss_NumOrderByKeys);
 }
 
-/* Install the shim, if the scan is eligible. */
+static void
+begin_scan(PlanState *ps)
+{
+	if (descriptor_of(ps) != NULL)
+		return;
+	if (IsA(ps, IndexOnlyScanState))
+		begin_index_only_scan((IndexOnlyScanState *) ps);
+	else
+		begin_index_scan((IndexScanState *) ps);
+}
+
+static bool
+is_eligible(PlanState *ps)
+{
+	return eligible(ps, ((ScanState *) ps)->ss_currentRelation, index_of(ps));
+}
+
+/* Install the shim, if the scan is eligible and has none. */
 static void
 attach(PlanState *ps)
 {
@@ -201,13 +214,10 @@ attach(PlanState *ps)
 	LaScanDemand demand;
 	LaScan	   *ls;
 
-	if ((descriptor_of(ps) != NULL && la_shim_of(descriptor_of(ps)) != NULL) ||
-		!eligible(ps, ((ScanState *) ps)->ss_currentRelation, index_of(ps)))
+	if ((descriptor_of(ps) != NULL && la_shim_of(descriptor_of(ps)) != NULL) || !is_eligible(ps))
 		return;
-	if (descriptor_of(ps) == NULL && index_only)
-		begin_index_only_scan((IndexOnlyScanState *) ps);
-	else if (descriptor_of(ps) == NULL)
-		begin_index_scan((IndexScanState *) ps);
+	begin_scan(ps);
+	(void) la_deferred_remove(descriptor_of(ps));
 
 	la_demand_context(ps, &context);
 	demand.limit = context.limit;
@@ -226,35 +236,62 @@ attach(PlanState *ps)
 	la_stats_open(&ls->counters, ps->state);
 }
 
-/* ---- functions that stand in front of the node's own until it is attached ------ */
-
-static TupleTableSlot *deferred_execution(PlanState *ps);
-
-/* Take out "self", which stands in front of the node, and attach the node. */
+/* la_deferred_end */
 static void
-replace(PlanState *ps, ExecProcNodeMtd self)
+attach_deferred(PlanState *ps, bool read)
 {
-	la_interpose_replace(ps, self, kind_of(ps)->stock);
-	attach(ps);
+	LaScan	   *ls;
+
+	if (la_enable_index_scan)
+		attach(ps);
+	ls = la_shim_of(descriptor_of(ps));
+	if (ls != NULL && read)
+		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
 
-/* The reads of a row, and their time if it is the scan's first one. */
+/* Is the scan to look ahead from its first row on (BEGIN in io_policy.c)? */
+static bool
+begins_cold(const PlanState *ps, Relation index)
+{
+	return ps->plan->plan_rows > 1.0 && la_history_begins_cold(RelationGetRelid(index));
+}
+
+/* Before its first row: attach it, or defer that. */
+static void
+attach_or_defer(PlanState *ps)
+{
+	Relation	index = index_of(ps);
+
+	if (index == NULL || index->rd_rel->relam != BTREE_AM_OID || la_force ||
+		la_attach_threshold == 0 || begins_cold(ps, index))
+		attach(ps);
+	else if (is_eligible(ps))
+	{
+		begin_scan(ps);
+		if (la_shim_of(descriptor_of(ps)) == NULL)
+			la_deferred_install(descriptor_of(ps), ps, attach_deferred);
+	}
+}
+
+/* ---- functions that stand in front of the node's own until it is attached ------ */
+
+/* The reads of a row, and their time. */
 typedef struct FirstRow
 {
 	int64		reads;
 	double		us;
 } FirstRow;
 
-/* Execute the node, for its first row (behaviour FIRST ROW in io_policy.c) or another one. */
+/* Execute the node for its first row: behaviour FIRST ROW in io_policy.c. */
 static TupleTableSlot *
-execute_stock(PlanState *ps, bool is_first, FirstRow *row)
+execute_stock(PlanState *ps, FirstRow *row)
 {
 	int64		reads = la_issue_blocks_read();
-	double		start = is_first ? la_issue_clock_us() : 0.0;
+	double		start = la_issue_clock_us();
 	TupleTableSlot *slot = kind_of(ps)->stock(ps);
 
 	row->reads = la_issue_blocks_read() - reads;
-	row->us = is_first && row->reads > 0 ? la_issue_clock_us() - start : 0.0;
+	row->us = row->reads > 0 ? la_issue_clock_us() - start : 0.0;
 	return slot;
 }
 
@@ -272,17 +309,20 @@ note_single_read(const LaScan *ls, const FirstRow *first)
 									first->us / (double) first->reads);
 }
 
-/* Tell the scan's policy of it, if the scan is attached. */
-static LaScan *
-note_first_row(PlanState *ps, const FirstRow *first)
+/* The scan's first row had reads: attach it, if it is deferred, and tell its policy of them. */
+static void
+note_first_row(PlanState *ps, const FirstRow *first, bool found)
 {
-	LaScan	   *ls = descriptor_of(ps) == NULL ? NULL : la_shim_of(descriptor_of(ps));
+	IndexScanDesc scan = descriptor_of(ps);
+	LaScan	   *ls;
 
-	if (ls == NULL)
-		return NULL;
-	if (la_io_policy_on_first_row(&ls->policy, first->reads, first->us))
+	if (scan == NULL)
+		return;
+	if (found && la_deferred_remove(scan))
+		attach_deferred(ps, true);
+	ls = la_shim_of(scan);
+	if (ls != NULL && la_io_policy_on_first_row(&ls->policy, first->reads, first->us))
 		note_single_read(ls, first);
-	return ls;
 }
 
 static TupleTableSlot *
@@ -291,74 +331,25 @@ first_execution(PlanState *ps)
 	FirstRow	first;
 	TupleTableSlot *slot;
 
-	replace(ps, first_execution);
-	slot = execute_stock(ps, true, &first);
-	(void) note_first_row(ps, &first);
+	la_interpose_replace(ps, first_execution, kind_of(ps)->stock);
+	attach_or_defer(ps);
+	slot = execute_stock(ps, &first);
+	if (first.reads > 0)
+		note_first_row(ps, &first, !TupIsNull(slot));
 	return slot;
 }
 
-/* Has the scan returned attach_threshold rows, or those of a leaf page that has fewer? */
 static bool
-has_taken_rows(PlanState *ps)
-{
-	IndexScanDesc scan = descriptor_of(ps);
-
-	return scan != NULL &&
-		la_leafbatch_has_taken(scan, ps->state->es_direction * order_of(ps), la_attach_threshold);
-}
-
-/* A deferred scan has had to read blocks for a row. */
-static void
-attach_missed(PlanState *ps, const FirstRow *first)
-{
-	LaScan	   *ls;
-
-	replace(ps, deferred_execution);
-	ls = note_first_row(ps, first);
-	if (ls != NULL)
-		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
-}
-
-static TupleTableSlot *
-deferred_execution(PlanState *ps)
-{
-	bool		started = descriptor_of(ps) != NULL;
-	FirstRow	row;
-	TupleTableSlot *slot;
-
-	if (started && has_taken_rows(ps))
-	{
-		replace(ps, deferred_execution);
-		return kind_of(ps)->stock(ps);
-	}
-	slot = execute_stock(ps, !started, &row);
-	if (row.reads > 0 && !TupIsNull(slot))
-		attach_missed(ps, &row);
-	return slot;
-}
-
-/* Is the scan to look ahead from its first row on (BEGIN in io_policy.c)? */
-static bool
-begins_cold(const PlanState *ps, Relation index)
-{
-	return ps->plan->plan_rows > 1.0 && la_history_begins_cold(RelationGetRelid(index));
-}
-
-static bool
-attach_scan(PlanState *ps, bool limited)
+attach_scan(PlanState *ps)
 {
 	Relation	index = index_of(ps);
 	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
-	bool		deferred;
 
 	if (!la_enable_index_scan ||
 		(btree && !la_force && at_most_one_row(ps, index)) ||
 		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
-	deferred = btree && !limited && !la_force && la_attach_threshold > 0 &&
-		ps->qual == NULL && !begins_cold(ps, index);
-	la_interpose_replace(ps, kind_of(ps)->stock,
-						 deferred ? deferred_execution : first_execution);
+	la_interpose_replace(ps, kind_of(ps)->stock, first_execution);
 	return true;
 }
 
@@ -368,8 +359,7 @@ is_stock_or_ours(PlanState *ps)
 {
 	ExecProcNodeMtd function = la_interpose_executing(ps);
 
-	return function == first_execution || function == deferred_execution ||
-		la_interpose_is_possible(ps, kind_of(ps));
+	return function == first_execution || la_interpose_is_possible(ps, kind_of(ps));
 }
 
 /* Have a scan take its TIDs from another room.  It has been executed; attach it if it is not. */

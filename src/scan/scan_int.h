@@ -170,6 +170,13 @@ la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 extern void la_arraykeys_advance(LaScan *ls, ScanDirection dir, int64 rows_wanted);
 extern void la_arraykeys_forget(LaScan *ls);
 
+/* ---- deferred: between a btree scan and nbtree until there is a reason to attach it ---- */
+
+typedef void (*la_deferred_end) (PlanState *node, bool read);
+
+extern void la_deferred_install(IndexScanDesc scan, PlanState *node, la_deferred_end end);
+extern bool la_deferred_remove(IndexScanDesc scan);
+
 /* ---- early: may an index scan read pages of its index before their turn? ---- */
 
 extern bool la_early_ask(LaScan *ls);
@@ -284,7 +291,6 @@ la_leafbatch_coming(const BTScanPosData *pos, char *tuples, int item, LaComingRo
 	row->tuple = tuples == NULL ? NULL : (IndexTuple) (tuples + pos->items[item].tupleOffset);
 }
 
-extern bool la_leafbatch_has_taken(IndexScanDesc scan, ScanDirection dir, int items);
 extern Size la_leafbatch_most_bytes(const LaLeafBatchPool *pool);
 extern LaLeafBatch *la_leafbatch_copy(LaLeafBatchPool *pool, BTScanPos pos, const char *tuples);
 extern void la_leafbatch_own_pin(LaLeafBatchPool *pool);

@@ -326,7 +326,7 @@ find_columns(LaToastColumns *c, const PlanState *ps)
 
 /* la_attach_function */
 bool
-la_sortedrows_attach(PlanState *ps, bool limited)
+la_sortedrows_attach(PlanState *ps)
 {
 	LaToastColumns columns = {0};
 	SortedRows *s;

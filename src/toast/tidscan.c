@@ -11,7 +11,7 @@
  * they have out of line (valueahead.c), for which their pages are read as well.  The node may pass
  * rows over: those that are dead, or that its filter rejects.
  *
- * Left alone are scans of few rows (attach_threshold), and those that turn.
+ * Left alone are scans of few rows (LA_FEW_ROWS), and those that turn.
  *
  * src/toast/tidscan.c
  */
@@ -93,7 +93,7 @@ static bool
 is_left_alone(const TidScanState *node)
 {
 	return node->tss_isCurrentOf || !ScanDirectionIsForward(node->ss.ps.state->es_direction) ||
-		(!la_force && node->tss_NumTids < la_attach_threshold);
+		(!la_force && node->tss_NumTids < la_few_rows());
 }
 
 static TupleTableSlot *
@@ -146,7 +146,7 @@ is_possible(TidScanState *node)
 
 /* la_attach_function */
 static bool
-attach(PlanState *ps, bool limited)
+attach(PlanState *ps)
 {
 	TidRows    *t;
 

@@ -3,7 +3,7 @@
  *	  Scans whose rows may have values that are stored out of line: how they are reached.
  *
  *		SeqScan		a function in front of the node's own until the scan has returned
- *					attach_threshold rows, or a page of them, or begins with a filter that may
+ *					LA_FEW_ROWS rows, or a page of them, or begins with a filter that may
  *					fetch values; then tablescan.c
  *		TidRangeScan	a function in front of the node's own, likewise; then tablescan.c
  *		TidScan		tidscan.c
@@ -59,8 +59,8 @@ has_taken_rows(const TableScanDescData *scan)
 {
 	const HeapScanDescData *heap = (const HeapScanDescData *) scan;
 
-	return la_force || (int) heap->rs_cindex + 1 >= la_attach_threshold ||
-		(int) heap->rs_ntuples < la_attach_threshold;
+	return la_force || (int) heap->rs_cindex + 1 >= la_few_rows() ||
+		(int) heap->rs_ntuples < la_few_rows();
 }
 
 /* Follow the scan, if it has values that may be fetched, and is heapam's. */
@@ -113,7 +113,7 @@ filter_execution(PlanState *ps)
 }
 
 static bool
-attach_table_scan(PlanState *ps, bool limited)
+attach_table_scan(PlanState *ps)
 {
 	bool		has_filter = ps->qual != NULL && IsA(ps, SeqScanState);
 
@@ -134,7 +134,7 @@ static void
 follow_bitmap_scan(ScanState *node)
 {
 	if (!is_possible(node) ||
-		(!la_force && node->ps.plan->plan_rows < la_attach_threshold &&
+		(!la_force && node->ps.plan->plan_rows < la_few_rows() &&
 		 !la_toastcolumns_of_filter(node)))
 		return;
 	/* as its first execution does otherwise */

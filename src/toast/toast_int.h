@@ -42,7 +42,7 @@ extern void la_rewrite_init(void);
 
 /* ---- sortedrows: the rows that a sort passes on ---- */
 
-extern bool la_sortedrows_attach(PlanState *ps, bool limited);
+extern bool la_sortedrows_attach(PlanState *ps);
 
 /* ---- values: the values of a row that are stored out of line ---- */
 

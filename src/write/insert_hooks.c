@@ -240,7 +240,7 @@ is_exchangeable(const ModifyTableState *mt)
 }
 
 static bool
-attach_modify_table(PlanState *ps, bool limited)
+attach_modify_table(PlanState *ps)
 {
 	ModifyTableState *mt = (ModifyTableState *) ps;
 	bool		exchanges = is_exchangeable(mt);

@@ -466,7 +466,7 @@ load_params(LaKeyValues *values, const ParamListInfo params)
 
 /* A query that locks rows starts. */
 static bool
-attach_lock_rows(PlanState *ps, bool limited)
+attach_lock_rows(PlanState *ps)
 {
 	EState	   *estate = ps->state;
 	LaKeyValues values;

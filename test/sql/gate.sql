@@ -255,7 +255,7 @@ select * from same($$select count(*) from (select set_config('timezone', 'Asia/T
 select * from same($$select count(w) from tt where ts < timestamptz '2024-01-01 20:00+00'$$);
 begin;
 set local pg_lookahead.force = on;
-select count(z) from (select w, set_config('la.x', 'y', false) z from tt where ts < timestamptz '2024-01-01 20:00+00' offset 0) q;
+select count(z), count(w) from (select w, set_config('la.x', 'y', false) z from tt where ts < timestamptz '2024-01-01 20:00+00' offset 0) q;
 select kind, scans_activated, reason from pg_lookahead_last_statement();
 rollback;
 -- SET between FETCHes

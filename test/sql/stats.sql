@@ -92,8 +92,8 @@ select pg_stat_lookahead_reset();
 select w = repeat('w', 100) as found from t where a = 4711;
 select scans_activated, blocks_foreseen, blocks_issued from pg_stat_lookahead order by kind;
 
--- and is attached when it has taken attach_threshold rows of a leaf page (the look-up table's
--- pages are cached, so nothing is read), or at once below a Limit, with a filter, or forced
+-- and is attached when it has taken attach_threshold entries and another one is wanted (the look-up
+-- table's pages are cached, so nothing is read), or at once if it is forced
 create table small as select * from t where a between 100 and 140;
 create index on small (a);
 vacuum analyze small;
