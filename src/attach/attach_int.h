@@ -54,6 +54,7 @@ extern void la_node_effects(PlanState *ps, bool filter_passed, LaNodeEffects *e)
 
 /* ---- types ---- */
 
+extern bool la_type_exists(Oid type);
 extern bool la_type_is_plain(Oid type);
 extern bool la_type_is_quiet(Oid type);
 extern bool la_type_has_rows(Oid type);

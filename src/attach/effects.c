@@ -727,6 +727,11 @@ note_extreme(LaEffects *e, const MinMaxExpr *extreme)
 {
 	Oid			type = extreme->minmaxtype;
 
+	if (!la_type_exists(type))
+	{
+		la_effects_add(e, LA_HAS_EFFECTS, "a function is unknown");
+		return;
+	}
 	note_call(e, lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, 1, &type);
 	note_collation(e, extreme->inputcollid, 1, &type);
 }

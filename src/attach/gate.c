@@ -57,6 +57,7 @@
 #include "utils/typcache.h"
 
 #include "attach/attach.h"
+#include "attach/attach_int.h"
 #include "base/base.h"
 #include "base/compat.h"
 
@@ -238,10 +239,14 @@ is_harmless_scan(IndexScanDesc scan, const RelationData *index, int *ncolumns)
 static bool
 is_harmless_type(Oid type)
 {
-	Oid			base = getBaseType(type);
-	Oid			element = get_element_type(base);
+	Oid			base;
+	Oid			element;
 	const TypeCacheEntry *entry;
 
+	if (!la_type_exists(type))
+		return false;
+	base = getBaseType(type);
+	element = get_element_type(base);
 	if (OidIsValid(element))
 		return is_harmless_type(element);
 	switch (get_typtype(base))

@@ -25,6 +25,16 @@
 #include "attach/attach_int.h"
 #include "base/compat.h"
 
+/*
+ * A type that only expressions use may have been dropped by now, by the statement itself, too.  The
+ * server goes on, as it has looked up what it needs; nothing is known of the type.
+ */
+bool
+la_type_exists(Oid type)
+{
+	return get_typtype(type) != '\0';
+}
+
 /* Does this hold for the types of all columns? */
 static bool
 columns_are(Oid type, bool (*what) (Oid type))
@@ -47,11 +57,15 @@ columns_are(Oid type, bool (*what) (Oid type))
 bool
 la_type_is_quiet(Oid type)
 {
-	Oid			base = getBaseType(type);
-	Oid			element = get_element_type(base);
+	Oid			base;
+	Oid			element;
 	HeapTuple	tuple;
 	bool		quiet = false;
 
+	if (!la_type_exists(type))
+		return false;
+	base = getBaseType(type);
+	element = get_element_type(base);
 	if (OidIsValid(element))
 		return la_type_is_quiet(element);
 	if (get_typtype(base) == TYPTYPE_COMPOSITE)
@@ -129,6 +143,8 @@ la_type_is_plain(Oid type)
 		default:
 			break;
 	}
+	if (!la_type_exists(type))
+		return false;
 	element = get_element_type(type);
 
 	if (get_typtype(type) != TYPTYPE_PSEUDO && !is_compared_by_server(type))
@@ -157,9 +173,13 @@ la_type_is_plain(Oid type)
 bool
 la_type_has_rows(Oid type)
 {
-	Oid			base = getBaseType(type);
-	Oid			element = get_element_type(base);
+	Oid			base;
+	Oid			element;
 
+	if (!la_type_exists(type))
+		return true;
+	base = getBaseType(type);
+	element = get_element_type(base);
 	switch (get_typtype(base))
 	{
 		case TYPTYPE_COMPOSITE:
@@ -276,5 +296,5 @@ parts_may_fail(Oid type, Want want)
 bool
 la_type_comparison_may_fail(Oid type, Oid function)
 {
-	return parts_may_fail(type, want_of(function));
+	return !la_type_exists(type) || parts_may_fail(type, want_of(function));
 }

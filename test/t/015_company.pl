@@ -405,6 +405,25 @@ for my $order (@orders)
 	$session->{psql}->quit;
 }
 
+# A type that only an expression uses is dropped while the statement is executed: the server has looked up its
+# output function by then, and goes on.
+{
+	my $session = session_of($node, 'company, us');
+	my $join = q(SELECT o.id, NULL::gone FROM o JOIN days ON days.d = date_trunc('day', timestamptz '2026-01-01' + o.j * interval '1 day'));
+
+	ask_session($session, q(SET client_min_messages = warning;
+		CREATE TABLE days AS SELECT date '2026-01-01' + i % 30 AS d, repeat('f', 100) AS f FROM generate_series(1, 1000) i;
+		CREATE INDEX ON days (d); ANALYZE days;));
+	for my $look ('off', 'default', 'forced')
+	{
+		is(ask_session($session, "SET la_company.nested_in = none; CREATE TYPE gone AS ENUM ('a'); $loop SET enable_seqscan = off; $look{$look}
+				SET la_company.nested_in = run; SET la_company.nested = 'DROP TYPE IF EXISTS gone'; COPY ($join) TO '/dev/null';"),
+			'', "a type is dropped meanwhile, $look");
+	}
+	ask_session($session, 'SET la_company.nested_in = none; DROP TABLE days');
+	$session->{psql}->quit;
+}
+
 # ---- plans that are looked at while they are executed --------------------------------------
 
 # Lines of a plan that are nodes, without figures.
