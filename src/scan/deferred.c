@@ -61,6 +61,8 @@ deferred_gettuple(IndexScanDesc scan, ScanDirection dir)
 
 	if (ends(d))
 		return scan->indexRelation->rd_indam->amgettuple(scan, dir);
+	if (la_btree_step(scan, dir))
+		return true;
 	la_shadow_call(d, found = d->real->rd_indam->amgettuple(scan, dir));
 	return found;
 }

@@ -314,15 +314,22 @@ static void
 note_first_row(PlanState *ps, const FirstRow *first, bool found)
 {
 	IndexScanDesc scan = descriptor_of(ps);
+	bool		deferred;
 	LaScan	   *ls;
 
 	if (scan == NULL)
 		return;
-	if (found && la_deferred_remove(scan))
-		attach_deferred(ps, true);
+	deferred = found && la_deferred_remove(scan);
+	if (deferred)
+		attach_deferred(ps, false);
 	ls = la_shim_of(scan);
-	if (ls != NULL && la_io_policy_on_first_row(&ls->policy, first->reads, first->us))
+	if (ls == NULL)
+		return;
+	if (la_io_policy_on_first_row(&ls->policy, first->reads, first->us))
 		note_single_read(ls, first);
+	/* only now: whether reads are waits decides what a miss means */
+	if (deferred)
+		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
 }
 
 static TupleTableSlot *

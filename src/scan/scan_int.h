@@ -165,6 +165,32 @@ la_scan_rows_wanted(LaScan *ls, ScanDirection dir)
 	return dir == ls->order ? la_demand_rows_wanted(ls->demand.limit) : PG_INT64_MAX;
 }
 
+/*
+ * The next entry of a btree scan, if nbtree has the position and it is on the same leaf page: the
+ * step that _bt_next would take, so that a passive scan costs hardly more than stock.
+ */
+static inline bool
+la_btree_step(IndexScanDesc scan, ScanDirection dir)
+{
+	BTScanOpaque so = la_btree_scan(scan);
+	BTScanPosItem *item;
+
+	if (scan->kill_prior_tuple || !BTScanPosIsValid(so->currPos))
+		return false;
+	if (ScanDirectionIsForward(dir) && so->currPos.itemIndex < so->currPos.lastItem)
+		item = &so->currPos.items[++so->currPos.itemIndex];
+	else if (ScanDirectionIsBackward(dir) && so->currPos.itemIndex > so->currPos.firstItem)
+		item = &so->currPos.items[--so->currPos.itemIndex];
+	else
+		return false;
+
+	scan->xs_recheck = false;
+	scan->xs_heaptid = item->heapTid;
+	if (scan->xs_want_itup)
+		scan->xs_itup = (IndexTuple) (so->currTuples + item->tupleOffset);
+	return true;
+}
+
 /* ---- arraykeys: leaf pages that the next elements of an IN list will need ---- */
 
 extern void la_arraykeys_advance(LaScan *ls, ScanDirection dir, int64 rows_wanted);

@@ -99,31 +99,13 @@ nbtree_gettuple(LaScan *ls, ScanDirection dir)
 		la_scan_am_gettuple(ls, dir);
 }
 
-/*
- * The next row of a passive btree scan.  If it is on nbtree's current leaf page, the step that
- * _bt_next would take is taken here, so that a passive scan costs hardly more than stock.
- */
+/* The next row of a passive btree scan. */
 static inline bool
 next_btree_row(LaScan *ls, ScanDirection dir)
 {
-	IndexScanDesc scan = ls->scan;
-	BTScanOpaque so = la_btree_scan(scan);
-	BTScanPosItem *item;
-
-	if (scan->kill_prior_tuple || !BTScanPosIsValid(so->currPos))
+	if (!la_btree_step(ls->scan, dir))
 		return nbtree_gettuple(ls, dir);
-	if (ScanDirectionIsForward(dir) && so->currPos.itemIndex < so->currPos.lastItem)
-		item = &so->currPos.items[++so->currPos.itemIndex];
-	else if (ScanDirectionIsBackward(dir) && so->currPos.itemIndex > so->currPos.firstItem)
-		item = &so->currPos.items[--so->currPos.itemIndex];
-	else
-		return nbtree_gettuple(ls, dir);
-
 	ls->last_dir = dir;
-	scan->xs_recheck = false;
-	scan->xs_heaptid = item->heapTid;
-	if (scan->xs_want_itup)
-		scan->xs_itup = (IndexTuple) (so->currTuples + item->tupleOffset);
 	return true;
 }
 
