@@ -23,8 +23,8 @@
  *		                   TOUCHED
  *
  *	CANDIDATE: outer rows are only counted, so a join of a few cached rows costs next to
- *	   nothing.  The join is examined when the first block is read, or after FEW_ROWS rows;
- *	   at once, if the planner expects MANY_ROWS.
+ *	   nothing.  The join is examined when the first block is read, or after FEW_ROWS rows,
+ *	   whatever the planner expects: of a generic plan it expects thousands where few come.
  *	PASS, OBSERVE, ARMED, TOUCHED: see rows/ahead.c.  In PASS the outer child's rows are returned
  *	   as they come.
  *	REUSE: where the inner side is an index scan, it may take what was found (reuse.c).
@@ -73,7 +73,6 @@
 
 /* Outer rows of a candidate; see above. */
 #define FEW_ROWS		128
-#define MANY_ROWS		1000
 
 /* A join that has not been examined yet, until "join" is set; see LaNestLoop. */
 typedef struct Candidate
@@ -549,11 +548,11 @@ exec_queue(PlanState *outer)
 
 /* After how many outer rows is a join examined if no block has to be read? */
 static int
-rows_before_examination(const PlanState *outer)
+rows_before_examination(void)
 {
 	int			rows = FEW_ROWS;
 
-	if (la_force || outer->plan->plan_rows >= MANY_ROWS)
+	if (la_force)
 		return 0;
 	/* no later than when cache prefetch would be tried */
 	if (la_cache_prefetch_threshold >= 0 && la_cache_prefetch_threshold < FEW_ROWS)
@@ -577,7 +576,7 @@ attach_nestloop(PlanState *ps)
 
 	c = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Candidate));
 	c->node = castNode(NestLoopState, ps);
-	c->rows_until_examined = rows_before_examination(outer);
+	c->rows_until_examined = rows_before_examination();
 	c->interposer.listens_to = ps->ps_ExprContext;
 	c->interposer.on_rescan = on_rescan;
 	c->interposer.on_end = on_end;
