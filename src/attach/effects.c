@@ -630,15 +630,28 @@ note_window_function(LaEffects *e, const WindowFunc *function)
 	}
 }
 
+/* Has the type been dropped?  Then whatever its functions were may be called. */
+static bool
+note_dropped_type(LaEffects *e, Oid type)
+{
+	if (la_type_exists(type))
+		return false;
+	la_effects_add(e, LA_HAS_EFFECTS, "a function is unknown");
+	return true;
+}
+
 static void
 note_domain(LaEffects *e, Oid type)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "pg_lookahead domain",
-												  ALLOCSET_SMALL_SIZES);
-	DomainConstraintRef *ref = MemoryContextAlloc(context, sizeof(DomainConstraintRef));
+	MemoryContext context;
+	DomainConstraintRef *ref;
 	ListCell   *lc;
 
+	if (note_dropped_type(e, type))
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead domain",
+									ALLOCSET_SMALL_SIZES);
+	ref = MemoryContextAlloc(context, sizeof(DomainConstraintRef));
 	InitDomainConstraintRef(type, ref, context, false);
 	foreach(lc, ref->constraints)
 	{
@@ -727,11 +740,8 @@ note_extreme(LaEffects *e, const MinMaxExpr *extreme)
 {
 	Oid			type = extreme->minmaxtype;
 
-	if (!la_type_exists(type))
-	{
-		la_effects_add(e, LA_HAS_EFFECTS, "a function is unknown");
+	if (note_dropped_type(e, type))
 		return;
-	}
 	note_call(e, lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc, 1, &type);
 	note_collation(e, extreme->inputcollid, 1, &type);
 }
