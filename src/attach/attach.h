@@ -50,7 +50,7 @@ typedef struct LaIndexScans
 } LaIndexScans;
 
 /*
- * Offers a node to its room.  "limited" is true if a Limit above counts the node's rows.
+ * Offers a node to its room.
  * Returns true if the room will ask later what is wanted of the node (attach.h).
  */
 typedef bool (*la_attach_function) (PlanState *planstate);
