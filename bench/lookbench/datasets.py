@@ -20,6 +20,7 @@ bench_places   one heap again, whose rows have a place in four orders, as above:
 bench_visible  keys as in bench_points; all pages are marked all-visible.
 bench_tenth    the same, but a row of every tenth page was updated afterwards.
 bench_hidden   the same with a row of every page updated: no page is all-visible.
+bench_rare     the same with a row of every 10,000th page updated.
 bench_fragments
                nearly clustered: far_N and near_N are the row's number, but N % of the rows have
                changed places, in far_N with any other such row, in near_N with one of the same
@@ -226,7 +227,7 @@ select count(*) from {table};
 select count(*) from {table};
 checkpoint
 """
-HIDDEN: Mapping[str, int] = {"bench_tenth": 10, "bench_hidden": 1}  # table -> every which page
+HIDDEN: Mapping[str, int] = {"bench_tenth": 10, "bench_hidden": 1, "bench_rare": 10_000}  # table -> every which page
 
 DISPLACED = (1, 10, 50)  # percent of the rows of bench_fragments
 _AREAS = {"far": "0", "near": "seq / 1000"}
@@ -378,6 +379,7 @@ SCRIPTS: Mapping[str, str] = {
     "bench_visible": VISIBLE,
     "bench_tenth": VISIBLE,
     "bench_hidden": VISIBLE,
+    "bench_rare": VISIBLE,
     "bench_fragments": _fragments(),
     "bench_fuzz": _fuzz(),
     "bench_grown": GROWN,

@@ -30,6 +30,8 @@ from .workloads import COLD
 
 FULL = "index-scans-18"
 RELEASE = "release-1.0-18"
+BESIDE = "majors-18-19"
+RACE = "race-core-18"
 README, PERFORMANCE = "README.md", "docs/performance.md"
 PICTURE = "docs/scan-times.svg"
 
@@ -48,6 +50,7 @@ class PageTable:
     seconds: bool = False
     mean: bool = False  # a last line: geometric mean of the ratios
     later: str = ""  # major version that was measured beside: its variants "stock19" and "look19" have columns, too
+    rivals: Sequence[tuple[str, str]] = ()  # variants of servers beside, with their heads: look-ahead is compared with the best
 
     @property
     def path(self) -> str:
@@ -117,6 +120,7 @@ TABLES: Sequence[PageTable] = (
     PageTable("scans", README, RELEASE, "20 million rows; cold unless said", SCANS, bitmap=True, itself=True),
     PageTable("scans-15", PERFORMANCE, "index-scans-15", "20 million rows; cold unless said", SCANS),
     PageTable("scale", PERFORMANCE, "scale-18", "cold", SCALE),
+    PageTable("scans-19", PERFORMANCE, BESIDE, "20 million rows; cold unless said", SCANS, later="19"),
     PageTable(
         "reading-first", PERFORMANCE, "first-reader-18", "cold",
         (
@@ -324,6 +328,7 @@ def lines_of(table: PageTable, entries: Sequence[Entry]) -> Iterator[str]:
     heads += ["stock against itself"] if table.itself else []
     if table.later:
         heads = [heads[0], *(f"{server}: {head}" for server in (entries[0].place.major, table.later) for head in heads[1:])]
+    heads += [*(f"{head}, {unit}" for _, head in table.rivals), "times as fast as the best of these"] if table.rivals else []
     yield "| " + " | ".join(heads) + " |"
     yield "|---|" + "---:|" * (len(heads) - 1)
     for (label, _), entry in zip(table.rows, entries):
@@ -337,6 +342,7 @@ def lines_of(table: PageTable, entries: Sequence[Entry]) -> Iterator[str]:
         if table.itself:
             cells.append(f"{entry.again_ratio:.2f}" if entry.again_ratio else "-")
         cells += later_cells(table, entry) if table.later else []
+        cells += rival_cells(table, entry) if table.rivals else []
         yield "| " + " | ".join(cells) + " |"
     if table.mean:
         mean = geometric_mean([entry.ratio for entry in entries if entry.ratio])
@@ -351,6 +357,15 @@ def later_cells(table: PageTable, entry: Entry) -> list[str]:
     if not stock or not ahead:
         return ["-"] * 3
     return [number(stock.median, table.seconds), number(ahead.median, table.seconds), f"{stock.median / ahead.median:.2f}"]
+
+
+def rival_cells(table: PageTable, entry: Entry) -> list[str]:
+    """The columns of the servers that look-ahead is compared with."""
+    found = [entry.figures.get(variant) for variant, _ in table.rivals]
+    assert entry.ahead
+    best = min((figure.median for figure in found if figure), default=None)
+    cells = [number(figure.median, table.seconds) if figure else "-" for figure in found]
+    return [*cells, f"{best / entry.ahead.median:.2f}" if best else "-"]
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:
