@@ -50,7 +50,7 @@ class PageTable:
     seconds: bool = False
     mean: bool = False  # a last line: geometric mean of the ratios
     later: str = ""  # major version that was measured beside: its variants "stock19" and "look19" have columns, too
-    rivals: Sequence[tuple[str, str]] = ()  # variants of servers beside, with their heads: look-ahead is compared with the best
+    rivals: Sequence[tuple[str, str]] = ()  # variants of servers beside, with their heads; the first one is not a rival
 
     @property
     def path(self) -> str:
@@ -113,6 +113,33 @@ WRITES: Sequence[Row] = (
     ("20,000 rows that refer to random parents", "write/child/insert/20000/cold"),
     ("3,000 parents deleted with their children", "write/parent/cascade/3000/cold"),
 )
+
+RACED: Sequence[Row] = (
+    ("10 scattered rows, in index order", "matching/random/range/10/cold"),
+    ("100", "matching/random/range/100/cold"),
+    ("1,000", "matching/random/range/1000/cold"),
+    ("10,000", "matching/random/range/10000/cold"),
+    ("100,000", "matching/random/range/100000/cold"),
+    ("1,000 backward", "reviewed/random/backward/1000/cold"),
+    ("100 equal, scattered", "matching/random/eq/100/cold"),
+    ("`ORDER BY ... LIMIT 1`", "limit/random/limit/1/cold"),
+    ("`LIMIT 16`", "limit/random/limit/16/cold"),
+    ("`LIMIT 64`", "limit/random/limit/64/cold"),
+    ("`LIMIT 256`", "limit/random/limit/256/cold"),
+    ("`IN` list of 1,000 scattered values", "inlist/random/in1/1000/cold"),
+    ("nested loop, 1,000 outer rows", "nestloop/random/one/1000/cold"),
+    ("semi join, 10,000 outer rows", "nestloop/random/semi/10000/cold"),
+    ("merge anti join that ends early, 100 rows", "reviewed/random/merge/100/cold"),
+    ("inner side of an anti join, 100 outer rows", "reviewed/random/anti/100/cold"),
+    ("inner side of a semi join, index-only, 100 outer rows", "reviewed-only/random/semi/100/cold"),
+    ("10,000 entries, index-only, all-visible", "indexonly/random/visible/10000/cold"),
+    ("10,000 entries, index-only, 99.99% all-visible", "reviewed-only/random/rare/10000/cold"),
+    ("1,000 nearly clustered rows", "fragmented/1%/near/1000/cold"),
+    ("10,000", "fragmented/1%/near/10000/cold"),
+    ("10,000 scattered rows, in the operating system's cache", "matching/random/range/10000/os-cached"),
+    ("`LIMIT 16`, in `shared_buffers`", "limit/random/limit/16/cached"),
+)
+RIVALS = (("coreoff", "core, not prefetching"), ("core", "core, `io_uring`"), ("coreworker", "core, `worker`"))
 
 JOINED = "10 million rows of which {} find one of 1 million"
 
@@ -328,7 +355,7 @@ def lines_of(table: PageTable, entries: Sequence[Entry]) -> Iterator[str]:
     heads += ["stock against itself"] if table.itself else []
     if table.later:
         heads = [heads[0], *(f"{server}: {head}" for server in (entries[0].place.major, table.later) for head in heads[1:])]
-    heads += [*(f"{head}, {unit}" for _, head in table.rivals), "times as fast as the best of these"] if table.rivals else []
+    heads += [*(f"{head}, {unit}" for _, head in table.rivals), "times as fast as the better method"] if table.rivals else []
     yield "| " + " | ".join(heads) + " |"
     yield "|---|" + "---:|" * (len(heads) - 1)
     for (label, _), entry in zip(table.rows, entries):
@@ -360,10 +387,10 @@ def later_cells(table: PageTable, entry: Entry) -> list[str]:
 
 
 def rival_cells(table: PageTable, entry: Entry) -> list[str]:
-    """The columns of the servers that look-ahead is compared with."""
+    """The columns of a server beside: without and with prefetching, which look-ahead is compared with."""
     found = [entry.figures.get(variant) for variant, _ in table.rivals]
     assert entry.ahead
-    best = min((figure.median for figure in found if figure), default=None)
+    best = min((figure.median for figure in found[1:] if figure), default=None)
     cells = [number(figure.median, table.seconds) if figure else "-" for figure in found]
     return [*cells, f"{best / entry.ahead.median:.2f}" if best else "-"]
 

@@ -108,6 +108,8 @@ extern void la_leafahead_init(LaLeafAhead *la, Relation index, IndexScanDesc sca
 extern bool la_leafahead_issue_page(LaLeafAhead *la, BlockNumber page);
 extern int	la_leafahead_limit(LaLeafAhead *la);
 extern void la_leafahead_issue(LaLeafAhead *la, ScanDirection dir, int64 rows_wanted);
+extern void la_leafahead_begin(LaLeafAhead *la, ScanDirection dir, int64 rows_wanted,
+							   int64 reads);
 extern void la_leafahead_begin_step(LaLeafAhead *la);
 extern void la_leafahead_end_step(LaLeafAhead *la, bool found, ScanDirection dir,
 								  int64 rows_wanted);

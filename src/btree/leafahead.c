@@ -28,7 +28,9 @@
  *	STEP	Only steps come here, so a row on the same page costs nothing.  nbtree may read several
  *			pages in one step, of which the last one has a row.  The time of each is their mean.
  *	FIRST	The first page of a scan is found by a descent.  Its reads are evidence, but the step
- *			does not count if the policy is armed already.
+ *			does not count if the policy is armed already.  If they were waits, the reads of the
+ *			pages to come are started as soon as the first row is known, unless the next one is
+ *			the next block of the file: then the kernel may read larger pieces ahead than we do.
  *	LAST	Nothing is foreseen on the scan's last page, or on the last one before nbtree descends
  *			again.  nbtree has found there that no page beside it is wanted.
  *	LEAP	The scan has gone elsewhere, and what was foreseen is forgotten.
@@ -350,6 +352,24 @@ la_leafahead_issue(LaLeafAhead *la, ScanDirection dir, int64 rows_wanted)
 		forget(la);
 		la_io_policy_hold_off(&la->policy.io);
 	}
+}
+
+/*
+ * FIRST: the scan's first row has taken so many reads, which were waits.  rows_wanted: as above.
+ */
+void
+la_leafahead_begin(LaLeafAhead *la, ScanDirection dir, int64 rows_wanted, int64 reads)
+{
+	BTScanOpaque so = la_btree_scan(la->scan);
+
+	if (la->scan->parallel_scan != NULL || !BTScanPosIsValid(so->currPos) ||
+		!la_leafahead_has_more(so, dir) ||
+		(ScanDirectionIsForward(dir) && so->currPos.nextPage == so->currPos.currPage + 1) ||
+		!la_leaf_policy_on_first_row(&la->policy, reads))
+		return;
+	la->counters->c[LA_SCANS_ACTIVATED]++;
+	la_leafahead_issue(la, dir, rows_wanted);
+	la_counters_note_distance(la->counters, la->ring ? la->ring->in_flight : 0);
 }
 
 /* ---- steps ----------------------------------------------------------------- */

@@ -205,9 +205,9 @@ is_eligible(PlanState *ps)
 	return eligible(ps, ((ScanState *) ps)->ss_currentRelation, index_of(ps));
 }
 
-/* Install the shim, if the scan is eligible and has none. */
+/* Install the shim, if the scan is eligible, has none and, after a row, may return another one. */
 static void
-attach(PlanState *ps)
+attach(PlanState *ps, bool after_row)
 {
 	bool		index_only = IsA(ps, IndexOnlyScanState);
 	LaDemandContext context;
@@ -220,6 +220,8 @@ attach(PlanState *ps)
 	(void) la_deferred_remove(descriptor_of(ps));
 
 	la_demand_context(ps, &context);
+	if (after_row && la_demand_rows_wanted(context.limit) == 0)
+		return;
 	demand.limit = context.limit;
 	demand.read_to_end = la_demand_is_all(context.demand, ps->state);
 	demand.rows = ps->plan->plan_rows;
@@ -236,6 +238,17 @@ attach(PlanState *ps)
 	la_stats_open(&ls->counters, ps->state);
 }
 
+/*
+ * Blocks were read before the scan was attached.  That is a miss only if a heap block was visited:
+ * an index-only scan of all-visible pages has read others.
+ */
+static void
+note_early_miss(LaScan *ls)
+{
+	if (BufferIsValid(la_scan_heap(ls)->xs_cbuf))
+		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
+}
+
 /* la_deferred_end */
 static void
 attach_deferred(PlanState *ps, bool read)
@@ -243,10 +256,10 @@ attach_deferred(PlanState *ps, bool read)
 	LaScan	   *ls;
 
 	if (la_enable_index_scan)
-		attach(ps);
+		attach(ps, false);
 	ls = la_shim_of(descriptor_of(ps));
 	if (ls != NULL && read)
-		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
+		note_early_miss(ls);
 }
 
 /* Is the scan to look ahead from its first row on (BEGIN in io_policy.c)? */
@@ -264,7 +277,7 @@ attach_or_defer(PlanState *ps)
 
 	if (index == NULL || index->rd_rel->relam != BTREE_AM_OID || la_force ||
 		la_attach_threshold == 0 || begins_cold(ps, index))
-		attach(ps);
+		attach(ps, false);
 	else if (is_eligible(ps))
 	{
 		begin_scan(ps);
@@ -309,6 +322,17 @@ note_single_read(const LaScan *ls, const FirstRow *first)
 									first->us / (double) first->reads);
 }
 
+/* Start the reads of the leaf pages to come, if their rows will be wanted: FIRST in leafahead.c. */
+static void
+begin_leaves(PlanState *ps, LaScan *ls, int64 reads)
+{
+	ScanDirection dir = ps->state->es_direction * order_of(ps);
+
+	if (ls->ahead.ops == &la_leaf_ops &&
+		(ls->policy.config.read_to_end || ls->demand.limit != NULL))
+		la_leafahead_begin(&ls->leaf, dir, la_scan_rows_wanted(ls, dir), reads);
+}
+
 /* The scan's first row had reads: attach it, if it is deferred, and tell its policy of them. */
 static void
 note_first_row(PlanState *ps, const FirstRow *first, bool found)
@@ -320,16 +344,20 @@ note_first_row(PlanState *ps, const FirstRow *first, bool found)
 	if (scan == NULL)
 		return;
 	deferred = found && la_deferred_remove(scan);
-	if (deferred)
-		attach_deferred(ps, false);
+	if (deferred && la_enable_index_scan)
+		attach(ps, true);
 	ls = la_shim_of(scan);
 	if (ls == NULL)
 		return;
 	if (la_io_policy_on_first_row(&ls->policy, first->reads, first->us))
+	{
 		note_single_read(ls, first);
+		if (found)
+			begin_leaves(ps, ls, first->reads);
+	}
 	/* only now: whether reads are waits decides what a miss means */
 	if (deferred)
-		la_scan_policy_on_pass(&ls->policy, &ls->cache_policy, true);
+		note_early_miss(ls);
 }
 
 static TupleTableSlot *
@@ -382,7 +410,7 @@ take_tids(PlanState *ps, const LaTidSource *source)
 	{
 		if (!is_stock_or_ours(ps))
 			return false;
-		attach(ps);
+		attach(ps, false);
 		ls = la_shim_of(descriptor_of(ps));
 		if (ls == NULL)
 			return false;

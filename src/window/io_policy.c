@@ -42,12 +42,13 @@
  *		foreseen than they visit on average.
  *	NEAR		The kernel may read blocks ahead that are close to each other, with larger
  *		requests than ours; when it does differs between systems.  In OBSERVE a wait close to
- *		the previous block counts a quarter, so that its read-ahead has time to begin.  In
- *		ARMED, runs of near blocks are left to it if at most NEAR_SLOW of NEAR_TRIAL reads are
- *		waits, else issued until the next trial.  (With half of them, read-ahead of 128 kB would
- *		keep every third read a wait.)  Waits from block to next block mean a busy disk, and
- *		never count.  With kernel_reads_near, near waits are no evidence, but end OBSERVE, and
- *		ARMED ends when three quarters of the blocks are near the previous one.
+ *		the previous block counts a quarter, so that its read-ahead has time to begin, and fast
+ *		reads there in a row, which show that it has, take something back.  In ARMED, runs of
+ *		near blocks are left to it if at most NEAR_SLOW of NEAR_TRIAL reads are waits, else
+ *		issued until the next trial.  (With half of them, read-ahead of 128 kB would keep every
+ *		third read a wait.)  Waits from block to next block mean a busy disk, and never count.
+ *		With kernel_reads_near, near waits are no evidence, but end OBSERVE, and ARMED ends when
+ *		three quarters of the blocks are near the previous one.
  *	STREAMS		Short scans may together read a table in order, each continuing where another
  *		one ended.  The kernel sees many sequential streams and reads each ahead, which advice
  *		would prevent.  So where most blocks that are not cached have a cached predecessor, such
@@ -57,7 +58,8 @@
  *		takes long, as on a volume behind a network, these waits are most of the time, few as they
  *		are.  So the mean time of reads counts, too, also of those from block to next block: if it
  *		exceeds KERNEL_US, the kernel is too slow, and lot_policy.c has its blocks issued by
- *		larger requests.
+ *		larger requests.  In OBSERVE its read-ahead has yet to begin, with waits that say nothing
+ *		of it: a mean above KERNEL_US makes for another BEGUN_ENOUGH fast reads that count.
  *	HISTORY		With known_slow, the first miss arms.  Until a wait has been seen, at most
  *		ASSUMED_AHEAD visits are foreseen, each read that was not issued is a control, and
  *		ASSUMED_ENOUGH fast ones end ARMED.  Where the next block is seen to be near the one that
@@ -78,6 +80,7 @@
 #include "window/io_policy.h"
 
 #define FAST_ENOUGH			8	/* fast reads that end OBSERVE */
+#define BEGUN_ENOUGH		16	/* ... after the kernel has begun */
 #define HITS_ENOUGH			256 /* hits in a row that end OBSERVE */
 #define HITS_ENOUGH_COSTLY	128 /* ... if costly_to_observe */
 #define NEAR_ENOUGH			8	/* near waits that do, if kernel_reads_near */
@@ -97,7 +100,9 @@
 								 * that was looked at */
 #define EXPECTED_WORTH		2
 #define EXPECTED_DOUBT		16	/* estimates are often too low */
-#define FAR_WEIGHT			4	/* a wait far from the previous block */
+#define FAR_WEIGHT			12	/* a wait far from the previous block */
+#define NEAR_WEIGHT			3	/* ... near it */
+#define KERNEL_WEIGHT		1	/* taken back by a fast read after another */
 #define NEAR_TRIAL			16	/* near reads that make a trial */
 #define NEAR_SLOW			4	/* so many of them may be waits */
 #define NEAR_HOPELESS		3	/* ... or so many, if all are waits */
@@ -129,6 +134,8 @@ pass(LaIoPolicy *p)
 {
 	p->state = LA_PASS;
 	p->slow = p->fast = p->near_waits = p->hits = 0;
+	p->fast_run = p->observed = 0;
+	p->begun = false;
 	p->observed_us = 0.0;
 	p->for_reads = false;
 }
@@ -263,6 +270,16 @@ la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us)
 	if (waits && reads >= p->config.miss_threshold)
 		p->config.known_slow = true;
 	return waits;
+}
+
+/* In state PASS: reads are waits, as those have shown that this policy was not told of. */
+void
+la_io_policy_on_wait(LaIoPolicy *p)
+{
+	if (!p->config.advice_works)
+		return;
+	p->verdict = LA_READS_SLOW;
+	arm_for_reads(p, false);
 }
 
 /* The cache policy wants to look ahead by so many visits. */
@@ -461,6 +478,29 @@ on_armed_visit(LaIoPolicy *p, LaVisitResult result, bool slow, double us)
 	}
 }
 
+/* In OBSERVE: FAST_ENOUGH, or BEGUN_ENOUGH.  DISTANT */
+static void
+on_fast_enough(LaIoPolicy *p)
+{
+	bool		distant = p->observed_us > p->observed * KERNEL_US &&
+		!p->config.kernel_reads_near;
+
+	if (!distant)
+		hold_off_fast_reads(p);
+	else if (p->begun)
+	{
+		p->kernel_is_slow = true;
+		arm_for_reads(p, false);
+	}
+	else
+	{
+		p->begun = true;
+		p->fast = FAST_ENOUGH - BEGUN_ENOUGH;
+		p->observed = 0;
+		p->observed_us = 0.0;
+	}
+}
+
 static void
 on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow, double us)
 {
@@ -479,28 +519,27 @@ on_observed_visit(LaIoPolicy *p, LaVisitResult result, bool slow, double us)
 
 	/* EVIDENCE, NEAR */
 	p->hits = 0;
+	p->observed++;
 	p->observed_us += us;
+	p->fast_run = slow ? 0 : p->fast_run + 1;
 	if (!slow)
+	{
 		p->fast++;
+		if (near && p->fast_run > 1)
+			p->slow = la_max(p->slow - KERNEL_WEIGHT, 0);
+	}
 	else if (near && p->config.kernel_reads_near)
 		p->near_waits++;
 	else if (result != LA_VISIT_NEXT_MISS)
-		p->slow += near ? 1 : FAR_WEIGHT;
+		p->slow += near ? NEAR_WEIGHT : FAR_WEIGHT;
 
 	if (p->slow >= p->config.miss_threshold * FAR_WEIGHT)
 	{
 		p->verdict = LA_READS_SLOW;
 		arm_for_reads(p, false);
 	}
-	else if (p->fast >= FAST_ENOUGH && p->observed_us > FAST_ENOUGH * KERNEL_US &&
-			 !p->config.kernel_reads_near)
-	{
-		/* DISTANT */
-		p->kernel_is_slow = true;
-		arm_for_reads(p, false);
-	}
 	else if (p->fast >= FAST_ENOUGH)
-		hold_off_fast_reads(p);
+		on_fast_enough(p);
 	else if (p->near_waits >= NEAR_ENOUGH)
 		la_io_policy_hold_off(p);
 }

@@ -99,10 +99,13 @@ typedef struct LaIoPolicy
 	int64_t		holdoff_until;	/* no OBSERVE before this visit */
 	int			holdoff_length; /* visits, the next time */
 	int			slow;			/* timed reads that were waits, weighted */
+	int			near_waits;		/* ... near the block before */
 	int			fast;			/* timed reads that were not */
-	int			near_waits;		/* ... that were, near the block before */
+	int			fast_run;		/* ... since the last wait */
 	int			hits;			/* visits since the last miss */
-	double		observed_us;	/* time of the reads since OBSERVE began */
+	bool		begun;			/* so has the kernel's read-ahead */
+	int			observed;		/* reads since then, or since OBSERVE began */
+	double		observed_us;	/* their time */
 
 	/* ARMED */
 	bool		for_reads;		/* not for the cache policy only */
@@ -127,6 +130,7 @@ extern void la_io_policy_init(LaIoPolicy *p, const LaIoPolicyConfig *config);
 extern void la_io_policy_disable(LaIoPolicy *p);
 extern void la_io_policy_rescan(LaIoPolicy *p, bool ended_early);
 extern void la_io_policy_on_miss(LaIoPolicy *p);
+extern void la_io_policy_on_wait(LaIoPolicy *p);
 extern bool la_io_policy_on_first_row(LaIoPolicy *p, int64_t reads, double us);
 extern void la_io_policy_on_visit(LaIoPolicy *p, LaVisitResult result, double us);
 extern void la_io_policy_assist(LaIoPolicy *p, int distance);

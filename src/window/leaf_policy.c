@@ -10,6 +10,8 @@
  *
  *	TIMED	A step is some hundred rows, so each one is timed.  The first wait leads to OBSERVE and
  *		counts there; fast reads do not end PASS.  With known_slow it arms, and nothing is assumed.
+ *	FIRST ROW	The page of a scan's first row was found by a descent.  If its reads were waits,
+ *		enough of them or known to be, so are those of the leaf pages to come: ARMED.
  *	NEXT	The page of the next block of the file is left to the kernel, as in an index that was
  *		just built, and having to wait for it is no evidence.
  *	DEMAND	No more pages are foreseen than the rows wanted of the scan are likely to cover.
@@ -53,6 +55,19 @@ on_passive_step(LaLeafPolicy *p, LaVisitResult result, double us)
 		io->length.total--;
 		la_io_policy_on_visit(io, result, us);
 	}
+}
+
+/* FIRST ROW: it has taken so many reads, which were waits.  Is the policy armed for that? */
+bool
+la_leaf_policy_on_first_row(LaLeafPolicy *p, int64_t reads)
+{
+	LaIoPolicy *io = &p->io;
+
+	if (io->state != LA_PASS || io->length.scans > 0 ||
+		(reads < io->config.miss_threshold && !io->config.known_slow))
+		return false;
+	la_io_policy_on_wait(io);
+	return io->state == LA_ARMED;
 }
 
 /* The scan has come to another leaf page.  us: how long the read took, 0 for a hit. */

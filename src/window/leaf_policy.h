@@ -20,6 +20,7 @@ typedef struct LaLeafPolicy
 } LaLeafPolicy;
 
 extern void la_leaf_policy_init(LaLeafPolicy *p, const LaIoPolicyConfig *config);
+extern bool la_leaf_policy_on_first_row(LaLeafPolicy *p, int64_t reads);
 extern void la_leaf_policy_on_step(LaLeafPolicy *p, LaVisitResult result, double us);
 extern void la_leaf_policy_on_leap(LaLeafPolicy *p, int wasted);
 extern void la_leaf_policy_be_careful(LaLeafPolicy *p);

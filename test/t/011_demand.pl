@@ -34,7 +34,10 @@ $node->safe_psql(
 	CREATE INDEX g_tags ON g USING gin (tags) WITH (fastupdate = off);
 	CREATE TABLE g2 AS TABLE g;
 	CREATE INDEX g2_tags ON g2 USING gin (tags) WITH (fastupdate = off);
-	VACUUM (FREEZE, ANALYZE) t, few, g, g2;
+	CREATE TABLE grown (k int);
+	CREATE INDEX grown_k ON grown (k);
+	INSERT INTO grown SELECT i FROM generate_series(1, 20000) i ORDER BY hashint4(i);
+	VACUUM (FREEZE, ANALYZE) t, few, g, g2, grown;
 	CHECKPOINT;));
 $node->restart;
 
@@ -78,6 +81,25 @@ sub feels
 	cmp_ok($issued, '>=', 2, "$what: but looks ahead");
 	return;
 }
+
+# What the first row has read was pages of an index, and no block of the table.
+sub only_pages
+{
+	my ($query) = @_;
+
+	return $node->safe_psql('postgres', $settings . "SET enable_indexonlyscan = on;\\o /dev/null\n$query;\n\\o\n"
+		  . q(SELECT scans_activated > 0, blocks_foreseen, leaf_pages_issued >= 2 FROM pg_lookahead_last_statement()
+			WHERE kind = 'index only scan'));
+}
+is(only_pages('SELECT count(k) FROM t WHERE k BETWEEN 5000 AND 5040'), 'f|0|f',
+	'an all-visible table is not looked ahead in, whatever has been read of its index');
+is(only_pages('SELECT count(k) FROM grown WHERE k BETWEEN 9000 AND 9700'), 't|0|t',
+	'... and leaf pages that lie scattered are, from the first row on');
+# ... and one row was all that is wanted
+is($node->safe_psql('postgres', $settings . q(\o /dev/null
+		SELECT w FROM t WHERE k >= 4500 ORDER BY k LIMIT 1;
+		\o
+		SELECT count(*) FROM pg_lookahead_last_statement())), 0, 'LIMIT 1: no scan is attached behind its only row');
 
 # The first row has waited for a leaf page (one that the planner has not looked at): what follows
 # needs no evidence.

@@ -182,6 +182,18 @@ test_near(void)
 	check("and are issued when the kernel does not serve them",
 		  s.issued > 9000 && s.waits < 100);
 
+	/* the kernel needs some reads to find out */
+	start(&s, &io_defaults, &cache_defaults);
+	near_visits(&s, 5, 0);
+	near_visits(&s, 10000, 8);
+	check("nor do those that it serves after some waits", s.io.state != LA_ARMED && s.waits < 2100);
+	check("... as those of distant storage", !s.io.kernel_is_slow);
+
+	start(&s, &io_defaults, &cache_defaults);
+	for (int i = 0; i < 18; i++)
+		near_visits(&s, 1, i % 2 == 0 ? 10 : 0);
+	check("near reads arm where the kernel serves every other one", s.io.state == LA_ARMED);
+
 	start(&s, &io_defaults, &cache_defaults);
 	visits(&s, 'd', 1000);
 	s.issued = 0;

@@ -41,6 +41,34 @@ armed(void)
 	return p;
 }
 
+/* Reads of a scan's first row, which were waits. */
+static void
+test_first_row(void)
+{
+	LaIoPolicyConfig config = io_defaults;
+	LaLeafPolicy p = fresh();
+
+	check("one wait for the first row does not arm",
+		  !la_leaf_policy_on_first_row(&p, 1) && !la_leaf_policy_is_armed(&p));
+	check("two do", la_leaf_policy_on_first_row(&p, 2) && la_leaf_policy_is_armed(&p));
+	check("and are remembered", p.io.verdict == LA_READS_SLOW);
+	check("with two pages ahead", ahead(&p) == 2);
+	check("once", !la_leaf_policy_on_first_row(&p, 2));
+
+	config.known_slow = true;
+	la_leaf_policy_init(&p, &config);
+	check("one does where reads are known to be slow", la_leaf_policy_on_first_row(&p, 1));
+
+	config.advice_works = false;
+	la_leaf_policy_init(&p, &config);
+	check("none where advice does not work", !la_leaf_policy_on_first_row(&p, 2));
+
+	p = fresh();
+	steps(&p, LA_VISIT_HIT, 0, 3);
+	la_io_policy_rescan(&p.io, false);
+	check("nor of a later scan", !la_leaf_policy_on_first_row(&p, 2));
+}
+
 static void
 test_arming(void)
 {
@@ -198,6 +226,7 @@ test_leaps(void)
 int
 main(void)
 {
+	test_first_row();
 	test_arming();
 	test_configuration();
 	test_ramp();

@@ -18,7 +18,7 @@ from .matching import Matching
 from .methods import Methods
 from .mixed import Mixed
 from .nestloop import NestLoop, Rivals
-from .reviewed import Reviewed
+from .reviewed import Reviewed, ReviewedOnly
 from .scale import Scale, ScaleOnly
 from .sessions import Sessions
 from .short import Short
@@ -31,7 +31,7 @@ from .write import Write
 
 WORKLOADS: tuple[type[Workload], ...] = (
     Matching, InList, IndexOnly, Fragmented, Methods, Limit, LimitPgbench, Short, Mixed, Sessions, Lookup,
-    Contents, Bitmap, BitmapGin, Vector, Append, Scale, ScaleOnly, Toast, Documents, Sized, Direct, NestLoop, Rivals, Reviewed, Subquery, HashJoin, IndexBuild, Insert,
+    Contents, Bitmap, BitmapGin, Vector, Append, Scale, ScaleOnly, Toast, Documents, Sized, Direct, NestLoop, Rivals, Reviewed, ReviewedOnly, Subquery, HashJoin, IndexBuild, Insert,
     Write, TpcH, Star,
 )
 

@@ -7,8 +7,11 @@ its own.
   backward   a range in descending order
   merge      a merge anti join that ends when its outer side has ended
   anti       the inner side of an anti join, which ends at its first match, for each outer row
-  semi       the same of a semi join, by an index-only scan below LIMIT
-  rare       index-only scans of a table of which one page in ten thousand is not all-visible
+
+And by index-only scans ("reviewed-only"):
+
+  semi       the inner side of a semi join, below LIMIT, for each outer row
+  rare       ranges of a table of which one page in ten thousand is not all-visible
 """
 
 from __future__ import annotations
@@ -23,7 +26,6 @@ from .base import CACHED, COLD, Cell, Index, Workload, executions, scan
 
 SIZES = (10, 100, 1_000)
 RARE_SIZES = (100, 1_000, 10_000)
-SHAPES = ("backward", "merge", "anti", "semi", "rare")
 SHARE = 4  # tables for index-only scans have so many rows less than bench_points
 DRIVER_SHARE = 20
 MATCHES = 100  # of an outer row of "semi"
@@ -37,13 +39,14 @@ class Reviewed(Workload):
     source = "reviews of index prefetching, 2023 to 2026"
     table = "bench_points"
     bytes_per_row = 600
+    shapes: Sequence[str] = ("backward", "merge", "anti")
 
     @property
     def table_rows(self) -> int:
         return self.scope.rows
 
     def cells(self) -> Iterator[Cell]:
-        for shape in SHAPES:
+        for shape in self.shapes:
             for size in SIZES[-1:] if self.scope.quick else RARE_SIZES if shape == "rare" else SIZES:
                 for state in (COLD,) if self.scope.quick else (COLD, CACHED):
                     yield Cell(self.name, "random", shape, size, state)
@@ -76,8 +79,7 @@ class Reviewed(Workload):
         forbidden = {"merge": ("enable_hashjoin", "enable_nestloop"), "anti": ("enable_hashjoin", "enable_mergejoin"),
                      "semi": ("enable_hashjoin", "enable_mergejoin")}.get(cell.shape, ())
         settings = (*forbidden, "enable_material", "enable_memoize")
-        only = ["set enable_indexonlyscan = on"] if cell.shape in ("rare", "semi") else []
-        return [*(f"set {name} = off" for name in settings), *only]
+        return [f"set {name} = off" for name in settings]
 
     def statements(self, cell: Cell, rep: int) -> Sequence[str]:
         draw = self.random(cell, rep)
@@ -106,3 +108,9 @@ class Reviewed(Workload):
 
     def has_bitmap(self, cell: Cell) -> bool:
         return False
+
+
+class ReviewedOnly(Reviewed):
+    name = "reviewed-only"
+    index_only = True
+    shapes = ("semi", "rare")
