@@ -147,6 +147,7 @@ TABLES: Sequence[PageTable] = (
     PageTable("scans", README, RELEASE, "20 million rows; cold unless said", SCANS, bitmap=True, itself=True),
     PageTable("scans-15", PERFORMANCE, "index-scans-15", "20 million rows; cold unless said", SCANS),
     PageTable("scale", PERFORMANCE, "scale-18", "cold", SCALE),
+    PageTable("race-core", PERFORMANCE, RACE, "20 million rows; cold unless said", RACED, rivals=RIVALS),
     PageTable("scans-19", PERFORMANCE, BESIDE, "20 million rows; cold unless said", SCANS, later="19"),
     PageTable(
         "reading-first", PERFORMANCE, "first-reader-18", "cold",
@@ -386,13 +387,25 @@ def later_cells(table: PageTable, entry: Entry) -> list[str]:
     return [number(stock.median, table.seconds), number(ahead.median, table.seconds), f"{stock.median / ahead.median:.2f}"]
 
 
+def rival_ratio(table: PageTable, entry: Entry) -> float | None:
+    """The best of the rivals, by look-ahead."""
+    found = [entry.figures.get(variant) for variant, _ in table.rivals[1:]]
+    best = min((figure.median for figure in found if figure), default=None)
+    return best / entry.ahead.median if best and entry.ahead else None
+
+
 def rival_cells(table: PageTable, entry: Entry) -> list[str]:
     """The columns of a server beside: without and with prefetching, which look-ahead is compared with."""
     found = [entry.figures.get(variant) for variant, _ in table.rivals]
-    assert entry.ahead
-    best = min((figure.median for figure in found[1:] if figure), default=None)
-    cells = [number(figure.median, table.seconds) if figure else "-" for figure in found]
-    return [*cells, f"{best / entry.ahead.median:.2f}" if best else "-"]
+    ratio = rival_ratio(table, entry)
+    return [*(number(figure.median, table.seconds) if figure else "-" for figure in found), f"{ratio:.2f}" if ratio else "-"]
+
+
+def bar_of(table: PageTable, entry: Entry) -> tuple[float | None, bool]:
+    """What the chart shows of a row, and whether that is noise."""
+    if table.rivals:
+        return rival_ratio(table, entry), False
+    return entry.ratio, table.itself and entry.noise is not None and entry.is_noise
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:
@@ -427,8 +440,8 @@ def charts(top: Path, directories: Mapping[str, Directory]) -> dict[str, str]:
         name = f"charts/{table.name}.svg"
         if f"({name})" in (top / table.page).read_text():
             entries = [directories[table.directory].entry(key) for _, key in table.rows]
-            bars = [(label, entry.ratio, table.itself and entry.noise is not None and entry.is_noise)
-                    for (label, _), entry in zip(table.rows, entries) if entry.ratio]
+            shown = [(label, *bar_of(table, entry)) for (label, _), entry in zip(table.rows, entries)]
+            bars = [(label, ratio, noise) for label, ratio, noise in shown if ratio]
             run = runs_of(entries)[0]
             note = f"PostgreSQL {run['server']}; {machine_text(run)}; {table.path}, commit {run['source']['commit'][:12]}"
             found[str(Path(table.page).parent / name)] = bars_svg(table.head, bars, note)
