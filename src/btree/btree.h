@@ -36,7 +36,7 @@ typedef enum LaDescentResult
 	LA_DESCENT_NOTHING			/* the index is empty, or is being changed */
 } LaDescentResult;
 
-/* The entries on a leaf page that equal the key. */
+/* The entries on a leaf page that equal the key, or are in its range. */
 typedef struct LaMatches
 {
 	ItemPointerData *tids;		/* allocated by the caller: max of them */
@@ -49,12 +49,16 @@ extern LaDescent *la_descent_create(Relation index, Relation heap);
 extern Size la_descent_size(void);
 extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
+extern void la_descent_set_bound(LaDescent *d, bool strict);
+extern bool la_descent_add_end(LaDescent *d, Oid subtype, Oid collation, bool strict);
 extern Relation la_descent_index(const LaDescent *d);
 extern int	la_descent_columns(const LaDescent *d);
 extern bool la_descent_may_be_early(const LaDescent *d);
 extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
+extern Oid	la_descent_end_comparison(const LaDescent *d, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern bool la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena);
+extern bool la_descent_set_end(LaDescent *d, Datum value, bool is_varlena);
 extern void la_descent_set_null(LaDescent *d, int column);
 extern void la_descent_search_behind(LaDescent *d, bool behind);
 extern void la_descent_search_backward(LaDescent *d);

@@ -10,6 +10,12 @@
  *		leaf, read --> position of the first entry >= key    la_descent_search_leaf()
  *		position --> TIDs of the entries that equal the key  la_descent_matches()
  *
+ * RANGE: the key's last column may be a bound instead, at which the matches of a scan begin in its
+ * direction.  They share the columns before it with the key, and may have an end:
+ *
+ *		forward:	| equal, > bound | ... ... ... | equal, < end |
+ *		backward:	| equal, > end | ... ... ... | equal, < bound |		from right to left
+ *
  * The key has values for the first columns of the index; null is one in the key of an entry that
  * is to be inserted only.  The search goes to the first entry that equals all of them, or behind
  * the last one (la_descent_search_behind()).  So a pivot tuple that equals the key in all
@@ -62,6 +68,8 @@
 #include "btree/btree.h"
 #include "window/window.h"
 
+#define NO_MATCHES			(INDEX_MAX_KEYS + 1)	/* as nequal: more than
+													 * there are */
 #define SAME_LEAF_MISSES	16
 #define SAME_LEAF_PAUSE		256
 #define NEAR_POSITIONS		16
@@ -84,6 +92,12 @@ struct LaDescent
 	BlockNumber pending;		/* the inner page whose read was started last */
 	ItemPointerData last_tid;	/* greater than that of any entry */
 	bool		backward;		/* matches are wanted from the last one on */
+	int			nequal;			/* columns that they share with the key: all,
+								 * or RANGE */
+	bool		strict;			/* RANGE: what equals the bound is none */
+	LaSearchKey *end;			/* RANGE: the last match, or the first behind
+								 * it; or NULL */
+	bool		end_strict;		/* ... the latter */
 
 	/* SAME_LEAF: the leaf found last, and the separators around its downlink */
 	BlockNumber last_leaf;
@@ -133,7 +147,38 @@ la_descent_free(LaDescent *d)
 bool
 la_descent_add_column(LaDescent *d, Oid subtype, Oid collation)
 {
-	return la_searchkey_add_column(&d->key, subtype, collation);
+	if (!la_searchkey_add_column(&d->key, subtype, collation))
+		return false;
+	d->nequal = d->key.ncolumns;
+	return true;
+}
+
+/* RANGE: the column that was added last is a bound.  strict: of < or >. */
+void
+la_descent_set_bound(LaDescent *d, bool strict)
+{
+	d->nequal--;
+	d->strict = strict;
+	la_descent_search_behind(d, strict);
+}
+
+/* RANGE: there is an end, a value of the column behind those that are equal. */
+bool
+la_descent_add_end(LaDescent *d, Oid subtype, Oid collation, bool strict)
+{
+	LaSearchKey *end = MemoryContextAlloc(d->key.context, sizeof(LaSearchKey));
+
+	*end = d->key;
+	end->ncolumns = d->nequal;
+	end->tid = NULL;
+	if (!la_searchkey_add_column(end, subtype, collation))
+	{
+		pfree(end);
+		return false;
+	}
+	d->end = end;
+	d->end_strict = strict;
+	return true;
 }
 
 Relation
@@ -166,27 +211,54 @@ la_descent_comparison(const LaDescent *d, int column, Oid *type)
 	return la_searchkey_comparison(&d->key, column, type);
 }
 
+/* RANGE: the same for the end; InvalidOid if there is none. */
+Oid
+la_descent_end_comparison(const LaDescent *d, Oid *type)
+{
+	return d->end == NULL ? InvalidOid : la_searchkey_comparison(d->end, d->nequal, type);
+}
+
 /* Set the key's value in a column: see la_searchkey_set(). */
 void
 la_descent_set(LaDescent *d, int column, Datum value)
 {
 	la_searchkey_set(&d->key, column, value);
+	if (d->end != NULL && column < d->nequal)
+		la_searchkey_set(d->end, column, value);
 }
 
 /*
- * The same for a value as it may be in a tuple: a compressed one is decompressed in the current
- * memory context.  Returns false if it is stored out of line, and would have to be read.
+ * A value as it may be in a tuple: a compressed one is decompressed in the current memory context.
+ * Returns false if it is stored out of line, and would have to be read.
  */
+static bool
+detoast(Datum *value, bool is_varlena)
+{
+	if (!is_varlena)
+		return true;
+	if (VARATT_IS_EXTERNAL(DatumGetPointer(*value)))
+		return false;
+	*value = PointerGetDatum(PG_DETOAST_DATUM(*value));
+	return true;
+}
+
+/* Set a column to such a value, if that is possible. */
 bool
 la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena)
 {
-	if (is_varlena)
-	{
-		if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
-			return false;
-		value = PointerGetDatum(PG_DETOAST_DATUM(value));
-	}
+	if (!detoast(&value, is_varlena))
+		return false;
 	la_descent_set(d, column, value);
+	return true;
+}
+
+/* RANGE: the same for the end. */
+bool
+la_descent_set_end(LaDescent *d, Datum value, bool is_varlena)
+{
+	if (!detoast(&value, is_varlena))
+		return false;
+	la_searchkey_set(d->end, d->nequal, value);
 	return true;
 }
 
@@ -207,12 +279,17 @@ la_descent_search_behind(LaDescent *d, bool behind)
 	d->key.tid = behind && d->key.heapkeyspace ? &d->last_tid : NULL;
 }
 
-/* The key is searched for by a scan that reads the index backward. */
+/*
+ * The key is searched for by a scan that reads the index backward.  Without heap TIDs in its order,
+ * the search cannot go behind equal entries: then they are found forward, and those of a range not.
+ */
 void
 la_descent_search_backward(LaDescent *d)
 {
 	d->backward = d->key.heapkeyspace;
-	la_descent_search_behind(d, d->backward);
+	if (!d->backward && d->nequal < d->key.ncolumns)
+		d->nequal = NO_MATCHES;
+	la_descent_search_behind(d, d->backward && !d->strict);
 }
 
 static void
@@ -478,6 +555,33 @@ la_descent_search_leaf(LaDescent *d, Buffer *leaf, OffsetNumber *position)
 	}
 }
 
+/* Does an entry share its columns with the key, and does it not lie behind the end? */
+static bool
+is_match(LaDescent *d, IndexTuple tuple)
+{
+	int			equal;
+	int			result;
+
+	(void) la_searchkey_compare(&d->key, tuple, 0, &equal);
+	if (equal < d->nequal)
+		return false;
+	if (d->end == NULL)
+		return true;
+	d->end->damaged = false;
+	result = la_searchkey_compare(d->end, tuple, 0, &equal);
+	d->key.damaged |= d->end->damaged;
+	if (result == 0)
+		return !d->end_strict;
+	return !d->end->damaged && (d->backward ? result < 0 : result > 0);
+}
+
+/* Are matches all entries that equal the key, and may they be all that there are? */
+static bool
+may_be_complete(const LaDescent *d)
+{
+	return d->nequal == d->key.ncolumns && d->end == NULL && !d->key.damaged;
+}
+
 /* Add the TIDs of an entry.  Returns false if there is no room for all, or one is damaged. */
 static bool
 add_matches(LaMatches *m, IndexTuple tuple)
@@ -508,12 +612,10 @@ matches_backward(LaDescent *d, Buffer leaf, OffsetNumber position, bool skip_dea
 	{
 		IndexTuple	tuple = la_page_tuple(page, --position);
 		int			from = matches->count;
-		int			equal;
 
-		(void) la_searchkey_compare(&d->key, tuple, 0, &equal);
-		if (equal < d->key.ncolumns)
+		if (!is_match(d, tuple))
 		{
-			matches->complete = !d->key.damaged;
+			matches->complete = may_be_complete(d);
 			return;
 		}
 		if (skip_dead && ItemIdIsDead(PageGetItemId(page, position)))
@@ -532,9 +634,9 @@ matches_backward(LaDescent *d, Buffer leaf, OffsetNumber position, bool skip_dea
 }
 
 /*
- * Collect the entries that equal the key, from the position that la_descent_search_leaf()
- * has found, on the leaf that it has left locked.  skip_dead: not those that are marked dead,
- * which the access method ignores as well, except on a standby.
+ * Collect the entries that equal the key, or are in its range, from the position that
+ * la_descent_search_leaf() has found, on the leaf that it has left locked.  skip_dead: not those
+ * that are marked dead, which the access method ignores as well, except on a standby.
  */
 void
 la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
@@ -556,9 +658,9 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 	{
 		IndexTuple	tuple = la_page_tuple(page, position);
 
-		if (la_searchkey_compare(&d->key, tuple, 0, &equal) != 0)
+		if (!is_match(d, tuple))
 		{
-			matches->complete = !d->key.damaged;
+			matches->complete = may_be_complete(d);
 			return;
 		}
 		if (skip_dead && ItemIdIsDead(PageGetItemId(page, position)))
@@ -570,5 +672,5 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 	if (!P_RIGHTMOST(opaque) &&
 		la_searchkey_compare(&d->key, la_page_tuple(page, P_HIKEY), 0, &equal) >= 0)
 		return;
-	matches->complete = !d->key.damaged;
+	matches->complete = may_be_complete(d);
 }

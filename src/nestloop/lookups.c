@@ -327,8 +327,11 @@ is_ready(LaLookups *l, Lookup *lookup)
 				l->refused = lookup->s.keys_refused;
 			return false;
 		}
-		if (!la_scankeys_are_complete(lookup->s.keys))
+		if (!la_scankeys_are_covered(lookup->s.keys))
 			lookup->most = Min(lookup->most * ALL, ALL);
+		/* each is a scan of its own of a large part of the index */
+		if (la_scankeys_are_open(lookup->s.keys) && lookup->most == ALL)
+			return false;
 		lookup->s.last_first = ScanDirectionIsBackward(lookup->s.direction);
 		if (lookup->s.last_first)
 			la_descent_search_backward(lookup->s.descent);

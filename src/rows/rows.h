@@ -308,6 +308,8 @@ extern bool la_keyedscan_init(LaKeyedScan *scan, PlanState *ps, Relation heap);
 extern LaScanKeys *la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows);
 extern bool la_scankeys_set(LaScanKeys *keys, TupleTableSlot *row);
 extern bool la_scankeys_are_complete(const LaScanKeys *keys);
+extern bool la_scankeys_are_covered(const LaScanKeys *keys);
+extern bool la_scankeys_are_open(const LaScanKeys *keys);
 
 /* ---- prune: which partition will a plan scan for a row that is known ahead? ---- */
 

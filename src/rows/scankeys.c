@@ -18,9 +18,15 @@
  *				 \_______________________________________________^
  *					  an attribute itself
  *
+ * RANGE: behind the columns that are compared for equality, one may have a bound at which the scan
+ * begins in its direction, and one at which it ends:
+ *
+ *		device = $1 AND ts <= $2 ORDER BY ts DESC LIMIT 1		begins at $2, within the device
+ *		k BETWEEN $1 AND $2										begins at $1, ends at $2
+ *
  * Invariant: of the scan's keys, the key has those that compare the index's first columns for
- * equality, one for each column.  So it finds all entries that the scan finds, and perhaps
- * others.
+ * equality, one for each column, and at most two of the column behind them.  So it finds all
+ * entries that the scan finds, and perhaps others.
  *
  * There is no key
  *	- where an expression, or the comparison, must not be evaluated early (attach/runahead.c);
@@ -56,8 +62,10 @@ struct LaScanKeys
 {
 	LaKeyedScan *scan;
 	LaKeyRows  *rows;
-	int			ncolumns;
-	ScanKeyColumn columns[INDEX_MAX_KEYS];
+	int			nequal;			/* columns compared for equality */
+	int			ncolumns;		/* the same, and RANGE: the beginning */
+	bool		has_end;		/* RANGE: which is behind all columns */
+	ScanKeyColumn columns[INDEX_MAX_KEYS + 1];
 	LaParams   *params;			/* of expressions; NULL if none has any */
 	bool		may_fail;		/* one of the expressions */
 	int			nfailures;
@@ -118,9 +126,29 @@ la_keyedscan_init(LaKeyedScan *s, PlanState *ps, Relation heap)
 	return true;
 }
 
-/* The equality key of that column, or NULL if there is none or more than one. */
+/* What a key does for a scan of its direction. */
+typedef enum KeyRole
+{
+	KEY_EQUAL,
+	KEY_BEGINS,
+	KEY_ENDS
+} KeyRole;
+
+static KeyRole
+role_of(const LaKeyedScan *scan, const ScanKeyData *key)
+{
+	bool		backward = ScanDirectionIsBackward(scan->direction);
+	bool		desc = (scan->index->rd_indoption[key->sk_attno - 1] & INDOPTION_DESC) != 0;
+	bool		lower = key->sk_strategy > BTEqualStrategyNumber;
+
+	if (key->sk_strategy == BTEqualStrategyNumber)
+		return KEY_EQUAL;
+	return (lower != desc) != backward ? KEY_BEGINS : KEY_ENDS;
+}
+
+/* The key of that column with that role, or NULL if there is none or more than one. */
 static ScanKey
-equality_key(const LaKeyedScan *scan, int column)
+find_key(const LaKeyedScan *scan, int column, KeyRole role)
 {
 	ScanKey		found = NULL;
 
@@ -129,15 +157,21 @@ equality_key(const LaKeyedScan *scan, int column)
 		ScanKey		key = &scan->scankeys[i];
 
 		if (key->sk_attno != column + 1 ||
-			key->sk_strategy != BTEqualStrategyNumber ||
 			(key->sk_flags & (SK_SEARCHARRAY | SK_ROW_HEADER | SK_ROW_MEMBER |
-							  SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0)
+							  SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0 ||
+			role_of(scan, key) != role)
 			continue;
 		if (found != NULL)
 			return NULL;
 		found = key;
 	}
 	return found;
+}
+
+static inline int
+nvalues(const LaScanKeys *keys)
+{
+	return keys->ncolumns + keys->has_end;
 }
 
 /* Compile expressions that may fail, in the context of the rows.  Returns false if that fails. */
@@ -148,7 +182,7 @@ compile_attempted(LaScanKeys *keys)
 	ParamListInfo external = keys->rows->params.estate->es_param_list_info;
 	bool		result = true;
 
-	for (int i = 0; i < keys->ncolumns && result; i++)
+	for (int i = 0; i < nvalues(keys) && result; i++)
 	{
 		ScanKeyColumn *c = &keys->columns[i];
 
@@ -200,46 +234,91 @@ comparisons_may_be_early(const LaScanKeys *keys)
 {
 	LaKeyedScan *scan = keys->scan;
 
-	for (int i = 0; i < keys->ncolumns; i++)
+	for (int i = 0; i < nvalues(keys); i++)
 	{
+		bool		is_end = i == keys->ncolumns;
+		int			column = is_end ? keys->nequal : i;
 		Oid			type;
-		Oid			function = la_descent_comparison(scan->descent, i, &type);
+		Oid			function = is_end ? la_descent_end_comparison(scan->descent, &type) :
+			la_descent_comparison(scan->descent, i, &type);
 
 		scan->keys_refused = la_runahead_refuses_support(keys->rows->ahead, function, type,
-														 scan->index->rd_indcollation[i]);
+														 scan->index->rd_indcollation[column]);
 		if (scan->keys_refused != NULL)
 			return false;
 	}
 	return true;
 }
 
+/* What the values of a key depend on. */
+typedef struct KeyNeeds
+{
+	Bitmapset  *params;
+	bool		attributes;		/* of the row */
+} KeyNeeds;
+
+/* Have the next value be that of this key.  Returns false if there is none, or it is not known. */
+static bool
+add_value(LaScanKeys *keys, ScanKey key, KeyNeeds *needs)
+{
+	ScanKeyColumn *column = &keys->columns[nvalues(keys)];
+	Bitmapset  *params = NULL;
+
+	if (key == NULL || !init_column(keys, column, key, &params))
+		return false;
+	needs->attributes |= column->attribute != 0;
+	needs->params = bms_add_members(needs->params, params);
+	return true;
+}
+
+static inline bool
+is_strict(const ScanKeyData *key)
+{
+	return key->sk_strategy == BTLessStrategyNumber || key->sk_strategy == BTGreaterStrategyNumber;
+}
+
+/* RANGE */
+static void
+add_range(LaScanKeys *keys, KeyNeeds *needs)
+{
+	LaDescent  *descent = keys->scan->descent;
+	ScanKey		begins = find_key(keys->scan, keys->nequal, KEY_BEGINS);
+	ScanKey		ends = find_key(keys->scan, keys->nequal, KEY_ENDS);
+
+	if (add_value(keys, begins, needs) &&
+		la_descent_add_column(descent, begins->sk_subtype, begins->sk_collation))
+	{
+		la_descent_set_bound(descent, is_strict(begins));
+		keys->ncolumns++;
+	}
+	if (keys->ncolumns > 0 && add_value(keys, ends, needs) &&
+		la_descent_add_end(descent, ends->sk_subtype, ends->sk_collation, is_strict(ends)))
+		keys->has_end = true;
+}
+
 static LaScanKeys *
 create(LaKeyedScan *scan, LaKeyRows *rows)
 {
 	LaScanKeys *keys = palloc0(sizeof(LaScanKeys));
-	Bitmapset  *used = NULL;
-	bool		has_values = false;
+	KeyNeeds	needs = {NULL, false};
 
 	keys->scan = scan;
 	keys->rows = rows;
 	scan->descent = la_descent_create(scan->index, scan->heap);
-	for (int i = 0; i < INDEX_MAX_KEYS; i++)
+	while (keys->nequal < IndexRelationGetNumberOfKeyAttributes(scan->index))
 	{
-		ScanKey		key = equality_key(scan, i);
-		Bitmapset  *params = NULL;
+		ScanKey		key = find_key(scan, keys->nequal, KEY_EQUAL);
 
-		if (key == NULL ||
-			!init_column(keys, &keys->columns[i], key, &params) ||
-			!la_descent_add_column(scan->descent, key->sk_subtype,
-								   key->sk_collation))
+		if (!add_value(keys, key, &needs) ||
+			!la_descent_add_column(scan->descent, key->sk_subtype, key->sk_collation))
 			break;
-		keys->ncolumns++;
-		has_values |= keys->columns[i].attribute != 0;
-		used = bms_add_members(used, params);
+		keys->ncolumns = ++keys->nequal;
 	}
-	if (!bms_is_empty(used))
-		keys->params = la_params_create(&rows->params, used, &has_values);
-	if (has_values && keys->ncolumns > 0 && comparisons_may_be_early(keys) &&
+	if (keys->nequal < IndexRelationGetNumberOfKeyAttributes(scan->index))
+		add_range(keys, &needs);
+	if (!bms_is_empty(needs.params))
+		keys->params = la_params_create(&rows->params, needs.params, &needs.attributes);
+	if (needs.attributes && keys->ncolumns > 0 && comparisons_may_be_early(keys) &&
 		compile_attempted(keys))
 		return keys;
 	la_descent_free(scan->descent);
@@ -270,11 +349,25 @@ la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
 	return scan->keys;
 }
 
-/* Does it have all keys of the scan? */
+/* Does it have all keys of the scan, and compares them for equality? */
 bool
 la_scankeys_are_complete(const LaScanKeys *keys)
 {
-	return keys->ncolumns == keys->scan->nkeys;
+	return keys->nequal == keys->scan->nkeys;
+}
+
+/* ... or as a range? */
+bool
+la_scankeys_are_covered(const LaScanKeys *keys)
+{
+	return nvalues(keys) == keys->scan->nkeys;
+}
+
+/* RANGE: does it begin somewhere, and go on to the end of the index? */
+bool
+la_scankeys_are_open(const LaScanKeys *keys)
+{
+	return keys->nequal == 0 && !keys->has_end;
 }
 
 static bool
@@ -290,7 +383,7 @@ set_columns(LaScanKeys *keys, TupleTableSlot *slot)
 			return false;
 		econtext->ecxt_param_exec_vals = params;
 	}
-	for (int i = 0; i < keys->ncolumns; i++)
+	for (int i = 0; i < nvalues(keys); i++)
 	{
 		ScanKeyColumn *c = &keys->columns[i];
 		bool		isnull = false;
@@ -304,7 +397,9 @@ set_columns(LaScanKeys *keys, TupleTableSlot *slot)
 			value = c->key->sk_argument;
 		if (isnull)
 			return false;
-		if (!la_descent_set_stored(keys->scan->descent, i, value, c->toastable))
+		if (!(i == keys->ncolumns ?
+			  la_descent_set_end(keys->scan->descent, value, c->toastable) :
+			  la_descent_set_stored(keys->scan->descent, i, value, c->toastable)))
 			return false;
 	}
 	return true;
@@ -329,7 +424,7 @@ attempt_columns(void *arg)
 static bool
 compile_again(LaScanKeys *keys)
 {
-	for (int i = 0; i < keys->ncolumns; i++)
+	for (int i = 0; i < nvalues(keys); i++)
 	{
 		Node	   *attempted = (Node *) keys->columns[i].attempted;
 		bool		may_fail;

@@ -94,6 +94,7 @@ insert into shape (name, statement) values
 ('window', 'select c.v, row_number() over (partition by c.p order by c.v) from parent p join child c on c.p = p.n'),
 ('keyset page', 'select id, filler from child where id > 500 order by id limit 200'),
 ('order by another column', 'select id, filler from child order by p, id limit 300'),
+('as-of join', 'select p.id, x.v from parent p cross join lateral (select c.v from child c where c.p <= p.n order by c.p desc limit 1) x'),
 ('a range', 'select id, filler from child where p between 100 and 400'),
 -- subqueries
 ('subquery', 'select (select c.v from child c where c.p = x.n order by c.v limit 1) from parent x'),
