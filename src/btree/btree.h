@@ -47,6 +47,7 @@ typedef struct LaMatches
 
 extern LaDescent *la_descent_create(Relation index, Relation heap);
 extern Size la_descent_size(void);
+extern Size la_descent_end_size(void);
 extern void la_descent_free(LaDescent *d);
 extern bool la_descent_add_column(LaDescent *d, Oid subtype, Oid collation);
 extern void la_descent_set_bound(LaDescent *d, bool strict);
@@ -55,10 +56,8 @@ extern Relation la_descent_index(const LaDescent *d);
 extern int	la_descent_columns(const LaDescent *d);
 extern bool la_descent_may_be_early(const LaDescent *d);
 extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
-extern Oid	la_descent_end_comparison(const LaDescent *d, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern bool la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena);
-extern bool la_descent_set_end(LaDescent *d, Datum value, bool is_varlena);
 extern void la_descent_set_null(LaDescent *d, int column);
 extern void la_descent_search_behind(LaDescent *d, bool behind);
 extern void la_descent_search_backward(LaDescent *d);

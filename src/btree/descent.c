@@ -117,6 +117,13 @@ la_descent_size(void)
 	return sizeof(LaDescent);
 }
 
+/* RANGE: what an end takes besides. */
+Size
+la_descent_end_size(void)
+{
+	return sizeof(LaSearchKey);
+}
+
 /*
  * Create a descent, whose key has no columns yet, in a context of its own below the current
  * one.
@@ -162,7 +169,10 @@ la_descent_set_bound(LaDescent *d, bool strict)
 	la_descent_search_behind(d, strict);
 }
 
-/* RANGE: there is an end, a value of the column behind those that are equal. */
+/*
+ * RANGE: there is an end, a bound of the column behind those that are equal.  Its value is set as
+ * that of a column behind all that the key has.
+ */
 bool
 la_descent_add_end(LaDescent *d, Oid subtype, Oid collation, bool strict)
 {
@@ -205,60 +215,48 @@ la_descent_may_be_early(const LaDescent *d)
 	return true;
 }
 
+/* RANGE: does the value behind those of the key's columns stand for the end? */
+static inline bool
+is_end(const LaDescent *d, int column)
+{
+	return column == d->key.ncolumns;
+}
+
+/* The function that compares a value of the key, and its type. */
 Oid
 la_descent_comparison(const LaDescent *d, int column, Oid *type)
 {
+	if (is_end(d, column))
+		return la_searchkey_comparison(d->end, d->nequal, type);
 	return la_searchkey_comparison(&d->key, column, type);
-}
-
-/* RANGE: the same for the end; InvalidOid if there is none. */
-Oid
-la_descent_end_comparison(const LaDescent *d, Oid *type)
-{
-	return d->end == NULL ? InvalidOid : la_searchkey_comparison(d->end, d->nequal, type);
 }
 
 /* Set the key's value in a column: see la_searchkey_set(). */
 void
 la_descent_set(LaDescent *d, int column, Datum value)
 {
+	if (is_end(d, column))
+	{
+		la_searchkey_set(d->end, d->nequal, value);
+		return;
+	}
 	la_searchkey_set(&d->key, column, value);
 	if (d->end != NULL && column < d->nequal)
 		la_searchkey_set(d->end, column, value);
 }
 
 /*
- * A value as it may be in a tuple: a compressed one is decompressed in the current memory context.
- * Returns false if it is stored out of line, and would have to be read.
+ * Set a column to a value as it may be in a tuple: a compressed one is decompressed in the current
+ * memory context.  Returns false if it is stored out of line, and would have to be read.
  */
-static bool
-detoast(Datum *value, bool is_varlena)
-{
-	if (!is_varlena)
-		return true;
-	if (VARATT_IS_EXTERNAL(DatumGetPointer(*value)))
-		return false;
-	*value = PointerGetDatum(PG_DETOAST_DATUM(*value));
-	return true;
-}
-
-/* Set a column to such a value, if that is possible. */
 bool
 la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena)
 {
-	if (!detoast(&value, is_varlena))
+	if (is_varlena && VARATT_IS_EXTERNAL(DatumGetPointer(value)))
 		return false;
+	if (is_varlena)
+		value = PointerGetDatum(PG_DETOAST_DATUM(value));
 	la_descent_set(d, column, value);
-	return true;
-}
-
-/* RANGE: the same for the end. */
-bool
-la_descent_set_end(LaDescent *d, Datum value, bool is_varlena)
-{
-	if (!detoast(&value, is_varlena))
-		return false;
-	la_searchkey_set(d->end, d->nequal, value);
 	return true;
 }
 

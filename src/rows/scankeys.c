@@ -236,11 +236,9 @@ comparisons_may_be_early(const LaScanKeys *keys)
 
 	for (int i = 0; i < nvalues(keys); i++)
 	{
-		bool		is_end = i == keys->ncolumns;
-		int			column = is_end ? keys->nequal : i;
+		int			column = i == keys->ncolumns ? keys->nequal : i;
 		Oid			type;
-		Oid			function = is_end ? la_descent_end_comparison(scan->descent, &type) :
-			la_descent_comparison(scan->descent, i, &type);
+		Oid			function = la_descent_comparison(scan->descent, i, &type);
 
 		scan->keys_refused = la_runahead_refuses_support(keys->rows->ahead, function, type,
 														 scan->index->rd_indcollation[column]);
@@ -334,9 +332,10 @@ LaScanKeys *
 la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
 {
 	Size		size = sizeof(LaScanKeys) + la_descent_size();
+	Size		with_end = size + la_descent_end_size();
 	MemoryContext old;
 
-	if (scan->keys_tried || scan->scan == NULL || !la_budget_has(rows->budget, size))
+	if (scan->keys_tried || scan->scan == NULL || !la_budget_has(rows->budget, with_end))
 		return scan->keys;
 	scan->keys_tried = true;
 	old = MemoryContextSwitchTo(rows->context);
@@ -344,7 +343,7 @@ la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
 		rows->econtext = CreateExprContext(rows->params.estate);
 	scan->keys = create(scan, rows);
 	if (scan->keys != NULL)
-		la_budget_take(rows->budget, size);
+		la_budget_take(rows->budget, scan->keys->has_end ? with_end : size);
 	MemoryContextSwitchTo(old);
 	return scan->keys;
 }
@@ -397,9 +396,7 @@ set_columns(LaScanKeys *keys, TupleTableSlot *slot)
 			value = c->key->sk_argument;
 		if (isnull)
 			return false;
-		if (!(i == keys->ncolumns ?
-			  la_descent_set_end(keys->scan->descent, value, c->toastable) :
-			  la_descent_set_stored(keys->scan->descent, i, value, c->toastable)))
+		if (!la_descent_set_stored(keys->scan->descent, i, value, c->toastable))
 			return false;
 	}
 	return true;
