@@ -337,6 +337,7 @@ la_node_is(const PlanState *ps, int property)
 }
 
 extern PlanState *la_node_child(const PlanState *ps, int n);
+extern bool la_node_has_one_row(const PlanState *ps);
 
 /* ---- runahead: may the outer side of a join, or the plan of a write, be run ahead? ---- */
 

@@ -81,6 +81,9 @@ hash_address(const void *address)
 /* Nodes for which a room keeps something, of all queries that this backend executes. */
 static nodes_hash * nodes = NULL;
 
+/* What was found last; a join finds its own for each row. */
+static LaInterposer *recent = NULL;
+
 /* ---- owners of functions ----------------------------------------------------- */
 
 typedef enum Owner
@@ -185,9 +188,16 @@ la_interpose_is_unwrapped(const PlanState *node)
 LaInterposer *
 la_interpose_find(PlanState *node, LaLayer layer)
 {
-	NodeEntry  *entry = nodes == NULL ? NULL : nodes_lookup(nodes, node);
+	NodeEntry  *entry;
 
-	return entry == NULL ? NULL : entry->layers[layer];
+	if (recent != NULL && recent->node == node && recent->layer == layer)
+		return recent;
+	if (nodes == NULL || nodes->members == 0)
+		return NULL;
+	entry = nodes_lookup(nodes, node);
+	if (entry == NULL || entry->layers[layer] == NULL)
+		return NULL;
+	return recent = entry->layers[layer];
 }
 
 /* The function in the node layer, ours or not. */
@@ -258,6 +268,8 @@ on_context_reset(void *arg)
 	LaInterposer *i = arg;
 	NodeEntry  *entry = nodes_lookup(nodes, i->node);
 
+	if (recent == i)
+		recent = NULL;
 	if (entry != NULL && entry->layers[i->layer] == i)
 	{
 		entry->layers[i->layer] = NULL;
@@ -293,7 +305,7 @@ la_interpose_begin(LaInterposer *i, PlanState *node, LaLayer layer,
 		la_interpose_replace(node, i->below, function);
 	else
 		exchange(node, i->below, function);
-	entry->layers[layer] = i;
+	entry->layers[layer] = recent = i;
 }
 
 /* Put our function back in front of the node's, which the server may have set anew. */

@@ -9,6 +9,9 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_am.h"
+
 #include "attach/attach.h"
 
 #define SIMPLE		LA_NODE_IS_SIMPLE
@@ -91,4 +94,41 @@ la_node_child(const PlanState *ps, int n)
 			return n == 0 ? outerPlanState(ps) : n == 1 ? innerPlanState(ps) : NULL;
 	}
 	return n < nmembers ? members[n] : NULL;
+}
+
+/* Do the keys fix all columns of a unique btree index?  NULL: there is no index. */
+static bool
+is_look_up(Relation index, const ScanKeyData *keys, int nkeys)
+{
+	uint32		fixed = 0;
+
+	if (index == NULL || !index->rd_index->indisunique || index->rd_rel->relam != BTREE_AM_OID)
+		return false;
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (keys[i].sk_strategy == BTEqualStrategyNumber &&
+			(keys[i].sk_flags & (SK_SEARCHARRAY | SK_SEARCHNULL |
+								 SK_SEARCHNOTNULL | SK_ROW_HEADER)) == 0)
+			fixed |= (uint32) 1 << (keys[i].sk_attno - 1);
+	}
+	return fixed == (uint32) (((uint64) 1 << IndexRelationGetNumberOfKeyAttributes(index)) - 1);
+}
+
+/* Does it return at most one row each time that it is executed? */
+bool
+la_node_has_one_row(const PlanState *ps)
+{
+	if (IsA(ps, IndexScanState))
+	{
+		const IndexScanState *scan = (const IndexScanState *) ps;
+
+		return is_look_up(scan->iss_RelationDesc, scan->iss_ScanKeys, scan->iss_NumScanKeys);
+	}
+	if (IsA(ps, IndexOnlyScanState))
+	{
+		const IndexOnlyScanState *scan = (const IndexOnlyScanState *) ps;
+
+		return is_look_up(scan->ioss_RelationDesc, scan->ioss_ScanKeys, scan->ioss_NumScanKeys);
+	}
+	return IsA(ps, ResultState) && outerPlanState(ps) == NULL;
 }

@@ -456,6 +456,15 @@ la_shadow_init(Relation shadow, Relation real, IndexAmRoutine *routine)
 	shadow->rd_indam = routine;
 }
 
+/* A copy of this relation, which has not been invalidated since, is used again. */
+static inline void
+la_shadow_renew(Relation shadow, Relation real)
+{
+	(void) pgstat_should_count_relation(real);
+	shadow->pgstat_enabled = real->pgstat_enabled;
+	shadow->pgstat_info = real->pgstat_info;
+}
+
 /* ---- shmem: shared memory, if the library is preloaded by the server ---- */
 
 /* A hash table in shared memory, of keys that are compared as bytes, and its lock. */

@@ -155,7 +155,7 @@ static const BoolSetting bool_settings[] = {
 };
 
 static const IntSetting int_settings[] = {
-	{"pg_lookahead.attach_threshold", &la_attach_threshold, 64, 0, 1000, 0,
+	{"pg_lookahead.attach_threshold", &la_attach_threshold, 192, 0, 1000, 0,
 		"Sets the number of index entries that a scan takes before look-ahead observes it.",
 		"Applies to btree scans whose blocks are cached; one that has to read a block is "
 	"observed from there on."},

@@ -90,6 +90,16 @@ static Leaders *leaders = NULL;
 
 static LaStatement *statements = NULL;	/* newest first */
 
+/* A record of a query, without which one would have to be allocated for most of them. */
+typedef struct Record
+{
+	LaStatement statement;
+	LaStatementStats stats;
+} Record;
+
+static Record spare;
+static bool spare_is_free = true;
+
 /* What is being run: the innermost statement. */
 static LaStatementRun *innermost = NULL;
 
@@ -279,17 +289,30 @@ end_statement(void *arg)
 	}
 	if (s->stats != NULL)
 		keep_stats(s->stats);
+	if (s == &spare.statement)
+		spare_is_free = true;
 }
 
-/* A record, which ends with the memory context. */
+/*
+ * A record, which ends with the memory context.  A utility statement's is in that, as its callback
+ * stays there when the statement has ended.
+ */
 static LaStatement *
 create_record(MemoryContext context, EState *estate, bool with_stats)
 {
-	LaStatement *s = MemoryContextAllocZero(context, sizeof(LaStatement) +
-											(with_stats ? sizeof(LaStatementStats) : 0));
+	Record	   *record = &spare;
+	LaStatement *s;
 
+	if (estate != NULL && spare_is_free)
+		spare_is_free = false;
+	else
+		record = MemoryContextAlloc(context, with_stats ? sizeof(Record) : sizeof(LaStatement));
+	s = &record->statement;
+	memset(s, 0, sizeof(LaStatement));
+	if (with_stats)
+		memset(&record->stats, 0, sizeof(LaStatementStats));
 	s->estate = estate;
-	s->stats = with_stats ? (LaStatementStats *) (s + 1) : NULL;
+	s->stats = with_stats ? &record->stats : NULL;
 	s->callback.func = end_statement;
 	s->callback.arg = s;
 	MemoryContextRegisterResetCallback(context, &s->callback);

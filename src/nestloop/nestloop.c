@@ -516,21 +516,20 @@ exec_queue(PlanState *outer)
 	LaNestLoop *join = c->join;
 	TupleTableSlot *slot;
 
+	if (c->rows_until_examined > 0 &&
+		(c->returned == 0 || la_issue_blocks_read() == c->seen_reads))
+	{
+		slot = c->interposer.below(outer);
+		c->rows_until_examined--;
+		c->returned++;
+		c->seen_reads = la_issue_blocks_read();
+		return slot;
+	}
+	c->rows_until_examined = 0;
 	if (c->interposer.ended)
 		return c->interposer.below(outer);
 	if (join == NULL)
-	{
-		if (c->rows_until_examined > 0 &&
-			(c->returned == 0 || la_issue_blocks_read() == c->seen_reads))
-		{
-			slot = c->interposer.below(outer);
-			c->rows_until_examined--;
-			c->returned++;
-			c->seen_reads = la_issue_blocks_read();
-			return slot;
-		}
 		join = c->join = examine(c);
-	}
 	if (join == NULL || join->eligibility == NOT_ELIGIBLE)
 	{
 		la_interpose_end(&c->interposer);
@@ -571,6 +570,7 @@ attach_nestloop(PlanState *ps)
 		(!la_enable_subplan && !is_plain(inner_scan(innerPlanState(ps)))) ||
 		!la_interpose_is_possible(ps, &nestloops) ||
 		!la_interpose_output_is_possible(outer) ||
+		(!la_force && la_node_has_one_row(outer)) ||
 		!la_gate_allows_searches())
 		return false;
 

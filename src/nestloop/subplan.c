@@ -206,7 +206,7 @@ attach_subplans(PlanState *node)
 	bool		any = false;
 	ListCell   *lc;
 
-	if (!la_enable_subplan || !may_attach())
+	if (!la_enable_subplan || !may_attach() || (!la_force && la_node_has_one_row(node)))
 		return false;
 	foreach(lc, node->subPlan)
 		any |= attach_subplan(node, lfirst(lc));

@@ -13,6 +13,12 @@
  * The shim can be installed between two entries: as long as it is passive, position, mark and
  * killed items are nbtree's.  Nothing is decided here, and nothing is kept of the scan.
  *
+ *	RECORDS	Some records, with their copies of the index's relation, outlive their scans: to allocate
+ *			and copy would be a third of a short scan's cost.  A record is free once its scan has
+ *			been attached or has ended, or, after an error, with its statement.  The copy is good
+ *			until the relation is invalidated.  After a quiet scan of the index, history is not asked
+ *			whether the next one is to be deferred.
+ *
  * WRITE_LAST, AFTER_ERROR and STALE_COPY of shim.c hold here, too.
  *
  * src/scan/deferred.c
@@ -20,8 +26,11 @@
 #include "postgres.h"
 
 #include "catalog/pg_am.h"
+#include "utils/inval.h"
 
 #include "scan/scan_int.h"
+
+#define RECORDS 16
 
 typedef struct Deferred
 {
@@ -33,22 +42,50 @@ typedef struct Deferred
 	PlanState  *node;			/* argument of end */
 	int64		seen_reads;		/* blocks read when it was last looked */
 	int			left;			/* entries until MANY */
+
+	/* RECORDS */
+	const EState *user;			/* of the scan; NULL: it is free */
+	Oid			copied;			/* the relation that shadow is a valid copy of */
+	bool		quiet;			/* its last scan has ended without READ */
 } Deferred;
 
 static IndexAmRoutine deferred_routine;
+
+static Deferred records[RECORDS];
+
+/* RECORDS: callback */
+static void
+on_invalidation(Datum arg, Oid relid)
+{
+	for (int i = 0; i < RECORDS; i++)
+	{
+		if (!OidIsValid(relid) || records[i].copied == relid)
+			records[i].copied = InvalidOid;
+	}
+}
+
+/* The scan goes on with the index itself. */
+static inline void
+release(Deferred *d)
+{
+	d->scan->indexRelation = d->real;
+	d->user = NULL;
+}
 
 /* READ, MANY: is there a reason now?  Then it is deferred no longer. */
 static inline bool
 ends(Deferred *d)
 {
 	bool		read = la_issue_blocks_read() != d->seen_reads;
+	PlanState  *node = d->node;
 	MemoryContext context;
 
 	if (!read && d->left-- > 0)
 		return false;
-	d->scan->indexRelation = d->real;
-	context = MemoryContextSwitchTo(d->node->state->es_query_cxt);
-	d->end(d->node, read);
+	release(d);
+	d->quiet = !read;
+	context = MemoryContextSwitchTo(node->state->es_query_cxt);
+	d->end(node, read);
 	MemoryContextSwitchTo(context);
 	return true;
 }
@@ -72,12 +109,6 @@ deferred_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, i
 {
 	Deferred   *d = (Deferred *) scan->indexRelation;
 
-	d->left = la_attach_threshold;
-	if (ends(d))
-	{
-		scan->indexRelation->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys);
-		return;
-	}
 	la_shadow_call(d, d->real->rd_indam->amrescan(scan, keys, nkeys, orderbys, norderbys));
 	d->left = la_attach_threshold;
 }
@@ -112,7 +143,7 @@ deferred_endscan(IndexScanDesc scan)
 {
 	Deferred   *d = (Deferred *) scan->indexRelation;
 
-	scan->indexRelation = d->real;
+	release(d);
 	d->real->rd_indam->amendscan(scan);
 }
 
@@ -124,6 +155,7 @@ routine_of(Relation real)
 	Assert(real->rd_rel->relam == BTREE_AM_OID);
 	if (routine->type == T_IndexAmRoutine)
 		return routine;
+	CacheRegisterRelcacheCallback(on_invalidation, (Datum) 0);
 	*routine = *real->rd_indam;
 	routine->amgettuple = deferred_gettuple;
 	routine->amrescan = deferred_rescan;
@@ -134,19 +166,46 @@ routine_of(Relation real)
 	return routine;
 }
 
+/*
+ * RECORDS: the one that scans of this relation take, if it is free.  A statement that is not known
+ * cannot tell when that is.
+ */
+static Deferred *
+find_record(Relation real, const EState *estate)
+{
+	Deferred   *d = &records[RelationGetRelid(real) % RECORDS];
+
+	if ((d->user != NULL && la_statements_find(d->user) != NULL) ||
+		la_statements_find(estate) == NULL)
+		return NULL;
+	d->user = estate;
+	return d;
+}
+
+static Deferred *
+create(Relation real, const EState *estate)
+{
+	Deferred   *d = find_record(real, estate);
+
+	if (d == NULL)
+		d = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Deferred));
+	if (d->copied == RelationGetRelid(real) && d->real == real)
+		la_shadow_renew(&d->shadow, real);
+	else
+		la_shadow_init(&d->shadow, real, routine_of(real));
+	d->copied = RelationGetRelid(real);
+	d->real = real;
+	d->quiet = true;
+	return d;
+}
+
 /* end: called, with the node and whether a block was read, when the scan is to be attached. */
 void
 la_deferred_install(IndexScanDesc scan, PlanState *node, la_deferred_end end)
 {
 	Relation	real = scan->indexRelation;
-	Deferred   *d;
+	Deferred   *d = create(real, node->state);
 
-	/* another extension may have saved the node's function, and call it again */
-	if (real->rd_indam->amgettuple == deferred_gettuple)
-		return;
-	d = MemoryContextAlloc(node->state->es_query_cxt, sizeof(Deferred));
-	la_shadow_init(&d->shadow, real, routine_of(real));
-	d->real = real;
 	d->scan = scan;
 	d->end = end;
 	d->node = node;
@@ -155,12 +214,21 @@ la_deferred_install(IndexScanDesc scan, PlanState *node, la_deferred_end end)
 	scan->indexRelation = &d->shadow;
 }
 
+/* RECORDS: has a scan of the index been deferred before, and did the last one read no block? */
+bool
+la_deferred_was_quiet(Relation index)
+{
+	const Deferred *d = &records[RelationGetRelid(index) % RECORDS];
+
+	return d->copied == RelationGetRelid(index) && d->quiet;
+}
+
 /* Is the scan deferred?  Then it is no longer, and was not attached either. */
 bool
 la_deferred_remove(IndexScanDesc scan)
 {
 	if (scan->indexRelation->rd_indam->amgettuple != deferred_gettuple)
 		return false;
-	scan->indexRelation = ((Deferred *) scan->indexRelation)->real;
+	release((Deferred *) scan->indexRelation);
 	return true;
 }

@@ -37,7 +37,6 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
@@ -52,29 +51,6 @@
 #include "window/window.h"
 
 #define SINGLE_READS 2			/* see note_single_read() */
-
-/* Do the keys fix all columns of a unique index? */
-static bool
-at_most_one_row(PlanState *ps, Relation index)
-{
-	ScanKey		keys = IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_ScanKeys :
-		((IndexOnlyScanState *) ps)->ioss_ScanKeys;
-	int			nkeys = IsA(ps, IndexScanState) ? ((IndexScanState *) ps)->iss_NumScanKeys :
-		((IndexOnlyScanState *) ps)->ioss_NumScanKeys;
-	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
-	uint32		fixed = 0;
-
-	if (!index->rd_index->indisunique)
-		return false;
-	for (int i = 0; i < nkeys; i++)
-	{
-		if (keys[i].sk_strategy == BTEqualStrategyNumber &&
-			(keys[i].sk_flags & (SK_SEARCHARRAY | SK_SEARCHNULL |
-								 SK_SEARCHNOTNULL | SK_ROW_HEADER)) == 0)
-			fixed |= (uint32) 1 << (keys[i].sk_attno - 1);
-	}
-	return fixed == (uint32) (((uint64) 1 << ncolumns) - 1);
-}
 
 /* Is a scan of an access method that rowqueue.c runs ahead eligible? */
 static bool
@@ -260,13 +236,16 @@ attach_deferred(PlanState *ps, bool read)
 	ls = la_shim_of(descriptor_of(ps));
 	if (ls != NULL && read)
 		note_early_miss(ls);
+	else if (ls != NULL && !IsA(ps, IndexOnlyScanState))
+		la_scan_policy_begin_late(&ls->policy, &ls->cache_policy, la_attach_threshold);
 }
 
 /* Is the scan to look ahead from its first row on (BEGIN in io_policy.c)? */
 static bool
 begins_cold(const PlanState *ps, Relation index)
 {
-	return ps->plan->plan_rows > 1.0 && la_history_begins_cold(RelationGetRelid(index));
+	return ps->plan->plan_rows > 1.0 && !la_deferred_was_quiet(index) &&
+		la_history_begins_cold(RelationGetRelid(index));
 }
 
 /* Before its first row: attach it, or defer that. */
@@ -278,10 +257,11 @@ attach_or_defer(PlanState *ps)
 	if (index == NULL || index->rd_rel->relam != BTREE_AM_OID || la_force ||
 		la_attach_threshold == 0 || begins_cold(ps, index))
 		attach(ps, false);
-	else if (is_eligible(ps))
+	else if (la_enable && la_gate_is_heap(((ScanState *) ps)->ss_currentRelation))
 	{
 		begin_scan(ps);
-		if (la_shim_of(descriptor_of(ps)) == NULL)
+		/* unless it has been attached or deferred before */
+		if (descriptor_of(ps)->indexRelation == index)
 			la_deferred_install(descriptor_of(ps), ps, attach_deferred);
 	}
 }
@@ -377,11 +357,7 @@ first_execution(PlanState *ps)
 static bool
 attach_scan(PlanState *ps)
 {
-	Relation	index = index_of(ps);
-	bool		btree = index && index->rd_rel->relam == BTREE_AM_OID;
-
-	if (!la_enable_index_scan ||
-		(btree && !la_force && at_most_one_row(ps, index)) ||
+	if (!la_enable_index_scan || (!la_force && la_node_has_one_row(ps)) ||
 		!la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
 	la_interpose_replace(ps, kind_of(ps)->stock, first_execution);

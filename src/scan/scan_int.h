@@ -201,6 +201,7 @@ extern void la_arraykeys_forget(LaScan *ls);
 typedef void (*la_deferred_end) (PlanState *node, bool read);
 
 extern void la_deferred_install(IndexScanDesc scan, PlanState *node, la_deferred_end end);
+extern bool la_deferred_was_quiet(Relation index);
 extern bool la_deferred_remove(IndexScanDesc scan);
 
 /* ---- early: may an index scan read pages of its index before their turn? ---- */

@@ -43,6 +43,17 @@ la_scan_policy_on_pass(LaIoPolicy *io, LaCachePolicy *cache, bool missed)
 		la_cache_policy_on_hit(cache, io->length.total >= io->holdoff_until);
 }
 
+/* So many visits were not counted, none of which missed. */
+static inline void
+la_scan_policy_begin_late(LaIoPolicy *io, LaCachePolicy *cache, int visits)
+{
+	int64_t		until = cache->attend_at - cache->length.total - 1;
+
+	visits = (int) la_min(until, visits);
+	cache->length.total += visits;
+	io->length.total += visits;
+}
+
 /* A visit in state OBSERVE or ARMED. */
 static inline void
 la_scan_policy_on_visit(LaIoPolicy *io, LaCachePolicy *cache, LaVisitResult result,

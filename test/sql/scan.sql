@@ -122,6 +122,52 @@ select count(*) from (select b from u where a > 0 order by a) s;
 select relation, scans_attached from pg_lookahead_last_statement();
 reset pg_lookahead.attach_threshold;
 
+-- deferred scans: several of one index at a time, after an error, and while the index is exchanged
+create table d (k int, v text);
+insert into d select i, 'v' || i from generate_series(1, 300) i;
+create index d_k on d (k);
+create function nested(n int) returns text language plpgsql as $$
+begin
+    if n > 3 then raise exception 'deep enough'; end if;
+    return (select string_agg(x, '') from (select v || nested(n + 1) as x from d where k between n and n + 1 order by k) s);
+exception when others then
+    return '!' || (select v from d where k >= n order by k limit 1);
+end $$;
+create function two_scans() returns setof text language plpgsql as $$
+declare c cursor for select v from d where k >= 5 order by k;
+    r text; s text;
+begin
+    open c;
+    for i in 1..4 loop
+        fetch c into r;
+        if i = 2 then
+            alter index d_k rename to d_key;
+        end if;
+        if i = 3 then
+            analyze d;
+        end if;
+        select v into s from d where k > i order by k limit 1;
+        return next r || ' ' || s;
+    end loop;
+    close c;
+    reindex index d_key;
+    drop index d_key;
+    create index d_k on d (k desc, v);
+    return query select v from d where k between 7 and 9 order by k;
+end $$;
+select * from pg_temp.compare('select nested(1)');
+select * from pg_temp.compare('select * from two_scans()');
+select * from pg_temp.compare('select v from d where k between 1 and 3 and (k = 2 or 1 / (k - 2) <> 0) order by k');
+begin;
+declare c cursor for select v from d where k > 10 order by k;
+fetch c;
+savepoint s;
+select 1 / (k - 12) from d where k between 11 and 13 order by k;
+rollback to s;
+select v from d where k between 11 and 13 order by k;
+fetch c;
+commit;
+
 -- rows locked or changed by the scan
 select * from pg_temp.compare('select id, a from t where a between 100 and 1500 order by a for share');
 set pg_lookahead.force = on;
