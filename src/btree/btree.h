@@ -59,6 +59,7 @@ extern Oid	la_descent_comparison(const LaDescent *d, int column, Oid *type);
 extern void la_descent_set(LaDescent *d, int column, Datum value);
 extern bool la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena);
 extern void la_descent_set_null(LaDescent *d, int column);
+extern void la_descent_set_most(LaDescent *d, int most);
 extern void la_descent_search_behind(LaDescent *d, bool behind);
 extern void la_descent_search_backward(LaDescent *d);
 extern void la_descent_issue(LaDescent *d, BlockNumber block);

@@ -98,6 +98,7 @@ struct LaDescent
 	LaSearchKey *end;			/* RANGE: the last match, or the first behind
 								 * it; or NULL */
 	bool		end_strict;		/* ... the latter */
+	int			most;			/* RANGE: matches; 0: any number */
 
 	/* SAME_LEAF: the leaf found last, and the separators around its downlink */
 	BlockNumber last_leaf;
@@ -215,6 +216,12 @@ la_descent_may_be_early(const LaDescent *d)
 	return true;
 }
 
+static inline bool
+is_range(const LaDescent *d)
+{
+	return d->nequal < d->key.ncolumns || d->end != NULL;
+}
+
 /* RANGE: does the value behind those of the key's columns stand for the end? */
 static inline bool
 is_end(const LaDescent *d, int column)
@@ -260,11 +267,21 @@ la_descent_set_stored(LaDescent *d, int column, Datum value, bool is_varlena)
 	return true;
 }
 
-/* Set a column to null, in the key of an entry that is to be inserted. */
+/* Set a column to null, in the key of an entry that is to be inserted, or RANGE: for good. */
 void
 la_descent_set_null(LaDescent *d, int column)
 {
-	la_searchkey_set_null(&d->key, column);
+	if (is_end(d, column))
+		la_searchkey_set_null(d->end, d->nequal);
+	else
+		la_searchkey_set_null(&d->key, column);
+}
+
+/* RANGE: more matches than these are not wanted. */
+void
+la_descent_set_most(LaDescent *d, int most)
+{
+	d->most = most;
 }
 
 /*
@@ -285,7 +302,7 @@ void
 la_descent_search_backward(LaDescent *d)
 {
 	d->backward = d->key.heapkeyspace;
-	if (!d->backward && d->nequal < d->key.ncolumns)
+	if (!d->backward && is_range(d))
 		d->nequal = NO_MATCHES;
 	la_descent_search_behind(d, d->backward && !d->strict);
 }
@@ -577,7 +594,13 @@ is_match(LaDescent *d, IndexTuple tuple)
 static bool
 may_be_complete(const LaDescent *d)
 {
-	return d->nequal == d->key.ncolumns && d->end == NULL && !d->key.damaged;
+	return !is_range(d) && !d->key.damaged;
+}
+
+static inline bool
+is_enough(const LaDescent *d, const LaMatches *matches)
+{
+	return is_range(d) && d->most > 0 && matches->count >= d->most;
 }
 
 /* Add the TIDs of an entry.  Returns false if there is no room for all, or one is damaged. */
@@ -606,7 +629,7 @@ matches_backward(LaDescent *d, Buffer leaf, OffsetNumber position, bool skip_dea
 	Page		page = BufferGetPage(leaf);
 	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(page));
 
-	while (position > first)
+	while (position > first && !is_enough(d, matches))
 	{
 		IndexTuple	tuple = la_page_tuple(page, --position);
 		int			from = matches->count;
@@ -652,7 +675,7 @@ la_descent_matches(LaDescent *d, Buffer leaf, OffsetNumber position,
 		matches_backward(d, leaf, position, skip_dead, matches);
 		return;
 	}
-	for (; position <= max; position++)
+	for (; position <= max && !is_enough(d, matches); position++)
 	{
 		IndexTuple	tuple = la_page_tuple(page, position);
 

@@ -18,7 +18,8 @@
  *
  * Behaviours
  *	MOST	Below a Limit, or where one match is enough, no more heap blocks are named than are
- *		likely to be visited.
+ *		likely to be visited.  Where a filter or a join is between, that is learnt: the server
+ *		counts the entries that the index's scans have taken.
  *	PARTITIONS	Where an Append chooses among its members by values of the row, only those lookups
  *		count that are below the chosen one (rows/prune.c), and are prepared when it is first
  *		chosen.  Where it does not, all members are executed for each row, and all are looked in, up
@@ -45,6 +46,8 @@
 #define MAX_MEMBERS		32		/* of an Append that does not choose */
 #define MAX_PARTITIONS	1024	/* of one that does */
 #define ALL				32		/* heap blocks of one lookup, at most */
+#define LEARNING		4		/* what is learnt is a mean of such samples */
+#define MARGIN			1.5		/* of what is learnt */
 
 /* An Append that chooses among its members. */
 typedef struct Partitions
@@ -66,8 +69,15 @@ typedef struct Lookup
 	LaKeyedScan s;				/* of a TID scan only the table */
 	AttrNumber	tid;			/* of a TID scan: attribute of the row; or 0 */
 	BlockNumber nblocks;		/* ... of the table, or fewer */
-	int			most;			/* heap blocks */
 	LookupState state;
+
+	/* MOST */
+	int			most;			/* heap blocks */
+	bool		learns;
+	double		taken;			/* entries for a row, at most ALL */
+	uint64		seen_turn;		/* so many rows had had their turn */
+	int64		seen_taken;		/* entries that had been taken */
+
 	bool		has_numbers;
 	int			index_number;	/* in ahead */
 	int			heap_number;
@@ -91,6 +101,8 @@ struct LaLookups
 typedef struct Walk
 {
 	int			most;
+	int			bound;			/* rows that are wanted above a filter or a
+								 * join; 0: all */
 	List	  **list;			/* of lookups */
 	Partitions *partitions;		/* below a member of them, or NULL */
 	Bitmapset  *inner_params;	/* that nested loops above set */
@@ -147,6 +159,9 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 		return;
 	}
 	lookup->most = state.most;
+	lookup->learns = state.most == ALL && state.bound > 0;
+	lookup->taken = state.bound;
+	lookup->seen_turn = PG_UINT64_MAX;
 	*state.list = lappend(*state.list, lookup);
 	l->all = lappend(l->all, lookup);
 }
@@ -212,19 +227,38 @@ walk_children(LaLookups *l, PlanState *ps, Walk state)
 	}
 }
 
+/* The number that a constant or a parameter of the statement is, at most ALL; or -1. */
+static int
+number_of(const Node *node, const EState *estate)
+{
+	const		ParamListInfoData *given = estate->es_param_list_info;
+	const Const *constant = (const Const *) node;
+	const Param *param = (const Param *) node;
+	const ParamExternData *value;
+
+	if (IsA(node, Const))
+		return constant->constisnull || DatumGetInt64(constant->constvalue) < 0 ? -1 :
+			(int) Min(DatumGetInt64(constant->constvalue), ALL);
+	if (!IsA(node, Param) || param->paramkind != PARAM_EXTERN || given == NULL ||
+		given->paramFetch != NULL || param->paramid > given->numParams)
+		return -1;
+	value = &given->params[param->paramid - 1];
+	return value->isnull || DatumGetInt64(value->value) < 0 ? -1 :
+		(int) Min(DatumGetInt64(value->value), ALL);
+}
+
 /* Behaviour MOST: how many rows does the Limit take? */
 static int
 limited(const LimitState *node, int most)
 {
 	const Limit *plan = (const Limit *) node->ps.plan;
-	const Const *count = (const Const *) plan->limitCount;
-	int64		rows;
+	const EState *estate = node->ps.state;
+	int			count = plan->limitCount == NULL ? -1 : number_of(plan->limitCount, estate);
+	int			offset = plan->limitOffset == NULL ? 0 : number_of(plan->limitOffset, estate);
 
-	if (count == NULL || !IsA(count, Const) || count->constisnull ||
-		plan->limitOption != LIMIT_OPTION_COUNT || plan->limitOffset != NULL)
+	if (count < 0 || offset < 0 || plan->limitOption != LIMIT_OPTION_COUNT)
 		return most;
-	rows = DatumGetInt64(count->constvalue);
-	return rows < 0 || rows > most ? most : (int) rows;
+	return Min(count + offset, most);
 }
 
 static void
@@ -233,6 +267,7 @@ walk_initplans(LaLookups *l, PlanState *ps, Walk state)
 	ListCell   *lc;
 
 	state.most = ALL;
+	state.bound = 0;
 	foreach(lc, ps->initPlan)
 	{
 		SubPlanState *initplan = lfirst(lc);
@@ -264,16 +299,34 @@ walk_nestloop(LaLookups *l, PlanState *ps, Walk state)
 	walk(l, innerPlanState(ps), state);
 }
 
+/* Behaviour MOST: what is wanted of the children, or of the scan. */
+static Walk
+bounded(const PlanState *ps, Walk state)
+{
+	bool		asks_alike = la_node_is(ps, LA_NODE_ASKS_ALIKE);
+
+	if (IsA(ps, LimitState))
+		state.most = limited((const LimitState *) ps, state.most);
+	else if (asks_alike && ps->qual == NULL)
+		return state;
+	if (state.most < ALL)
+		state.bound = Max(state.most, 1);
+	if (IsA(ps, LimitState))
+		return state;
+	/* a filter lets few rows through, and a join may */
+	state.most = ALL;
+	if (!asks_alike && !IsA(ps, NestLoopState))
+		state.bound = 0;
+	return state;
+}
+
 static void
 walk(LaLookups *l, PlanState *ps, Walk state)
 {
 	if (ps == NULL || ps->plan->parallel_aware)
 		return;
 	walk_initplans(l, ps, state);
-	if (IsA(ps, LimitState))
-		state.most = limited((LimitState *) ps, state.most);
-	else if (!la_node_is(ps, LA_NODE_ASKS_ALIKE) || ps->qual != NULL)
-		state.most = ALL;		/* a filter lets few rows through */
+	state = bounded(ps, state);
 	switch (nodeTag(ps))
 	{
 		case T_IndexScanState:
@@ -296,13 +349,17 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 
 /*
  * The lookups of a plan, created in the current memory context.  first_match_only: one row of it is
- * enough.  NULL if there are none.
+ * enough, if it passes a filter (filtered).  NULL if there are none.
  */
 LaLookups *
-la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only)
+la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only, bool filtered)
 {
 	LaLookups  *l = palloc0(sizeof(LaLookups));
-	Walk		state = {first_match_only ? 1 : ALL, &l->always, NULL, NULL};
+	Walk		state = {
+		.most = first_match_only && !filtered ? 1 : ALL,
+		.bound = first_match_only ? 1 : 0,
+		.list = &l->always
+	};
 
 	l->rows = rows;
 	walk(l, plan, state);
@@ -551,10 +608,35 @@ la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
 	visits->located = l->by_tid;
 }
 
+/* Behaviour MOST: of rows whose turn is over, all entries that the scan wanted have been taken. */
+static void
+learn(LaLookups *l, Lookup *lookup)
+{
+	const PgStat_TableStatus *counts = lookup->s.index->pgstat_info;
+	uint64		turn = la_ahead_next_row(l->ahead);
+	int64		taken;
+
+	if (!lookup->learns || counts == NULL || turn == lookup->seen_turn)
+		return;
+	taken = la_count_returned(counts);
+	if (turn > lookup->seen_turn && taken >= lookup->seen_taken)
+	{
+		double		rows = (double) (turn - lookup->seen_turn);
+		double		each = (double) (taken - lookup->seen_taken) / rows;
+
+		lookup->taken += (Min(each, ALL) - lookup->taken) / LEARNING;
+	}
+	lookup->seen_turn = turn;
+	lookup->seen_taken = taken;
+	lookup->most = Min((int) (lookup->taken * MARGIN) + 1, ALL);
+}
+
 bool
 la_lookups_set_key(LaLookups *l, TupleTableSlot *row, int rel)
 {
 	l->searched = l->by_number[rel];
+	learn(l, l->searched);
+	la_descent_set_most(l->searched->s.descent, l->searched->most);
 	return la_scankeys_set(l->searched->s.keys, row);
 }
 

@@ -461,13 +461,12 @@ init_inner(LaNestLoop *join)
 	JoinState  *node = &join->node->js;
 	PlanState  *inner = innerPlanState(join->node);
 	PlanState  *scan = inner_scan(inner);
-	bool		first_match_only = inner->qual == NULL && node->joinqual == NULL &&
-		(node->single_match || node->jointype == JOIN_ANTI);
+	bool		first_match_only = node->single_match || node->jointype == JOIN_ANTI;
 	MemoryContext old = MemoryContextSwitchTo(join->context);
 
 	init_rows(join);
 	join->is_plain = is_plain(scan);
-	join->lookups = la_lookups_create(inner, &join->rows, first_match_only);
+	join->lookups = la_lookups_create(inner, &join->rows, first_match_only, node->joinqual != NULL);
 	MemoryContextSwitchTo(old);
 	if (join->lookups == NULL)
 		return false;

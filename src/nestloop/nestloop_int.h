@@ -52,7 +52,8 @@ extern LaRowsToCome *la_scanrows_create(ScanState *scan, const LaRunAhead *hints
 
 typedef struct LaLookups LaLookups;
 
-extern LaLookups *la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only);
+extern LaLookups *la_lookups_create(PlanState *plan, LaKeyRows *rows, bool first_match_only,
+									bool filtered);
 extern bool la_lookups_prepare(LaLookups *l, const char **refused);
 extern LaKeyedScan *la_lookups_first(const LaLookups *l);
 extern Oid	la_lookups_known_by(const LaLookups *l);

@@ -335,7 +335,7 @@ prepare_parts(LaRepeated *r, const char **refused)
 	r->rows.budget = &r->budget;
 	r->rows.ahead = &r->hints;
 	create_slot(r, values_desc(r));
-	r->lookups = la_lookups_create(r->plan, &r->rows, r->first_match_only);
+	r->lookups = la_lookups_create(r->plan, &r->rows, r->first_match_only, false);
 	if (r->lookups == NULL || !la_lookups_prepare(r->lookups, refused))
 		return false;
 	*refused = NULL;			/* of some lookups only */

@@ -24,6 +24,9 @@
  *		device = $1 AND ts <= $2 ORDER BY ts DESC LIMIT 1		begins at $2, within the device
  *		k BETWEEN $1 AND $2										begins at $1, ends at $2
  *
+ * A bound excludes nulls, and so does IS NOT NULL, which the planner adds for min() and max().  So
+ * the side where the index has its nulls is bounded by null, if by nothing else.
+ *
  * Invariant: of the scan's keys, the key has those that compare the index's first columns for
  * equality, one for each column, and at most two of the column behind them.  So it finds all
  * entries that the scan finds, and perhaps others.
@@ -50,7 +53,8 @@
 
 typedef struct ScanKeyColumn
 {
-	ScanKey		key;			/* of the scan; has the value if constant */
+	ScanKey		key;			/* of the scan; has the value if constant.
+								 * RANGE: NULL for null */
 	ExprState  *expression;		/* runtime key, or NULL */
 	AttrNumber	attribute;		/* of the row, if that is the value */
 	bool		toastable;
@@ -65,6 +69,7 @@ struct LaScanKeys
 	int			nequal;			/* columns compared for equality */
 	int			ncolumns;		/* the same, and RANGE: the beginning */
 	bool		has_end;		/* RANGE: which is behind all columns */
+	int			nbounds;		/* RANGE: those that are not null */
 	ScanKeyColumn columns[INDEX_MAX_KEYS + 1];
 	LaParams   *params;			/* of expressions; NULL if none has any */
 	bool		may_fail;		/* one of the expressions */
@@ -146,26 +151,40 @@ role_of(const LaKeyedScan *scan, const ScanKeyData *key)
 	return (lower != desc) != backward ? KEY_BEGINS : KEY_ENDS;
 }
 
-/* The key of that column with that role, or NULL if there is none or more than one. */
+static inline bool
+is_comparison(const ScanKeyData *key)
+{
+	return (key->sk_flags & (SK_SEARCHARRAY | SK_ROW_HEADER | SK_ROW_MEMBER |
+							 SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0;
+}
+
+/* The first key of that column with that role, or NULL. */
 static ScanKey
 find_key(const LaKeyedScan *scan, int column, KeyRole role)
 {
-	ScanKey		found = NULL;
-
 	for (int i = 0; i < scan->nkeys; i++)
 	{
 		ScanKey		key = &scan->scankeys[i];
 
-		if (key->sk_attno != column + 1 ||
-			(key->sk_flags & (SK_SEARCHARRAY | SK_ROW_HEADER | SK_ROW_MEMBER |
-							  SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0 ||
-			role_of(scan, key) != role)
-			continue;
-		if (found != NULL)
-			return NULL;
-		found = key;
+		if (key->sk_attno == column + 1 && is_comparison(key) && role_of(scan, key) == role)
+			return key;
 	}
-	return found;
+	return NULL;
+}
+
+/* Is there a key that excludes the column's nulls? */
+static bool
+excludes_nulls(const LaKeyedScan *scan, int column)
+{
+	for (int i = 0; i < scan->nkeys; i++)
+	{
+		const ScanKeyData *key = &scan->scankeys[i];
+
+		if (key->sk_attno == column + 1 &&
+			(is_comparison(key) || (key->sk_flags & SK_SEARCHNOTNULL) != 0))
+			return true;
+	}
+	return false;
 }
 
 static inline int
@@ -238,8 +257,11 @@ comparisons_may_be_early(const LaScanKeys *keys)
 	{
 		int			column = i == keys->ncolumns ? keys->nequal : i;
 		Oid			type;
-		Oid			function = la_descent_comparison(scan->descent, i, &type);
+		Oid			function;
 
+		if (keys->columns[i].key == NULL)
+			continue;
+		function = la_descent_comparison(scan->descent, i, &type);
 		scan->keys_refused = la_runahead_refuses_support(keys->rows->ahead, function, type,
 														 scan->index->rd_indcollation[column]);
 		if (scan->keys_refused != NULL)
@@ -275,23 +297,54 @@ is_strict(const ScanKeyData *key)
 	return key->sk_strategy == BTLessStrategyNumber || key->sk_strategy == BTGreaterStrategyNumber;
 }
 
+/* RANGE: have the next value be that of this key, or else null, if nulls are on that side. */
+static bool
+add_bound(LaScanKeys *keys, ScanKey key, bool has_nulls, KeyNeeds *needs)
+{
+	if (key != NULL && add_value(keys, key, needs))
+	{
+		keys->nbounds++;
+		return true;
+	}
+	memset(&keys->columns[nvalues(keys)], 0, sizeof(ScanKeyColumn));
+	return has_nulls;
+}
+
 /* RANGE */
 static void
 add_range(LaScanKeys *keys, KeyNeeds *needs)
 {
-	LaDescent  *descent = keys->scan->descent;
-	ScanKey		begins = find_key(keys->scan, keys->nequal, KEY_BEGINS);
-	ScanKey		ends = find_key(keys->scan, keys->nequal, KEY_ENDS);
+	const LaKeyedScan *scan = keys->scan;
+	LaDescent  *descent = scan->descent;
+	int			column = keys->nequal;
+	Oid			collation = scan->index->rd_indcollation[column];
+	bool		nulls_begin = ((scan->index->rd_indoption[column] & INDOPTION_NULLS_FIRST) != 0) !=
+		ScanDirectionIsBackward(scan->direction);
+	ScanKey		key = find_key(scan, column, KEY_BEGINS);
 
-	if (add_value(keys, begins, needs) &&
-		la_descent_add_column(descent, begins->sk_subtype, begins->sk_collation))
+	if (!excludes_nulls(scan, column))
+		return;
+	if (add_bound(keys, key, nulls_begin, needs))
 	{
-		la_descent_set_bound(descent, is_strict(begins));
+		key = keys->columns[nvalues(keys)].key;
+		if (!la_descent_add_column(descent, key ? key->sk_subtype : InvalidOid,
+								   key ? key->sk_collation : collation))
+			return;
+		la_descent_set_bound(descent, key == NULL || is_strict(key));
+		if (key == NULL)
+			la_descent_set_null(descent, keys->ncolumns);
 		keys->ncolumns++;
 	}
-	if (keys->ncolumns > 0 && add_value(keys, ends, needs) &&
-		la_descent_add_end(descent, ends->sk_subtype, ends->sk_collation, is_strict(ends)))
-		keys->has_end = true;
+	key = find_key(scan, column, KEY_ENDS);
+	if (keys->ncolumns > 0 && add_bound(keys, key, !nulls_begin, needs))
+	{
+		key = keys->columns[nvalues(keys)].key;
+		keys->has_end = la_descent_add_end(descent, key ? key->sk_subtype : InvalidOid,
+										   key ? key->sk_collation : collation,
+										   key == NULL || is_strict(key));
+		if (key == NULL && keys->has_end)
+			la_descent_set_null(descent, keys->ncolumns);
+	}
 }
 
 static LaScanKeys *
@@ -355,18 +408,43 @@ la_scankeys_are_complete(const LaScanKeys *keys)
 	return keys->nequal == keys->scan->nkeys;
 }
 
+/* Does the key have that one of the scan's, or one that does as much, or nearly so? */
+static bool
+covers(const LaScanKeys *keys, const ScanKeyData *key)
+{
+	bool		not_null = (key->sk_flags & SK_SEARCHNOTNULL) != 0;
+	int			column = key->sk_attno - 1;
+
+	if (!is_comparison(key) && !not_null)
+		return false;
+	if (column < keys->nequal)
+		return not_null || role_of(keys->scan, key) == KEY_EQUAL;
+	if (column > keys->nequal || nvalues(keys) == keys->nequal)
+		return false;
+	if (not_null)
+		return true;
+	return role_of(keys->scan, key) == KEY_ENDS ?
+		keys->has_end && keys->columns[keys->ncolumns].key != NULL :
+		keys->ncolumns > keys->nequal && keys->columns[keys->nequal].key != NULL;
+}
+
 /* ... or as a range? */
 bool
 la_scankeys_are_covered(const LaScanKeys *keys)
 {
-	return nvalues(keys) == keys->scan->nkeys;
+	for (int i = 0; i < keys->scan->nkeys; i++)
+	{
+		if (!covers(keys, &keys->scan->scankeys[i]))
+			return false;
+	}
+	return true;
 }
 
-/* RANGE: does it begin somewhere, and go on to the end of the index? */
+/* RANGE: does it begin at the index's beginning, or go on to its end? */
 bool
 la_scankeys_are_open(const LaScanKeys *keys)
 {
-	return keys->nequal == 0 && !keys->has_end;
+	return keys->nequal == 0 && keys->nbounds < 2;
 }
 
 static bool
@@ -388,6 +466,8 @@ set_columns(LaScanKeys *keys, TupleTableSlot *slot)
 		bool		isnull = false;
 		Datum		value;
 
+		if (c->key == NULL)
+			continue;
 		if (c->attribute != 0)
 			value = slot_getattr(slot, c->attribute, &isnull);
 		else if (c->expression != NULL)

@@ -13,11 +13,11 @@
  * The shim can be installed between two entries: as long as it is passive, position, mark and
  * killed items are nbtree's.  Nothing is decided here, and nothing is kept of the scan.
  *
- *	RECORDS	Some records, with their copies of the index's relation, outlive their scans: to allocate
- *			and copy would be a third of a short scan's cost.  A record is free once its scan has
- *			been attached or has ended, or, after an error, with its statement.  The copy is good
- *			until the relation is invalidated.  After a quiet scan of the index, history is not asked
- *			whether the next one is to be deferred.
+ *	RECORDS	Some records, with their copies of the index's relation, outlive their scans: to
+ *			allocate and copy would be a third of a short scan's cost.  A record is free once its
+ *			scan has been attached or has ended, or, after an error, with its statement.  The copy
+ *			is good until the relation is invalidated.  After a quiet scan of the index, history is
+ *			not asked whether the next one is to be deferred.
  *
  * WRITE_LAST, AFTER_ERROR and STALE_COPY of shim.c hold here, too.
  *
