@@ -199,8 +199,27 @@ typedef struct LaFollower
  */
 typedef LaFollower *(*la_follow_function) (ScanState *scan);
 
-extern void la_follow_register(la_follow_function function);
+/* Takes a value of a row. */
+typedef void (*la_value_function) (void *to, Datum value);
+
+/* What a node tells of its rows that are no table's. */
+typedef struct LaComingValues
+{
+	void	   *arg;
+
+	/* as LaComing.peek; id: see LaComingRow */
+	bool		(*is_known) (void *arg, int n, uint64 *id);
+
+	/* passes on the values of such a row that may be out of line */
+	void		(*values) (void *arg, int n, la_value_function add, void *to);
+} LaComingValues;
+
+/* Offers the room such a node.  NULL if the current row has no value that leads to a table. */
+typedef LaFollower *(*la_follow_values_function) (PlanState *node, const LaComingValues *of);
+
+extern void la_follow_register(la_follow_function scans, la_follow_values_function values);
 extern LaFollower *la_follow_scan(ScanState *scan);
+extern LaFollower *la_follow_values(PlanState *node, const LaComingValues *of);
 extern bool la_follow_turn(LaFollower *follower);
 
 /* The scan is about to return a row.  Returns false if the follower need not be told of others. */

@@ -13,6 +13,8 @@
  *
  * la_follow() is two comparisons as long as no block is read, or the follower rests.
  *
+ * A join whose rows to come are known tells of their values instead of addresses.
+ *
  * A bitmap heap scan is offered by the room that has its first execution; the follower finds its
  * rows by itself, and is not told of them.
  *
@@ -23,17 +25,25 @@
 #include "attach/attach.h"
 
 static la_follow_function follow_function = NULL;
+static la_follow_values_function follow_values_function = NULL;
 
 void
-la_follow_register(la_follow_function function)
+la_follow_register(la_follow_function scans, la_follow_values_function values)
 {
-	follow_function = function;
+	follow_function = scans;
+	follow_values_function = values;
 }
 
 LaFollower *
 la_follow_scan(ScanState *scan)
 {
 	return follow_function == NULL ? NULL : follow_function(scan);
+}
+
+LaFollower *
+la_follow_values(PlanState *node, const LaComingValues *of)
+{
+	return follow_values_function == NULL ? NULL : follow_values_function(node, of);
 }
 
 /* A turn, which the follower may find nothing to do for. */

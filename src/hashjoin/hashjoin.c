@@ -8,6 +8,8 @@
  *		parent --> exec_join --> hashtable.c, once ----------> inner child
  *						|
  *						+------> probe.c --> probebatch.c ---> outer child
+ *						|			|
+ *						|			+------> innervalues.c --> reads of values out of line
  *						|
  *						+------> ExecHashJoin (stock), from the row on at which the table no
  *								 longer fits into memory, and for rows with null keys (nulls.c)
@@ -45,6 +47,7 @@ typedef struct LaHashJoin
 	HashJoinTable built;		/* the table that hashtable.c has built */
 	bool		nulls;			/* ExecHashJoin() returns rows with null keys */
 	LaProbe		probe;
+	LaInnerValues inner_values;
 } LaHashJoin;
 
 static LaNodeKind hashjoins;
@@ -56,6 +59,7 @@ on_rescan(LaInterposer *interposer)
 	LaHashJoin *join = la_interpose_container(LaHashJoin, interposer);
 
 	la_probe_clear(&join->probe);
+	la_innervalues_clear(&join->inner_values);
 	join->nulls = false;
 }
 
@@ -94,7 +98,10 @@ exec_join(PlanState *ps)
 		return interposer->below(ps);
 	}
 	if (!batches->prepared)
+	{
 		la_probebatch_prepare(batches, true);
+		la_innervalues_begin(&join->inner_values, &join->probe);
+	}
 	slot = la_probe_next(&join->probe);
 	if (slot != NULL || !la_nulls_begin(node))
 		return slot;

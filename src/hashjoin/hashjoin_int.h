@@ -214,6 +214,7 @@ typedef struct LaProbeBatches
 	LaHashTable table;
 	bool		prepared;		/* for the present scan of the outer side */
 	bool		runs_ahead;		/* rows are taken ahead */
+	bool		wants_rows;		/* also if the table fits into the cache */
 	ExecProcNodeMtd exec_outer; /* the outer child's, if the table is shared */
 
 	/* The rest is for probebatch.c only.  What is known of the join: */
@@ -245,7 +246,9 @@ extern void la_probebatch_init(LaProbeBatches *b, HashJoinState *node, bool shar
 							   bool inserts);
 extern void la_probebatch_begin(LaProbeBatches *b);
 extern void la_probebatch_prepare(LaProbeBatches *b, bool usable);
+extern void la_probebatch_run_ahead(LaProbeBatches *b);
 extern LaProbeRow *la_probebatch_next(LaProbeBatches *b);
+extern const LaProbeRow *la_probebatch_peek(const LaProbeBatches *b, int n);
 extern void la_probebatch_clear(LaProbeBatches *b);
 extern void la_probebatch_end(LaProbeBatches *b);
 
@@ -258,12 +261,34 @@ typedef struct LaProbe
 	/* for probe.c only */
 	bool		unmatched;		/* inner rows without a match are returned */
 	bool		matched;		/* "row" has had a match */
+	struct LaInnerValues *inner_values; /* is told of each row; or NULL */
 	LaProbeRow *row;			/* that is being joined, or NULL */
 	HashJoinTuple match;		/* its last match, or NULL */
 } LaProbe;
 
 extern TupleTableSlot *la_probe_next(LaProbe *probe);
 extern void la_probe_clear(LaProbe *probe);
+
+/* ---- innervalues: values out of line of the inner rows that look-ups to come will find ---- */
+
+#define LA_INNER_COLUMNS	8	/* more are left alone */
+
+typedef struct LaInnerValues
+{
+	LaProbe    *probe;
+	TupleTableSlot *slot;		/* for an inner row */
+	AttrNumber	columns[LA_INNER_COLUMNS];
+	int			ncolumns;
+	LaFollower *follower;		/* NULL until there is a value */
+	uint64		number;			/* of the current outer row */
+	int			looked;			/* outer rows, for a value */
+	bool		asked;			/* that rows be taken ahead */
+	bool		given_up;
+} LaInnerValues;
+
+extern void la_innervalues_begin(LaInnerValues *v, LaProbe *probe);
+extern void la_innervalues_turn(LaInnerValues *v);
+extern void la_innervalues_clear(LaInnerValues *v);
 
 /* ---- shared: parallel Hash: a shared table, fetched ahead ---- */
 

@@ -142,6 +142,8 @@ la_probe_next(LaProbe *probe)
 			econtext->ecxt_outertuple = probe->row->slot;
 			probe->match = NULL;
 			probe->matched = false;
+			if (probe->inner_values != NULL)
+				la_innervalues_turn(probe->inner_values);
 		}
 		if (next_match(probe))
 			slot = join_match(probe);

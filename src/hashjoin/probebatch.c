@@ -455,6 +455,19 @@ la_probebatch_next(LaProbeBatches *b)
 	return row;
 }
 
+/* The n-th row behind the one that was returned last, if it is known; n > 0. */
+const LaProbeRow *
+la_probebatch_peek(const LaProbeBatches *b, int n)
+{
+	const LaProbeBatch *other = b->current == &b->both[0] ? &b->both[1] : &b->both[0];
+	int			i = b->position + n - 1;
+
+	if (i < b->current->nrows)
+		return &b->current->rows[i];
+	i -= b->current->nrows;
+	return i < other->nrows ? &other->rows[i] : NULL;
+}
+
 /* ---- beginning and end ----------------------------------------------- */
 
 /*
@@ -524,6 +537,26 @@ la_probebatch_begin(LaProbeBatches *b)
 	b->prepared = false;
 }
 
+/* From the next row on, rows are taken ahead. */
+static void
+begin_batches(LaProbeBatches *b)
+{
+	if (b->both[0].slots[0] == NULL)
+		make_slots(b);
+	b->counters.c[LA_SCANS_ACTIVATED]++;
+	b->runs_ahead = true;
+	b->batch_rows = b->takes_all ? PROBE_BATCH_ROWS : 1;
+}
+
+/* Somebody wants to know rows ahead, although the table fits into the cache. */
+void
+la_probebatch_run_ahead(LaProbeBatches *b)
+{
+	b->wants_rows = true;
+	if (!b->runs_ahead && may_run_ahead(b))
+		begin_batches(b);
+}
+
 /*
  * A scan of the outer side begins: the table is there, or if not "usable", cannot be
  * looked up ahead.  Only now it is known how many rows are wanted.
@@ -535,14 +568,10 @@ la_probebatch_prepare(LaProbeBatches *b, bool usable)
 
 	b->takes_all = b->inserts ||
 		la_runahead_takes_all(&b->ahead.context, table->node->js.ps.state);
-	b->runs_ahead = usable && (!table->fits_in_cache || la_force) && may_run_ahead(b);
-	if (b->runs_ahead)
-	{
-		if (b->both[0].slots[0] == NULL)
-			make_slots(b);
-		b->counters.c[LA_SCANS_ACTIVATED]++;
-	}
-	b->batch_rows = !b->runs_ahead ? 0 : b->takes_all ? PROBE_BATCH_ROWS : 1;
+	b->runs_ahead = false;
+	b->batch_rows = 0;
+	if (usable && (!table->fits_in_cache || b->wants_rows || la_force) && may_run_ahead(b))
+		begin_batches(b);
 	b->filter_first = table->filtered && !la_hash_fills_outer(table->node) &&
 		((Size) table->mask + 1) * sizeof(HashJoinTuple) <= la_hashtable_cache_size() *
 		(b->by_value ? FILTER_FIRST_CACHES_BY_VALUE : FILTER_FIRST_CACHES_BY_REFERENCE);

@@ -2,9 +2,6 @@
  * sortedrows.c
  *	  The rows that a sort passes on.
  *
- * A sort moves pointers, not values.  Those are fetched when its rows are used: sent, stored, or
- * read by a function.
- *
  *		client, table, function <-- [ row ] <-- [ row | row | row ] <-- sort, in memory
  *									current		 taken before their turn
  *
@@ -22,9 +19,6 @@
  *		- sorts that workers execute, which pass pointers on to their leader.
  * A sort that is bounded by a Limit is not asked for more rows than that will take.  Where it is
  * executed anew, it forgets that it was done (sort_Done).
- *
- * Which table's values they are is known from the pointers: the first one that leads to the toast
- * table of a table that the statement has open.  Values of other tables are not read ahead.
  *
  * src/toast/sortedrows.c
  */
@@ -51,7 +45,6 @@ typedef struct SortedRows
 	LaChildQueue *queue;		/* likewise */
 	LaBudget	budget;
 	const LimitState *limit;
-	Oid			toast_table;
 	TupleTableSlot *current;
 	uint64		number;			/* of the current row */
 	int64		returned;		/* rows since the sort was done */
@@ -94,75 +87,34 @@ row_at(const SortedRows *s, int n)
 	return queue->head + n - 1 < queue->tail ? la_childqueue_at(queue, queue->head + n - 1) : NULL;
 }
 
-/* LaComing.peek */
+/* LaComingValues.is_known */
 static bool
-peek(void *arg, int n, LaComingRow *row)
+is_known(void *arg, int n, uint64 *id)
 {
-	SortedRows *s = arg;
+	const SortedRows *s = arg;
 
-	if (row_at(s, n) == NULL)
-		return false;
-	ItemPointerSetInvalid(&row->tid);
-	row->id = s->number + n;
-	row->buffer = InvalidBuffer;
-	row->may_read = false;
-	return true;
+	*id = s->number + n;
+	return row_at(s, n) != NULL;
 }
 
-/* LaValueScan.find */
+/* LaComingValues.values */
 static void
-find_values(void *arg, int n, LaRowValues *values)
+values(void *arg, int n, la_value_function add, void *to)
 {
-	SortedRows *s = arg;
+	const SortedRows *s = arg;
 	TupleTableSlot *slot = row_at(s, n);
 
-	values->n = 0;
-	values->chunks = 0;
 	for (int i = 0; i < s->columns.n; i++)
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, s->columns.numbers[i], &isnull);
 
 		if (!isnull)
-			la_values_add(values, value, s->toast_table);
+			add(to, value);
 	}
 }
 
 /* ---- begin and end ----------------------------------------------------------------- */
-
-/* The table that this is the toast table of, if the statement has it open, and it is possible. */
-static Relation
-table_of(const EState *estate, Oid toast_table)
-{
-	for (Index i = 0; i < estate->es_range_table_size; i++)
-	{
-		Relation	rel = estate->es_relations[i];
-
-		if (rel != NULL && rel->rd_rel->reltoastrelid == toast_table)
-			return la_valueahead_is_possible(rel) ? rel : NULL;
-	}
-	return NULL;
-}
-
-/* The table that a value of this row leads to, or NULL. */
-static Relation
-find_table(const SortedRows *s, TupleTableSlot *slot)
-{
-	for (int i = 0; i < s->columns.n; i++)
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(slot, s->columns.numbers[i], &isnull);
-		struct varatt_external pointer;
-		Relation	table;
-
-		if (isnull || !la_values_pointer(value, &pointer))
-			continue;
-		table = table_of(sort_of(s)->ss.ps.state, pointer.va_toastrelid);
-		if (table != NULL)
-			return table;
-	}
-	return NULL;
-}
 
 static bool
 is_in_memory(const SortState *sort)
@@ -193,30 +145,26 @@ on_end(LaInterposer *interposer)
 
 /* Follow the rows from this one on, if it has a value. */
 static void
-begin(SortedRows *s, TupleTableSlot *slot)
+begin(SortedRows *s)
 {
 	PlanState  *ps = s->interposer.node;
 	EState	   *estate = ps->state;
-	Relation	table = find_table(s, slot);
+	LaComingValues coming = {s, is_known, values};
 	LaDemandContext demand;
-	LaValueScan scan = {
-		.node = ps,
-		.rows.table = table,
-		.rows.snapshot = estate->es_snapshot,
-		.rows.columns = s->columns,
-		.coming = {s, peek},
-		.find = find_values,
-		.context = estate->es_query_cxt
-	};
 
-	if (table == NULL || !is_in_memory(sort_of(s)))
+	if (!is_in_memory(sort_of(s)))
 	{
-		s->given_up = table != NULL || ++s->looked >= MOST_LOOKED;
+		s->given_up = true;
+		return;
+	}
+	s->follower = la_passedrows_follow(ps, &coming);
+	if (s->follower == NULL)
+	{
+		s->given_up = ++s->looked >= MOST_LOOKED;
 		return;
 	}
 	la_demand_context(ps, &demand);
 	s->limit = demand.limit;
-	s->toast_table = table->rd_rel->reltoastrelid;
 	s->budget.limit = (Size) la_scan_memory * 1024;
 	/* it tells of the end of the query; of a rescan, sort_Done does as well */
 	s->interposer.listens_to = CreateExprContext(estate);
@@ -224,7 +172,6 @@ begin(SortedRows *s, TupleTableSlot *slot)
 	la_childqueue_init(s->queue, &s->interposer, estate->es_query_cxt, &s->budget);
 	s->queue->may_fetch = may_fetch;
 	s->queue->arg = s;
-	s->follower = la_valueahead_create(&scan);
 }
 
 /* ---- the node ------------------------------------------------------------------------ */
@@ -281,13 +228,39 @@ exec_sort(PlanState *ps)
 	s->number++;
 	s->returned++;
 	if (s->queue == NULL && !s->given_up)
-		begin(s, slot);
+		begin(s);
 	if (s->follower != NULL)
 		follow(s);
 	return slot;
 }
 
-/* Are there only nodes above that use one row, or some, and then ask for the next one? */
+/*
+ * Does the node use a row of its outer side, or some rows, and then ask for the next one?  A
+ * window's rows are mostly used as they come.
+ */
+static bool
+uses_rows_in_turn(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+		case T_Result:
+		case T_ProjectSet:
+		case T_Unique:
+		case T_Agg:
+		case T_Group:
+		case T_WindowAgg:
+		case T_NestLoop:
+		case T_HashJoin:
+		case T_MergeJoin:
+		case T_ModifyTable:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Are there only such nodes above? */
 static bool
 is_near_top(const PlanState *ps)
 {
@@ -297,8 +270,7 @@ is_near_top(const PlanState *ps)
 	{
 		if (IsA(plan, SubqueryScan))
 			plan = ((const SubqueryScan *) plan)->subplan;
-		else if (IsA(plan, Limit) || IsA(plan, Result) || IsA(plan, ProjectSet) ||
-				 IsA(plan, Unique) || IsA(plan, Agg) || IsA(plan, Group))
+		else if (uses_rows_in_turn(plan))
 			plan = outerPlan(plan);
 		else
 			return false;

@@ -10,12 +10,13 @@
  *		IndexScan	offered by the room of index scans, when it attaches one (attach/attach.h)
  *		BitmapHeapScan	offered by the room of bitmap scans, before its first execution; then
  *					tablescan.c
- *		Sort		sortedrows.c, where the statement's rows are those of a sort
+ *		Sort		sortedrows.c, where its rows are used in turn
+ *		HashJoin	offered by the room of hash joins, once a look-up finds a value; passedrows.c
  *		COPY TO		copyto.c, as it has no plan (unplanned.c)
  *		VACUUM FULL, ALTER TABLE	rewrite.c, likewise
  *
  * Not reached: values that are fetched later than before the next row: those of rows that another
- * sort, a hash table or a parallel worker has passed on.
+ * sort, a hash table of several batches or a parallel worker has passed on.
  *
  * src/toast/toast.c
  */
@@ -180,6 +181,7 @@ explain_source(PlanState *ps)
 		case T_IndexScanState:
 		case T_BitmapHeapScanState:
 		case T_SortState:
+		case T_HashJoinState:
 			return la_valueahead_counters(ps);
 		default:
 			return NULL;
@@ -192,7 +194,7 @@ la_toast_init(void)
 	la_attach_register(T_SeqScanState, attach_table_scan);
 	la_attach_register(T_TidRangeScanState, attach_table_scan);
 	la_attach_register(T_SortState, la_sortedrows_attach);
-	la_follow_register(follow_scan);
+	la_follow_register(follow_scan, la_passedrows_follow);
 	la_tidscan_init();
 	la_unplanned_init();
 	la_copyto_init();

@@ -40,6 +40,10 @@ extern void la_copyto_init(void);
 
 extern void la_rewrite_init(void);
 
+/* ---- passedrows: values of rows that are no table's ---- */
+
+extern LaFollower *la_passedrows_follow(PlanState *node, const LaComingValues *of);
+
 /* ---- sortedrows: the rows that a sort passes on ---- */
 
 extern bool la_sortedrows_attach(PlanState *ps);

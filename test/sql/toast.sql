@@ -347,6 +347,56 @@ end $$;
 select * from pg_temp.forward('select id, ext from docs order by plain', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,5,60,1,200,1,1,3000,1}');
 select * from pg_temp.forward('select id, ext from docs order by plain limit 70', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,5,40,1,200,1,1}');
 select * from pg_temp.values_played('select id, ext from docs order by plain', 'm100 n n w50 p n a-5 n e p m-10 s n n r300 n');
+-- sorts below joins, a window, and INSERT
+set enable_hashjoin = off;
+set enable_mergejoin = off;
+explain (costs off) select s.id, md5(s.ext), e.grp from (select * from docs order by plain offset 0) s join docs e on e.k = s.id;
+select * from pg_temp.values('select s.id, md5(s.ext), e.grp from (select * from docs order by plain offset 0) s join docs e on e.k = s.id');
+select * from pg_temp.values('select s.id, md5(s.ext) from (select * from docs order by plain offset 0) s where exists (select from docs e where e.k = s.id and e.grp < 4)');
+select * from pg_temp.values('select id, md5(ext), r from (select id, ext, row_number() over (order by plain, id) r from docs) s where r % 3 > 0');
+reset enable_hashjoin;
+reset enable_mergejoin;
+create table copies (id int, ext text);
+create function pg_temp.inserted(q text) returns text language plpgsql as $$
+declare r text;
+begin
+    execute 'insert into copies ' || q;
+    select md5(string_agg(c::text, ',' order by ctid)) into r from copies c;
+    truncate copies;
+    return r;
+end $$;
+select * from pg_temp.values('select pg_temp.inserted(''select id, ext from docs order by plain'')');
+
+-- inner rows of hash joins
+set enable_nestloop = off;
+set enable_mergejoin = off;
+set enable_indexscan = off;
+explain (costs off) select p.id, md5(d.ext) from generate_series(1, 6000) p(id) left join docs d on d.k = p.id % 3001;
+select * from pg_temp.values('select p.id, md5(d.ext) from generate_series(1, 6000) p(id) left join docs d on d.k = p.id % 3001');
+select * from pg_temp.values('select p.id, d.id, md5(d.ext), length(d.comp) from generate_series(1, 30) p(id) join docs d on d.grp = p.id % 20 where d.id < 400');
+select * from pg_temp.values('select p.id, md5(d.ext) from generate_series(1, 6000) p(id) join docs d on d.k = p.id limit 70');
+select * from pg_temp.values('select p.id, md5(d.ext) from generate_series(1, 2000) p(id) right join docs d on d.k = p.id');
+select * from pg_temp.values('select p.id, md5(d.ext), 1 / (p.id - 1500) from generate_series(1, 6000) p(id) join docs d on d.k = p.id');
+select * from pg_temp.values('select p.id, md5(d.ext), md5(e.comp) from generate_series(1, 3000) p(id) join docs d on d.k = p.id join docs e on e.id = d.id');
+select * from pg_temp.values('select p.id, md5(s.h) from generate_series(1, 3) p(id), lateral (select string_agg(md5(d.ext), '','') h from generate_series(1, 900) q(id) join docs d on d.k = q.id * p.id) s');
+-- an error of a later row
+select * from pg_temp.values('select p.id from generate_series(1, 6000) p(id) join docs d on d.k = p.id where 100 / (p.id - 2500) > -1000 and length(d.ext) > 0');
+-- values that are not fetched
+select * from pg_temp.values('select p.id, d.ext is null from generate_series(1, 6000) p(id) left join docs d on d.k = p.id');
+select * from pg_temp.values('select p.id from generate_series(1, 6000) p(id) where not exists (select from docs d where d.k = p.id)');
+select * from pg_temp.forward('select p.id, md5(d.ext) from generate_series(1, 6000) p(id) join docs d on d.k = p.id', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,5,60,1,200,1,1,3000,1}');
+begin;
+declare c cursor for select p.id, md5(d.ext) from generate_series(1, 6000) p(id) join docs d on d.k = p.id;
+set local pg_lookahead.force = on;
+fetch 2 c;
+delete from docs where k in (3, 4, 40);
+fetch 2 c;
+move 40 c;
+fetch 1 c;
+rollback;
+reset enable_nestloop;
+reset enable_mergejoin;
+reset enable_indexscan;
 -- a cursor whose table is changed, and whose transaction goes on after an error
 create function pg_temp.rest() returns void language plpgsql as $$
 declare c refcursor := 'c'; r record; n int := 0; h text := '';
