@@ -39,6 +39,7 @@
 /* A join is tiny, and not worth it, if the planner expects fewer rows on both sides. */
 #define TINY_INNER_ROWS	1000
 #define TINY_OUTER_ROWS	10000
+#define TINY_VALUES		128		/* inner rows, if they may have long values */
 
 /* A hash join that is executed by us. */
 typedef struct LaHashJoin
@@ -110,6 +111,25 @@ exec_join(PlanState *ps)
 }
 
 static bool
+is_tiny(const HashJoinState *node)
+{
+	const Plan *plan = node->js.ps.plan;
+	double		inner_rows = outerPlan(innerPlan(plan))->plan_rows;
+	TupleDesc	inner = ExecGetResultType(innerPlanState(node));
+
+	if (inner_rows >= TINY_INNER_ROWS || outerPlan(plan)->plan_rows >= TINY_OUTER_ROWS)
+		return false;
+	if (inner_rows < TINY_VALUES || !la_enable_toast)
+		return true;
+	for (int i = 0; i < inner->natts; i++)
+	{
+		if (TupleDescAttr(inner, i)->attlen == -1)
+			return false;
+	}
+	return true;
+}
+
+static bool
 attach_hashjoin(PlanState *ps)
 {
 	HashJoinState *node = castNode(HashJoinState, ps);
@@ -117,8 +137,7 @@ attach_hashjoin(PlanState *ps)
 
 	if (!la_enable_hash_join || SIZEOF_VOID_P != 8)
 		return false;
-	if (outerPlan(innerPlan(ps->plan))->plan_rows < TINY_INNER_ROWS &&
-		outerPlan(ps->plan)->plan_rows < TINY_OUTER_ROWS && !la_force)
+	if (is_tiny(node) && !la_force)
 		return false;
 	if (ps->plan->parallel_aware)
 	{
