@@ -19,7 +19,9 @@
  * Behaviours
  *	MOST	Below a Limit, or where one match is enough, no more heap blocks are named than are
  *		likely to be visited.  Where a filter or a join is between, that is learnt: the server
- *		counts the entries that the index's scans have taken.
+ *		counts the entries that the index's scans have taken.  Of an Append that a row of the first
+ *		member may end, the others are left out where keys are ranges; and of a bitmap scan, the
+ *		table.
  *	PARTITIONS	Where an Append chooses among its members by values of the row, only those lookups
  *		count that are below the chosen one (rows/prune.c), and are prepared when it is first
  *		chosen.  Where it does not, all members are executed for each row, and all are looked in, up
@@ -73,6 +75,8 @@ typedef struct Lookup
 
 	/* MOST */
 	int			most;			/* heap blocks */
+	bool		spare;			/* in a member of an Append that may not be
+								 * executed, as one before has a row */
 	bool		learns;
 	double		taken;			/* entries for a row, at most ALL */
 	uint64		seen_turn;		/* so many rows had had their turn */
@@ -103,6 +107,7 @@ typedef struct Walk
 	int			most;
 	int			bound;			/* rows that are wanted above a filter or a
 								 * join; 0: all */
+	bool		spare;			/* see Lookup */
 	List	  **list;			/* of lookups */
 	Partitions *partitions;		/* below a member of them, or NULL */
 	Bitmapset  *inner_params;	/* that nested loops above set */
@@ -159,6 +164,7 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 		return;
 	}
 	lookup->most = state.most;
+	lookup->spare = state.spare;
 	lookup->learns = state.most == ALL && state.bound > 0;
 	lookup->taken = state.bound;
 	lookup->seen_turn = PG_UINT64_MAX;
@@ -179,6 +185,13 @@ walk_bitmap(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 		state.most = 0;
 	for (int i = 0; (child = la_node_child(ps, i)) != NULL; i++)
 		walk_bitmap(l, child, heap, state);
+}
+
+/* Behaviour MOST: may few rows be enough? */
+static inline bool
+is_bounded(const Walk *state)
+{
+	return state->most < ALL || state->bound > 0;
 }
 
 static PartitionPruneState *
@@ -223,6 +236,8 @@ walk_children(LaLookups *l, PlanState *ps, Walk state)
 	{
 		if (pruning != NULL)
 			state.list = &state.partitions->members[i];
+		else if (IsA(ps, AppendState) && i > 0)
+			state.spare = is_bounded(&state);
 		walk(l, child, state);
 	}
 }
@@ -268,6 +283,7 @@ walk_initplans(LaLookups *l, PlanState *ps, Walk state)
 
 	state.most = ALL;
 	state.bound = 0;
+	state.spare = false;
 	foreach(lc, ps->initPlan)
 	{
 		SubPlanState *initplan = lfirst(lc);
@@ -323,6 +339,8 @@ bounded(const PlanState *ps, Walk state)
 static void
 walk(LaLookups *l, PlanState *ps, Walk state)
 {
+	bool		enough = is_bounded(&state);
+
 	if (ps == NULL || ps->plan->parallel_aware)
 		return;
 	walk_initplans(l, ps, state);
@@ -335,6 +353,9 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 			add(l, ps, ((ScanState *) ps)->ss_currentRelation, state);
 			break;
 		case T_BitmapHeapScanState:
+			/* the first ones in the table's order will do */
+			if (enough)
+				state.most = 0;
 			walk_bitmap(l, ps, ((ScanState *) ps)->ss_currentRelation, state);
 			break;
 		case T_NestLoopState:
@@ -376,6 +397,9 @@ is_ready(LaLookups *l, Lookup *lookup)
 	if (lookup->state != LOOKUP_UNTRIED)
 		return lookup->state == LOOKUP_READY;
 	lookup->state = LOOKUP_LEFT;
+	/* by equality, few members have a row; by a range, most have */
+	if (lookup->spare && la_keyedscan_is_range(&lookup->s))
+		return false;
 	if (lookup->tid == 0)
 	{
 		if (la_scankeys_get(&lookup->s, l->rows) == NULL)

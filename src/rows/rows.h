@@ -305,6 +305,7 @@ typedef struct LaKeyedScan
 } LaKeyedScan;
 
 extern bool la_keyedscan_init(LaKeyedScan *scan, PlanState *ps, Relation heap);
+extern bool la_keyedscan_is_range(const LaKeyedScan *scan);
 extern LaScanKeys *la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows);
 extern bool la_scankeys_set(LaScanKeys *keys, TupleTableSlot *row);
 extern bool la_scankeys_are_complete(const LaScanKeys *keys);

@@ -348,7 +348,7 @@ add_range(LaScanKeys *keys, KeyNeeds *needs)
 }
 
 static LaScanKeys *
-create(LaKeyedScan *scan, LaKeyRows *rows)
+create(LaKeyedScan *scan, LaKeyRows *rows, bool with_range)
 {
 	LaScanKeys *keys = palloc0(sizeof(LaScanKeys));
 	KeyNeeds	needs = {NULL, false};
@@ -365,7 +365,7 @@ create(LaKeyedScan *scan, LaKeyRows *rows)
 			break;
 		keys->ncolumns = ++keys->nequal;
 	}
-	if (keys->nequal < IndexRelationGetNumberOfKeyAttributes(scan->index))
+	if (with_range && keys->nequal < IndexRelationGetNumberOfKeyAttributes(scan->index))
 		add_range(keys, &needs);
 	if (!bms_is_empty(needs.params))
 		keys->params = la_params_create(&rows->params, needs.params, &needs.attributes);
@@ -394,11 +394,27 @@ la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
 	old = MemoryContextSwitchTo(rows->context);
 	if (rows->econtext == NULL)
 		rows->econtext = CreateExprContext(rows->params.estate);
-	scan->keys = create(scan, rows);
+	scan->keys = create(scan, rows, true);
+	/* what a bound needs may be refused where the other columns may be early */
+	if (scan->keys == NULL)
+		scan->keys = create(scan, rows, false);
 	if (scan->keys != NULL)
 		la_budget_take(rows->budget, scan->keys->has_end ? with_end : size);
 	MemoryContextSwitchTo(old);
 	return scan->keys;
+}
+
+/* RANGE: do the scan's keys compare for anything else than equality? */
+bool
+la_keyedscan_is_range(const LaKeyedScan *scan)
+{
+	for (int i = 0; i < scan->nkeys; i++)
+	{
+		if (is_comparison(&scan->scankeys[i]) &&
+			scan->scankeys[i].sk_strategy != BTEqualStrategyNumber)
+			return true;
+	}
+	return false;
 }
 
 /* Does it have all keys of the scan, and compares them for equality? */

@@ -31,8 +31,18 @@ insert into o
         (hashint4(i) & 1023) / 10.0, lpad((hashint4(i) & 511)::text, 5, '0'), date '2026-01-01' + (hashint4(i) & 511)
     from generate_series(1, 200) i;
 create index q_ts on q (ts);
+create table parts (like p) partition by list (dev);
+select format('create table parts_%s partition of parts for values in (%s) with (fillfactor = 10)', i, i) from generate_series(0, 19) i \gexec
+insert into parts select * from p where ts is not null;
+create index on parts (ts);
+-- a function of a user's may do anything
+create function compare(int, int) returns int language internal immutable strict as 'btint4cmp';
+create operator class ops for type int using btree as operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, function 1 compare(int, int);
+create table r (like p) with (fillfactor = 10);
+insert into r select * from p where ts is not null;
+create index on r (dev, ts ops);
 vacuum (freeze, analyze) p, o;
-analyze q;
+analyze q, r, parts;
 set max_parallel_workers_per_gather = 0;
 set enable_hashjoin = off;
 set enable_mergejoin = off;
@@ -79,6 +89,9 @@ insert into shape (name, statement) values
 ('EXISTS, a filter', 'select o.id from o where exists (select from p where p.ts between o.ts - 300 and o.ts + 300 and p.v <> ''x'')'),
 ('a filter, then one row', 'select o.id, l.* from o, lateral (select ts, n from q where q.dev = o.dev and q.ts <= o.ts and q.v <> ''x'' order by q.ts desc limit 1) l'),
 ('equal, a filter, then one row', 'select o.id, l.* from o, lateral (select ts, n from q where q.dev = o.dev and q.v <> ''x'' order by q.ts desc nulls first limit 1) l'),
+('one row of partitions', 'select o.id, l.* from o, lateral (select ts, n from parts where parts.ts > o.ts limit 1) l'),
+('equal, one row of partitions', 'select o.id, l.* from o, lateral (select ts, n from parts where parts.ts = o.ts limit 1) l'),
+('a bound of another operator class', 'select o.id, r.ts, r.v from o join r on r.dev = o.dev and r.ts > o.ts and o.dev < 5'),
 ('to the end of the index', 'select o.id, (select max(p.v) from p where p.ts >= o.ts) from o where id <= 20');
 update shape set taken = 2 * 196 where name = 'the second row before';
 update shape set taken = 585 where name = 'an aggregate';
