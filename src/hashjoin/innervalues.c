@@ -96,9 +96,9 @@ la_innervalues_begin(LaInnerValues *v, LaProbe *probe)
 	{
 		old = MemoryContextSwitchTo(estate->es_query_cxt);
 		v->probe = probe;
-		v->slot = ExecAllocTableSlot(&estate->es_tupleTable,
-									 ExecGetResultType(innerPlanState(node)),
-									 &TTSOpsMinimalTuple);
+		v->slot = la_alloc_table_slot(&estate->es_tupleTable,
+									  ExecGetResultType(innerPlanState(node)),
+									  &TTSOpsMinimalTuple);
 		find_columns(v, node);
 		MemoryContextSwitchTo(old);
 		v->given_up = v->ncolumns == 0;
