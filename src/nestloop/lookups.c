@@ -22,6 +22,9 @@
  *		counts the entries that the index's scans have taken.  Of an Append that a row of the first
  *		member may end, the others are left out where keys are ranges; and of a bitmap scan, the
  *		table.
+ *	DOUBT	Where the key has not all that the scan compares, or rows are enough that nobody
+ *		counts on, most of the blocks may be waste.  If JUDGED_ROWS rows had more than DOUBTFUL of
+ *		them for each entry that was taken, only index pages are read ahead from then on.
  *	PARTITIONS	Where an Append chooses among its members by values of the row, only those lookups
  *		count that are below the chosen one (rows/prune.c), and are prepared when it is first
  *		chosen.  Where it does not, all members are executed for each row, and all are looked in, up
@@ -50,6 +53,8 @@
 #define ALL				32		/* heap blocks of one lookup, at most */
 #define LEARNING		4		/* what is learnt is a mean of such samples */
 #define MARGIN			1.5		/* of what is learnt */
+#define JUDGED_ROWS		64
+#define DOUBTFUL		8		/* blocks for an entry that is taken */
 
 /* An Append that chooses among its members. */
 typedef struct Partitions
@@ -66,6 +71,17 @@ typedef enum LookupState
 	LOOKUP_LEFT
 } LookupState;
 
+/* DOUBT: rows that are judged together. */
+typedef struct Judged
+{
+	uint64		first;			/* the number of the first one */
+	uint64		end;			/* behind the last one, if there are enough */
+	int			rows;
+	int64		blocks;			/* that were named for them */
+	bool		begun;			/* the first one has had its turn */
+	int64		taken_before;	/* entries, when it had */
+} Judged;
+
 typedef struct Lookup
 {
 	LaKeyedScan s;				/* of a TID scan only the table */
@@ -81,6 +97,9 @@ typedef struct Lookup
 	double		taken;			/* entries for a row, at most ALL */
 	uint64		seen_turn;		/* so many rows had had their turn */
 	int64		seen_taken;		/* entries that had been taken */
+	bool		memoized;		/* DOUBT: not each row executes the scan */
+	Judged		judged;
+	bool		doubtful;
 
 	bool		has_numbers;
 	int			index_number;	/* in ahead */
@@ -108,6 +127,7 @@ typedef struct Walk
 	int			bound;			/* rows that are wanted above a filter or a
 								 * join; 0: all */
 	bool		spare;			/* see Lookup */
+	bool		memoized;		/* likewise */
 	List	  **list;			/* of lookups */
 	Partitions *partitions;		/* below a member of them, or NULL */
 	Bitmapset  *inner_params;	/* that nested loops above set */
@@ -165,6 +185,7 @@ add(LaLookups *l, PlanState *ps, Relation heap, Walk state)
 	}
 	lookup->most = state.most;
 	lookup->spare = state.spare;
+	lookup->memoized = state.memoized;
 	lookup->learns = state.most == ALL && state.bound > 0;
 	lookup->taken = state.bound;
 	lookup->seen_turn = PG_UINT64_MAX;
@@ -343,6 +364,7 @@ walk(LaLookups *l, PlanState *ps, Walk state)
 
 	if (ps == NULL || ps->plan->parallel_aware)
 		return;
+	state.memoized |= IsA(ps, MemoizeState);
 	walk_initplans(l, ps, state);
 	state = bounded(ps, state);
 	switch (nodeTag(ps))
@@ -632,7 +654,25 @@ la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
 	visits->located = l->by_tid;
 }
 
-/* Behaviour MOST: of rows whose turn is over, all entries that the scan wanted have been taken. */
+/* Behaviour DOUBT. */
+static void
+judge(LaLookups *l, Lookup *lookup, uint64 turn, int64 taken)
+{
+	Judged	   *j = &lookup->judged;
+
+	if (!j->begun && turn >= j->first)
+	{
+		j->begun = true;
+		j->taken_before = taken;
+	}
+	if (j->rows < JUDGED_ROWS || turn < j->end)
+		return;
+	lookup->doubtful = j->blocks > DOUBTFUL * (taken - j->taken_before);
+	memset(j, 0, sizeof(*j));
+	j->first = la_ahead_end_of_rows(l->ahead);
+}
+
+/* Of rows whose turn is over, all entries that the scan wanted have been taken. */
 static void
 learn(LaLookups *l, Lookup *lookup)
 {
@@ -640,10 +680,11 @@ learn(LaLookups *l, Lookup *lookup)
 	uint64		turn = la_ahead_next_row(l->ahead);
 	int64		taken;
 
-	if (!lookup->learns || counts == NULL || turn == lookup->seen_turn)
+	if (counts == NULL || turn == lookup->seen_turn || lookup->doubtful)
 		return;
 	taken = la_count_returned(counts);
-	if (turn > lookup->seen_turn && taken >= lookup->seen_taken)
+	judge(l, lookup, turn, taken);
+	if (lookup->learns && turn > lookup->seen_turn && taken >= lookup->seen_taken)
 	{
 		double		rows = (double) (turn - lookup->seen_turn);
 		double		each = (double) (taken - lookup->seen_taken) / rows;
@@ -652,7 +693,10 @@ learn(LaLookups *l, Lookup *lookup)
 	}
 	lookup->seen_turn = turn;
 	lookup->seen_taken = taken;
-	lookup->most = Min((int) (lookup->taken * MARGIN) + 1, ALL);
+	if (lookup->learns)
+		lookup->most = Min((int) (lookup->taken * MARGIN) + 1, ALL);
+	if (lookup->doubtful)
+		lookup->most = 0;
 }
 
 bool
@@ -673,8 +717,15 @@ la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches)
 		.most = lookup->most,
 		.map = lookup->s.index_only ? &l->map : NULL
 	};
+	int			nvisits = row->nvisits;
 
 	la_ahead_add_matches(l->ahead, row, lookup->heap_number, matches, &which);
+	if (!lookup->memoized && lookup->judged.rows < JUDGED_ROWS)
+	{
+		lookup->judged.blocks += row->nvisits - nvisits;
+		lookup->judged.rows++;
+		lookup->judged.end = la_ahead_end_of_rows(l->ahead);
+	}
 	return &lookup->s;
 }
 

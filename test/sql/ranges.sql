@@ -41,8 +41,11 @@ create operator class ops for type int using btree as operator 1 <, operator 2 <
 create table r (like p) with (fillfactor = 10);
 insert into r select * from p where ts is not null;
 create index on r (dev, ts ops);
+create table w (like p) with (fillfactor = 10);
+insert into w select * from p where ts is not null;
+create index on w (dev, n, ts);
 vacuum (freeze, analyze) p, o;
-analyze q, r, parts;
+analyze q, r, parts, w;
 set max_parallel_workers_per_gather = 0;
 set enable_hashjoin = off;
 set enable_mergejoin = off;
@@ -92,9 +95,11 @@ insert into shape (name, statement) values
 ('one row of partitions', 'select o.id, l.* from o, lateral (select ts, n from parts where parts.ts > o.ts limit 1) l'),
 ('equal, one row of partitions', 'select o.id, l.* from o, lateral (select ts, n from parts where parts.ts = o.ts limit 1) l'),
 ('a bound of another operator class', 'select o.id, r.ts, r.v from o join r on r.dev = o.dev and r.ts > o.ts and o.dev < 5'),
+('a column between, most blocks are waste', 'select o.id, w.ts, w.v from o, generate_series(1, 20), w where w.dev = o.dev and w.ts = o.ts'),
 ('to the end of the index', 'select o.id, (select max(p.v) from p where p.ts >= o.ts) from o where id <= 20');
 update shape set taken = 2 * 196 where name = 'the second row before';
 update shape set taken = 585 where name = 'an aggregate';
+update shape set taken = 4000 where name ~ 'waste'; -- of more than 30,000
 
 -- the rows in their order, and how many; or the error
 create function result(statement text, ahead text, out answer text, out n bigint) language plpgsql as $$
