@@ -347,6 +347,20 @@ add_range(LaScanKeys *keys, KeyNeeds *needs)
 	}
 }
 
+/* Can no row be null and comply with another key?  Then the server does not look into the index. */
+static bool
+is_contradictory(const LaKeyedScan *scan)
+{
+	for (int i = 0; i < scan->nkeys; i++)
+	{
+		const ScanKeyData *key = &scan->scankeys[i];
+
+		if ((key->sk_flags & SK_SEARCHNULL) != 0 && excludes_nulls(scan, key->sk_attno - 1))
+			return true;
+	}
+	return false;
+}
+
 static LaScanKeys *
 create(LaKeyedScan *scan, LaKeyRows *rows, bool with_range)
 {
@@ -391,6 +405,8 @@ la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
 	if (scan->keys_tried || scan->scan == NULL || !la_budget_has(rows->budget, with_end))
 		return scan->keys;
 	scan->keys_tried = true;
+	if (is_contradictory(scan))
+		return NULL;
 	old = MemoryContextSwitchTo(rows->context);
 	if (rows->econtext == NULL)
 		rows->econtext = CreateExprContext(rows->params.estate);
