@@ -307,6 +307,33 @@ class Gen(Others, Joins, Values):
                 f"order by {self.order(k2, 'z', self.chance(0.4))} "
                 f"limit {self.rng.choice(['1', '2', '5', '40', 'x.id % 9', 'nullif(x.id % 30, 7)'])}) y")
 
+    def s_ranges(self):
+        """Inner scans by a range whose bounds are values of the outer row."""
+        r = self.rng
+        t1, t2 = self.table(), self.table()
+        k1, k2, j = r.choice(KEYS), r.choice(KEYS), r.choice(["a", "b", "id"])
+        n = r.choice([0, 1, 5, 60])
+        bounds = r.choice([
+            f"y.{j} between x.{j} and x.{j} + {n}",
+            f"y.{j} > x.{j} - {n} and y.{j} < x.{j}",
+            f"y.{j} <= x.{j}",
+            f"y.{j} > x.{j} and y.{j} is not null",
+            f"y.{j} >= x.{j} and y.{j} > x.{j} - {n} and y.{j} < x.{j} + {n}",
+            f"y.{j} between x.{j} and x.{j} + 100 / (x.id - {r.randint(0, 3000)})",
+        ])
+        where = f"{bounds}{r.choice(['', f' and y.b = x.b', f' and y.a = x.a', f' and {self.cond(t2, k2, chr(121))}'])}"
+        outer = (f"(select * from {t1} where {self.cond(t1, k1)} order by {self.order(k1)} "
+                 f"limit {r.choice([3, 30, 90, 300])}) x")
+        order = f"order by {self.order([(j, '')], 'y', self.chance(0.5))}, y.id"
+        if self.chance(0.4):
+            limit = r.choice(["limit 1", "limit 2 offset 1", "limit 40"])
+            return f"select x.id, l.* from {outer}, lateral (select {self.targets(k2, 'y')} from {t2} y where {where} {order} {limit}) l"
+        if self.chance(0.5):
+            what = r.choice([f"min(y.{j})", f"max(y.{j})", "count(*)", "sum(y.id)"])
+            return f"select x.id, (select {what} from {t2} y where {where}) from {outer}"
+        kind = r.choice(["exists", "not exists"])
+        return f"select x.id from {outer} where {kind} (select from {t2} y where {where} and y.id % {r.choice([1, 3])} = 0)"
+
     def s_merge(self):
         """Merge joins with duplicates on both sides: mark and restore."""
         t1, t2 = self.table(), self.table()
@@ -398,7 +425,7 @@ class Gen(Others, Joins, Values):
         return f"select {self.targets(key, 'x')} from ({found}) y join {table} x on x.ctid = y.at"
 
     def select(self):
-        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + \
+        shapes = [self.s_scan] * 7 + [self.s_lists] * 2 + [self.s_nestloop] * 14 + [self.s_hash] * 14 + [self.s_lateral] * 3 + [self.s_ranges] * 4 + \
             [self.s_merge] * 5 + [self.s_semi] * 2 + [self.s_subplan] * 14 + [self.s_long] * 5 + \
             [self.s_tids] * 6 + [self.s_digest] * 2 + [self.s_union, self.s_group, self.s_window, self.s_minmax,
                                    self.s_recursive, self.s_error]

@@ -96,6 +96,7 @@ insert into shape (name, statement) values
 ('equal, one row of partitions', 'select o.id, l.* from o, lateral (select ts, n from parts where parts.ts = o.ts limit 1) l'),
 ('a bound of another operator class', 'select o.id, r.ts, r.v from o join r on r.dev = o.dev and r.ts > o.ts and o.dev < 5'),
 ('a column between, most blocks are waste', 'select o.id, w.ts, w.v from o, generate_series(1, 20), w where w.dev = o.dev and w.ts = o.ts'),
+('no row can match', 'select o.id, p.n from o join p on p.dev = o.dev and p.ts > o.ts and p.ts is null'),
 ('to the end of the index', 'select o.id, (select max(p.v) from p where p.ts >= o.ts) from o where id <= 20');
 update shape set taken = 2 * 196 where name = 'the second row before';
 update shape set taken = 585 where name = 'an aggregate';
@@ -119,7 +120,21 @@ select statement, format('insert into report select %s, coalesce(sum(blocks_fore
     from shape order by n \gexec
 \o
 \set ECHO all
-select name, case when a.answer = b.answer then 'same' else 'DIFFERS: ' || a.answer || b.answer end as rows, a.n,
+select name, case when a.answer is not distinct from b.answer then 'same' else 'DIFFERS: ' || coalesce(a.answer, '') || coalesce(b.answer, '') end as rows, a.n,
         case when foreseen > coalesce(taken, a.n) * 2 + 4 then 'many' when foreseen > coalesce(taken, a.n) then 'more' when foreseen = 0 then 'none' when foreseen < coalesce(taken, a.n) * 0.9 then 'few' else 'as many' end as foreseen
     from shape join report using (n), result(statement, 'off') a, result(statement, 'on') b order by shape.n;
+-- a bound that is a parameter of the statement
+prepare before(bigint, bigint) as
+    select o.id, l.v from o, lateral (select v from p where p.dev = o.dev and p.ts <= o.ts order by p.dev desc, p.ts desc limit $1 offset $2) l;
+set plan_cache_mode = force_generic_plan;
+\o /dev/null
+execute before(1, 0);
+\o
+select blocks_foreseen between 170 and 192 as as_many from pg_lookahead_last_statement() where kind = 'nested loop';
+\o /dev/null
+execute before(1, 1);
+\o
+select blocks_foreseen between 340 and 384 as as_many from pg_lookahead_last_statement() where kind = 'nested loop';
+execute before(-1, 0);
+execute before(null, null) \g /dev/null
 drop schema la_ranges cascade;
