@@ -215,7 +215,7 @@ attach_ExecutorStart(QueryDesc *queryDesc, int eflags)
 		la_statements_begin(queryDesc);
 		(void) walk(queryDesc->planstate, &interested);
 		if (interested)
-			la_statements_get(queryDesc->estate)->top = queryDesc->planstate;
+			la_statements_set_top(queryDesc);
 	}
 }
 

@@ -199,8 +199,8 @@ typedef struct LaFollower
  */
 typedef LaFollower *(*la_follow_function) (ScanState *scan);
 
-/* Takes a value of a row. */
-typedef void (*la_value_function) (void *to, Datum value);
+/* Takes a value of a row.  Returns false if it wants no more of that row. */
+typedef bool (*la_value_function) (void *to, Datum value);
 
 /* What a node tells of its rows that are no table's. */
 typedef struct LaComingValues

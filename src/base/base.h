@@ -648,6 +648,8 @@ extern void la_statements_begin(QueryDesc *queryDesc);
 extern LaStatement *la_statements_newest(void);
 extern LaStatement *la_statements_find(const EState *estate);
 extern LaStatement *la_statements_get(EState *estate);
+extern void la_statements_set_top(QueryDesc *queryDesc);
+extern bool la_statements_has_ended(const EState *estate);
 extern const LaRun *la_statements_run(const EState *estate);
 extern struct LaStatementStats *la_statements_stats(const EState *estate);
 extern void la_statements_add(struct LaStatementStats *statement, Oid heaprelid, Oid indexrelid,

@@ -60,6 +60,7 @@
 #include "base/compat.h"
 
 #define LEADER_SLOTS 256
+#define MOST_LOOKED 16			/* statements */
 
 typedef struct LaStatementStats
 {
@@ -391,6 +392,36 @@ la_statements_get(EState *estate)
 	LaStatement *s = la_statements_find(estate);
 
 	return s != NULL ? s : create_record(estate->es_query_cxt, estate, false);
+}
+
+/* A room is interested in a statement that is to be run.  Its record is the newest, if any. */
+void
+la_statements_set_top(QueryDesc *queryDesc)
+{
+	EState	   *estate = queryDesc->estate;
+	LaStatement *s = statements;
+
+	if (s == NULL || s->estate != estate)
+		s = create_record(estate->es_query_cxt, estate, false);
+	s->top = queryDesc->planstate;
+}
+
+/*
+ * Has this statement ended?  That is not known, and denied, where many are open, as in a
+ * transaction with thousands of cursors.
+ */
+bool
+la_statements_has_ended(const EState *estate)
+{
+	const LaStatement *s = statements;
+
+	for (int i = 0; s != NULL && s->estate != estate; i++)
+	{
+		if (i >= MOST_LOOKED)
+			return false;
+		s = s->next;
+	}
+	return s == NULL;
 }
 
 /* How this statement is run.  All is zero unless it is the innermost one in progress. */

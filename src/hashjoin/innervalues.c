@@ -24,6 +24,7 @@
 #include "hashjoin/hashjoin_int.h"
 
 #define MOST_LOOKED 64			/* outer rows without a value */
+#define MOST_OF_CHAIN 32		/* inner rows that are looked at for one */
 
 /* The n-th outer row behind the current one, or NULL. */
 static const LaProbeRow *
@@ -42,27 +43,37 @@ is_known(void *arg, int n, uint64 *id)
 	return row_at(v, n) != NULL;
 }
 
+/* Pass on the values of an inner row.  Returns false if no more are wanted. */
+static bool
+values_of(const LaInnerValues *v, HashJoinTuple tuple, la_value_function add, void *to)
+{
+	bool		goes_on = true;
+
+	ExecStoreMinimalTuple(HJTUPLE_MINTUPLE(tuple), v->slot, false);
+	for (int i = 0; i < v->ncolumns && goes_on; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(v->slot, v->columns[i], &isnull);
+
+		goes_on = isnull || add(to, value);
+	}
+	ExecClearTuple(v->slot);
+	return goes_on;
+}
+
 /* LaComingValues.values */
 static void
 values(void *arg, int n, la_value_function add, void *to)
 {
 	const LaInnerValues *v = arg;
 	const LaProbeRow *row = row_at(v, n);
+	HashJoinTuple tuple = row->candidate;
 
-	for (HashJoinTuple tuple = row->candidate; tuple != NULL; tuple = tuple->next.unshared)
+	for (int i = 0; tuple != NULL && i < MOST_OF_CHAIN; i++)
 	{
-		if (tuple->hashvalue != row->hash)
-			continue;
-		ExecStoreMinimalTuple(HJTUPLE_MINTUPLE(tuple), v->slot, false);
-		for (int i = 0; i < v->ncolumns; i++)
-		{
-			bool		isnull;
-			Datum		value = slot_getattr(v->slot, v->columns[i], &isnull);
-
-			if (!isnull)
-				add(to, value);
-		}
-		ExecClearTuple(v->slot);
+		if (tuple->hashvalue == row->hash && !values_of(v, tuple, add, to))
+			break;
+		tuple = tuple->next.unshared;
 	}
 }
 

@@ -18,6 +18,7 @@
  *		of the PROBE_BATCH_PINS buffers that the batch keeps pinned, as far as the budget
  *		allows; otherwise the row.  Nothing is kept pinned where not all rows will be taken, as
  *		in a cursor: VACUUM would wait for it.
+ *	Bounded: a batch ends at a row with which its copies exceed a quarter of scan_memory.
  *	Slow start: where the join may end before all rows are taken, batches begin with one row,
  *		and double; the first one is joined before another is taken.
  *	Deferred counts: EXPLAIN ANALYZE counts a row of the outer child when it is joined, not when
@@ -262,7 +263,26 @@ copy_found_columns(TupleTableSlot *to, TupleTableSlot *from)
 	((HeapTupleTableSlot *) to)->off = ((HeapTupleTableSlot *) from)->off;
 }
 
-static void
+/* About how long is a row that has been copied as a whole? */
+static Size
+size_of(TupleTableSlot *slot)
+{
+	Size		size = 0;
+
+	if (TTS_IS_HEAPTUPLE(slot) || TTS_IS_BUFFERTUPLE(slot))
+		return ((HeapTupleTableSlot *) slot)->tuple->t_len;
+	if (TTS_IS_MINIMALTUPLE(slot))
+		return ((MinimalTupleTableSlot *) slot)->mintuple->t_len;
+	for (int i = 0; i < slot->tts_nvalid; i++)
+	{
+		if (!slot->tts_isnull[i] && TupleDescAttr(slot->tts_tupleDescriptor, i)->attlen == -1)
+			size += VARSIZE_ANY(DatumGetPointer(slot->tts_values[i]));
+	}
+	return size;
+}
+
+/* Returns how much memory the copy takes, if that is worth being counted. */
+static Size
 copy_row(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *to, TupleTableSlot *from)
 {
 	int			n = b->ncolumns;
@@ -275,13 +295,16 @@ copy_row(LaProbeBatches *b, LaProbeBatch *batch, TupleTableSlot *to, TupleTableS
 		slot_getsomeattrs(from, n);
 		copy_columns(to, from, n);
 		to->tts_flags &= ~TTS_FLAG_EMPTY;
-		return;
+		return 0;
 	}
 	ExecCopySlot(to, from);
-	if (!stays)
-		ExecMaterializeSlot(to);
-	else
+	if (stays)
+	{
 		copy_found_columns(to, from);
+		return 0;
+	}
+	ExecMaterializeSlot(to);
+	return size_of(to);
 }
 
 static void
@@ -339,6 +362,7 @@ fill(LaProbeBatches *b, LaProbeBatch *batch)
 	bool		shared = b->table.shared;
 	bool		counts = !shared && b->outer->instrument;
 	double		counted;
+	Size		bytes = 0;
 	int			n = 0;
 
 	release_pins(b, batch);
@@ -347,7 +371,7 @@ fill(LaProbeBatches *b, LaProbeBatch *batch)
 	if (!shared && b->outer->chgParam != NULL)
 		ExecReScan(b->outer);
 	counted = counts ? rows_counted(b) : 0;
-	while (n < b->batch_rows && !b->eof)
+	while (n < b->batch_rows && !b->eof && bytes <= (Size) la_scan_memory * (1024 / 4))
 	{
 		LaProbeRow *row = &batch->rows[n];
 		TupleTableSlot *slot = shared ? next_for_stock(b, row) :
@@ -359,7 +383,7 @@ fill(LaProbeBatches *b, LaProbeBatch *batch)
 		if (row->can_match)
 			la_prefetch(la_hashtable_bucket(&b->table, row->hash));
 		row->slot = batch->slots[n];
-		copy_row(b, batch, row->slot, slot);
+		bytes += copy_row(b, batch, row->slot, slot);
 		n++;
 	}
 	batch->nrows = n;

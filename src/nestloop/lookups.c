@@ -71,15 +71,14 @@ typedef enum LookupState
 	LOOKUP_LEFT
 } LookupState;
 
-/* DOUBT: rows that are judged together. */
+/* DOUBT: since the rows began. */
 typedef struct Judged
 {
-	uint64		first;			/* the number of the first one */
-	uint64		end;			/* behind the last one, if there are enough */
-	int			rows;
-	int64		blocks;			/* that were named for them */
-	bool		begun;			/* the first one has had its turn */
-	int64		taken_before;	/* entries, when it had */
+	bool		begun;
+	uint64		first_turn;		/* so many rows had had their turn */
+	int64		first_taken;	/* entries that had been taken */
+	int			rows;			/* that blocks were named for */
+	int64		blocks;
 } Judged;
 
 typedef struct Lookup
@@ -654,22 +653,26 @@ la_lookups_plan(LaLookups *l, TupleTableSlot *row, LaAheadRow *visits)
 	visits->located = l->by_tid;
 }
 
-/* Behaviour DOUBT. */
+/*
+ * Behaviour DOUBT: compare blocks for a row that is known with entries for one whose turn is over.
+ * (Not all rows need the lookup, if it is in a partition.)
+ */
 static void
 judge(LaLookups *l, Lookup *lookup, uint64 turn, int64 taken)
 {
 	Judged	   *j = &lookup->judged;
+	uint64		end = la_ahead_end_of_rows(l->ahead);
 
-	if (!j->begun && turn >= j->first)
+	if (!j->begun)
 	{
 		j->begun = true;
-		j->taken_before = taken;
+		j->first_turn = turn;
+		j->first_taken = taken;
 	}
-	if (j->rows < JUDGED_ROWS || turn < j->end)
+	if (lookup->memoized || j->rows < JUDGED_ROWS || turn < j->first_turn + JUDGED_ROWS)
 		return;
-	lookup->doubtful = j->blocks > DOUBTFUL * (taken - j->taken_before);
-	memset(j, 0, sizeof(*j));
-	j->first = la_ahead_end_of_rows(l->ahead);
+	lookup->doubtful = (double) j->blocks / (double) (end - j->first_turn) >
+		DOUBTFUL * (double) (taken - j->first_taken) / (double) (turn - j->first_turn);
 }
 
 /* Of rows whose turn is over, all entries that the scan wanted have been taken. */
@@ -720,18 +723,18 @@ la_lookups_locate(LaLookups *l, LaAheadRow *row, const LaMatches *matches)
 	int			nvisits = row->nvisits;
 
 	la_ahead_add_matches(l->ahead, row, lookup->heap_number, matches, &which);
-	if (!lookup->memoized && lookup->judged.rows < JUDGED_ROWS)
-	{
-		lookup->judged.blocks += row->nvisits - nvisits;
-		lookup->judged.rows++;
-		lookup->judged.end = la_ahead_end_of_rows(l->ahead);
-	}
+	lookup->judged.blocks += row->nvisits - nvisits;
+	lookup->judged.rows++;
 	return &lookup->s;
 }
 
-/* Release what is pinned. */
+/* The rows are forgotten, or others begin: release what is pinned. */
 void
 la_lookups_release(LaLookups *l)
 {
+	ListCell   *lc;
+
+	foreach(lc, l->all)
+		memset(&((Lookup *) lfirst(lc))->judged, 0, sizeof(Judged));
 	la_issue_release_map(&l->map, la_ahead_budget(l->ahead));
 }

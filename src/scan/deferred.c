@@ -46,7 +46,7 @@ typedef struct Deferred
 	/* RECORDS */
 	const EState *user;			/* of the scan; NULL: it is free */
 	Oid			copied;			/* the relation that shadow is a valid copy of */
-	bool		quiet;			/* its last scan has ended without READ */
+	bool		quiet;			/* no block was read during the last scan */
 } Deferred;
 
 static IndexAmRoutine deferred_routine;
@@ -70,6 +70,7 @@ release(Deferred *d)
 {
 	d->scan->indexRelation = d->real;
 	d->user = NULL;
+	d->quiet = la_issue_blocks_read() == d->seen_reads;
 }
 
 /* READ, MANY: is there a reason now?  Then it is deferred no longer. */
@@ -83,7 +84,6 @@ ends(Deferred *d)
 	if (!read && d->left-- > 0)
 		return false;
 	release(d);
-	d->quiet = !read;
 	context = MemoryContextSwitchTo(node->state->es_query_cxt);
 	d->end(node, read);
 	MemoryContextSwitchTo(context);
@@ -175,7 +175,7 @@ find_record(Relation real, const EState *estate)
 {
 	Deferred   *d = &records[RelationGetRelid(real) % RECORDS];
 
-	if ((d->user != NULL && la_statements_find(d->user) != NULL) ||
+	if ((d->user != NULL && !la_statements_has_ended(d->user)) ||
 		la_statements_find(estate) == NULL)
 		return NULL;
 	d->user = estate;
@@ -195,7 +195,6 @@ create(Relation real, const EState *estate)
 		la_shadow_init(&d->shadow, real, routine_of(real));
 	d->copied = RelationGetRelid(real);
 	d->real = real;
-	d->quiet = true;
 	return d;
 }
 

@@ -41,7 +41,7 @@ table_of(const EState *estate, Oid toast_table)
 }
 
 /* la_value_function: does it lead to a table? */
-static void
+static bool
 find_table(void *arg, Datum value)
 {
 	PassedRows *p = arg;
@@ -49,16 +49,18 @@ find_table(void *arg, Datum value)
 
 	if (p->table == NULL && la_values_pointer(value, &pointer))
 		p->table = table_of(p->estate, pointer.va_toastrelid);
+	return p->table == NULL;
 }
 
 /* la_value_function */
-static void
+static bool
 add_value(void *arg, Datum value)
 {
 	PassedRows *p = arg;
 
 	if (p->found->n < LA_TOAST_COLUMNS)
 		la_values_add(p->found, value, p->table->rd_rel->reltoastrelid);
+	return p->found->n < LA_TOAST_COLUMNS;
 }
 
 /* LaComing.peek */

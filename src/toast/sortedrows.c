@@ -109,8 +109,8 @@ values(void *arg, int n, la_value_function add, void *to)
 		bool		isnull;
 		Datum		value = slot_getattr(slot, s->columns.numbers[i], &isnull);
 
-		if (!isnull)
-			add(to, value);
+		if (!isnull && !add(to, value))
+			break;
 	}
 }
 
