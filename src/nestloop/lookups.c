@@ -22,9 +22,9 @@
  *		counts the entries that the index's scans have taken.  Of an Append that a row of the first
  *		member may end, the others are left out where keys are ranges; and of a bitmap scan, the
  *		table.
- *	DOUBT	Where the key has not all that the scan compares, or rows are enough that nobody
- *		counts on, most of the blocks may be waste.  If JUDGED_ROWS rows had more than DOUBTFUL of
- *		them for each entry that was taken, only index pages are read ahead from then on.
+ *	DOUBT	Where the key lacks a column that the scan compares, or most rows do not execute the
+ *		plan, most of the blocks may be waste.  If JUDGED_ROWS rows had more than DOUBTFUL of them
+ *		for each entry that was taken, only index pages are read ahead from then on.
  *	PARTITIONS	Where an Append chooses among its members by values of the row, only those lookups
  *		count that are below the chosen one (rows/prune.c), and are prepared when it is first
  *		chosen.  Where it does not, all members are executed for each row, and all are looked in, up
