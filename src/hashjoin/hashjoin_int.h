@@ -248,7 +248,7 @@ extern void la_probebatch_begin(LaProbeBatches *b);
 extern void la_probebatch_prepare(LaProbeBatches *b, bool usable);
 extern void la_probebatch_run_ahead(LaProbeBatches *b);
 extern LaProbeRow *la_probebatch_next(LaProbeBatches *b);
-extern const LaProbeRow *la_probebatch_peek(const LaProbeBatches *b, int n);
+extern const LaProbeRow *la_probebatch_peek(LaProbeBatches *b, int n);
 extern void la_probebatch_clear(LaProbeBatches *b);
 extern void la_probebatch_end(LaProbeBatches *b);
 

@@ -431,12 +431,19 @@ next_single(LaProbeBatches *b)
 	return row;
 }
 
+/* The batch that is not current. */
+static inline LaProbeBatch *
+other_batch(LaProbeBatches *b)
+{
+	return b->current == &b->both[0] ? &b->both[1] : &b->both[0];
+}
+
 /* All rows of the current batch have been joined.  Returns false if there are no others. */
 static bool
 change_batches(LaProbeBatches *b)
 {
 	LaProbeBatch *done = b->current;
-	LaProbeBatch *next = done == &b->both[0] ? &b->both[1] : &b->both[0];
+	LaProbeBatch *next = other_batch(b);
 	bool		first = done->nrows == 0;
 
 	/* at the beginning there was none to be joined meanwhile */
@@ -481,9 +488,9 @@ la_probebatch_next(LaProbeBatches *b)
 
 /* The n-th row behind the one that was returned last, if it is known; n > 0. */
 const LaProbeRow *
-la_probebatch_peek(const LaProbeBatches *b, int n)
+la_probebatch_peek(LaProbeBatches *b, int n)
 {
-	const LaProbeBatch *other = b->current == &b->both[0] ? &b->both[1] : &b->both[0];
+	const LaProbeBatch *other = other_batch(b);
 	int			i = b->position + n - 1;
 
 	if (i < b->current->nrows)

@@ -262,7 +262,16 @@ walk_children(LaLookups *l, PlanState *ps, Walk state)
 	}
 }
 
-/* The number that a constant or a parameter of the statement is, at most ALL; or -1. */
+/* The number, at most ALL; or -1 if it is null or negative. */
+static int
+number(Datum value, bool isnull)
+{
+	int64		n = isnull ? -1 : DatumGetInt64(value);
+
+	return n < 0 ? -1 : (int) Min(n, ALL);
+}
+
+/* That of a constant or a parameter of the statement; -1 if it is something else. */
 static int
 number_of(const Node *node, const EState *estate)
 {
@@ -272,14 +281,12 @@ number_of(const Node *node, const EState *estate)
 	const ParamExternData *value;
 
 	if (IsA(node, Const))
-		return constant->constisnull || DatumGetInt64(constant->constvalue) < 0 ? -1 :
-			(int) Min(DatumGetInt64(constant->constvalue), ALL);
+		return number(constant->constvalue, constant->constisnull);
 	if (!IsA(node, Param) || param->paramkind != PARAM_EXTERN || given == NULL ||
 		given->paramFetch != NULL || param->paramid > given->numParams)
 		return -1;
 	value = &given->params[param->paramid - 1];
-	return value->isnull || DatumGetInt64(value->value) < 0 ? -1 :
-		(int) Min(DatumGetInt64(value->value), ALL);
+	return number(value->value, value->isnull);
 }
 
 /* Behaviour MOST: how many rows does the Limit take? */

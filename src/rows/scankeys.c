@@ -347,6 +347,19 @@ add_range(LaScanKeys *keys, KeyNeeds *needs)
 	}
 }
 
+/* RANGE: do the scan's keys compare for anything else than equality? */
+bool
+la_keyedscan_is_range(const LaKeyedScan *scan)
+{
+	for (int i = 0; i < scan->nkeys; i++)
+	{
+		if (is_comparison(&scan->scankeys[i]) &&
+			scan->scankeys[i].sk_strategy != BTEqualStrategyNumber)
+			return true;
+	}
+	return false;
+}
+
 /* Can no row be null and comply with another key?  Then the server does not look into the index. */
 static bool
 is_contradictory(const LaKeyedScan *scan)
@@ -412,25 +425,12 @@ la_scankeys_get(LaKeyedScan *scan, LaKeyRows *rows)
 		rows->econtext = CreateExprContext(rows->params.estate);
 	scan->keys = create(scan, rows, true);
 	/* what a bound needs may be refused where the other columns may be early */
-	if (scan->keys == NULL)
+	if (scan->keys == NULL && la_keyedscan_is_range(scan))
 		scan->keys = create(scan, rows, false);
 	if (scan->keys != NULL)
 		la_budget_take(rows->budget, scan->keys->has_end ? with_end : size);
 	MemoryContextSwitchTo(old);
 	return scan->keys;
-}
-
-/* RANGE: do the scan's keys compare for anything else than equality? */
-bool
-la_keyedscan_is_range(const LaKeyedScan *scan)
-{
-	for (int i = 0; i < scan->nkeys; i++)
-	{
-		if (is_comparison(&scan->scankeys[i]) &&
-			scan->scankeys[i].sk_strategy != BTEqualStrategyNumber)
-			return true;
-	}
-	return false;
 }
 
 /* Does it have all keys of the scan, and compares them for equality? */

@@ -175,12 +175,6 @@ begin_scan(PlanState *ps)
 		begin_index_scan((IndexScanState *) ps);
 }
 
-static bool
-is_eligible(PlanState *ps)
-{
-	return eligible(ps, ((ScanState *) ps)->ss_currentRelation, index_of(ps));
-}
-
 /* Install the shim, if the scan is eligible, has none and, after a row, may return another one. */
 static void
 attach(PlanState *ps, bool after_row)
@@ -190,7 +184,8 @@ attach(PlanState *ps, bool after_row)
 	LaScanDemand demand;
 	LaScan	   *ls;
 
-	if ((descriptor_of(ps) != NULL && la_shim_of(descriptor_of(ps)) != NULL) || !is_eligible(ps))
+	if ((descriptor_of(ps) != NULL && la_shim_of(descriptor_of(ps)) != NULL) ||
+		!eligible(ps, ((ScanState *) ps)->ss_currentRelation, index_of(ps)))
 		return;
 	begin_scan(ps);
 	(void) la_deferred_remove(descriptor_of(ps));

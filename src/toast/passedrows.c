@@ -47,7 +47,7 @@ find_table(void *arg, Datum value)
 	PassedRows *p = arg;
 	struct varatt_external pointer;
 
-	if (p->table == NULL && la_values_pointer(value, &pointer))
+	if (la_values_pointer(value, &pointer))
 		p->table = table_of(p->estate, pointer.va_toastrelid);
 	return p->table == NULL;
 }
