@@ -4,7 +4,7 @@
 Includes go one way, as src/README.md shows:
 
     pg_lookahead.c -> {scan, bitmap, nestloop, hashjoin, indexbuild, toast, write, plancost, calibrate, replay}
-                   -> rows -> btree -> window -> attach -> base
+                   -> rows -> gin -> btree -> window -> attach -> base
 
 A room above does not include another one beside it.  A room has one public header, ROOM.h, and one
 for its own files, ROOM_int.h, which no other room includes; further headers only where PURE and DATA
@@ -36,7 +36,7 @@ MAX_MAKEFILE = 60
 COMPAT = ("base/compat.h", "base/compat_bitmap.h", "base/compat_btree.h")
 
 ABOVE = ["scan", "bitmap", "nestloop", "hashjoin", "indexbuild", "toast", "write", "plancost", "calibrate", "replay"]
-BELOW = ["rows", "btree", "window", "attach", "base"]
+BELOW = ["rows", "gin", "btree", "window", "attach", "base"]
 ROOMS = set(ABOVE + BELOW)
 
 # room -> rooms it may include besides itself
@@ -81,13 +81,13 @@ QUESTIONS = {
     "attach/gate.c": "the gate",
     "base/budget.c": "defines the limit of pins",
     "base/base.h": "declares it",
-    "bitmap/evidence.c": "pins that are released before the executor goes on",
+    "gin/ginreads.c": "pins that are released before the executor goes on",
     "btree/leafahead.c": "the same",
     "plancost/plancost.c": "asked while plans are made, of a table that is not scanned",
 }
 PAGES = {
     "base/compat_btree.h": "names of functions in two versions",
-    "bitmap/evidence.c": "a page that the same call of the access method reads next",
+    "gin/ginreads.c": "a page that the same call of the access method reads next",
     "btree/descent.c": "searches, for keys whose comparison the gate has judged",
     "btree/downlinks.c": "the same, parents of a scan's pages",
     "plancost/leafsample.c": "leaf pages sampled while plans are made; nothing is compared",

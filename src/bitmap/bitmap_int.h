@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "btree/btree.h"
+#include "gin/gin.h"
 
 /* ---- bitmap_int: a bitmap index scan: shared by the files of this room ---- */
 
@@ -32,29 +33,19 @@ typedef struct LaBitmapScan
 	MemoryContext memory;		/* of what look-ahead needs, or NULL */
 	Oid			heaprelid;
 	Oid			indexrelid;
-	LaIoPolicyConfig config;
 	LaCounters	counters;
 	LaBudget	budget;
-	LaLeafAhead leaf;			/* reads of index pages, and their policy */
-	struct LaGin *gin;			/* gin.c; NULL until it is first needed */
 
-	/* GIN: see evidence.c */
-	int			calls;			/* of amgetbitmap, this one included */
-	int64		try_again;		/* observe again when so many blocks were read */
-	bool		counted;		/* as activated */
+	/* btree: reads of index pages, and their policy */
+	LaIoPolicyConfig config;
+	LaLeafAhead leaf;
+
+	/* GIN: the same */
+	LaGinReads	reads;
+	struct LaGin *gin;			/* gin.c; NULL until it is first needed */
 
 	MemoryContextCallback callback;
 } LaBitmapScan;
-
-/* ---- evidence: are the reads of a GIN scan waits? Pages read, and advised ---- */
-
-extern void la_evidence_begin(LaBitmapScan *bs);
-extern void la_evidence_end(LaBitmapScan *bs);
-extern bool la_evidence_arms(LaBitmapScan *bs);
-extern bool la_evidence_may_read(void);
-extern bool la_evidence_is_observing(LaBitmapScan *bs);
-extern Buffer la_evidence_read(LaBitmapScan *bs, BlockNumber block);
-extern void la_evidence_advise(LaBitmapScan *bs, BlockNumber block);
 
 /* ---- getbitmap: between a bitmap index scan and its access method ---- */
 
@@ -64,7 +55,6 @@ extern void la_getbitmap_install(IndexScanDesc scan, EState *estate);
 
 /* ---- gin: pages of a GIN index that a bitmap index scan is going to read ---- */
 
-extern bool la_gin_is_stock(const IndexAmRoutine *am);
 extern int64 la_gin_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm);
 
 /* ---- memory: memory of a bitmap index scan that looks ahead ---- */
@@ -81,8 +71,6 @@ extern Size la_postings_size(void);
 extern LaPostings *la_postings_create(LaBitmapScan *bs);
 extern void la_postings_begin(LaPostings *p);
 extern void la_postings_see_row(LaPostings *p);
-extern bool la_postings_is_gin(Page page);
-extern BlockNumber la_postings_first_child(Page page);
 
 /* ---- range: leaf pages of a btree index that a bitmap index scan is going to read ---- */
 

@@ -61,7 +61,8 @@ shim_endscan(IndexScanDesc scan)
 {
 	LaBitmapScan *bs = (LaBitmapScan *) scan->indexRelation;
 
-	la_leafahead_free(&bs->leaf);
+	if (bs->getbitmap == la_range_getbitmap)
+		la_leafahead_free(&bs->leaf);
 	scan->indexRelation = bs->real;
 	bs->real->rd_indam->amendscan(scan);
 }
@@ -82,7 +83,7 @@ la_getbitmap_of(IndexScanDesc scan)
 bool
 la_getbitmap_is_eligible(Relation index)
 {
-	return (la_gin_is_stock(index->rd_indam) || la_range_is_stock(index->rd_indam)) &&
+	return (la_ginreads_is_stock(index->rd_indam) || la_range_is_stock(index->rd_indam)) &&
 		!la_am_is_excluded(index->rd_rel->relam) &&
 		!RelationUsesLocalBuffers(index) && !la_direct_io();
 }
@@ -101,7 +102,7 @@ end_scan(void *arg)
 static IndexAmRoutine *
 routine_for(Relation real)
 {
-	IndexAmRoutine *routine = la_gin_is_stock(real->rd_indam) ? &gin_routine : &btree_routine;
+	IndexAmRoutine *routine = la_ginreads_is_stock(real->rd_indam) ? &gin_routine : &btree_routine;
 
 	if (routine->type != T_IndexAmRoutine)
 	{
@@ -125,19 +126,17 @@ la_getbitmap_install(IndexScanDesc scan, EState *estate)
 	memset((char *) bs + sizeof(RelationData), 0, sizeof(LaBitmapScan) - sizeof(RelationData));
 	bs->real = real;
 	bs->scan = scan;
-	bs->getbitmap = la_gin_is_stock(real->rd_indam) ? la_gin_getbitmap : la_range_getbitmap;
+	bs->getbitmap = la_ginreads_is_stock(real->rd_indam) ? la_gin_getbitmap : la_range_getbitmap;
 	bs->context = context;
 	bs->heaprelid = real->rd_index->indrelid;
 	bs->indexrelid = RelationGetRelid(real);
 	bs->budget.limit = (Size) la_scan_memory * 1024;
-	la_leafahead_init(&bs->leaf, real, scan, context, &bs->budget, &bs->counters);
 	la_stats_open(&bs->counters, estate);
 	bs->counters.c[LA_SCANS_ATTACHED] = 1;
 	if (bs->getbitmap == la_range_getbitmap)
 		la_range_init(bs);
 	else
-		bs->config = la_config_reads_now(real, true, bs->indexrelid);
-	bs->counters.c[LA_DISTANCE_CAPACITY] = bs->config.max_distance;
+		la_ginreads_init(&bs->reads, real, &bs->counters);
 
 	bs->callback.func = end_scan;
 	bs->callback.arg = bs;

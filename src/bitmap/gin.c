@@ -20,18 +20,12 @@
  * operator class's function first and returns its result.  So the entries are known without
  * being extracted twice, and nothing in the index's relcache entry changes.
  *
- *	ENTRIES	All entries descend together, level by level: when a page of a level is read, those
- *		of the max_distance entries after it have been advised.  These are the pages that
- *		gingetbitmap() reads next, of all entries whatever they contain, and finds in shared
- *		buffers then.  Not advised are what follows the first page of a partial match (a prefix),
- *		and entries that the access method adds (a search for all rows).
- *	COMPARE	The searches call the entries' comparison function, as gingetbitmap() is about to do
- *		with the same values.  If that could be noticed (attach/effects.c), they are not made: a
- *		comparison of rows, arrays or ranges calls those of their elements.
+ *	ENTRIES	All entries descend together (gin/ginsearch.c).  Not advised are what follows the
+ *		first page of a partial match (a prefix), and entries that the access method adds (a
+ *		search for all rows).
  *	CACHED	Where the previous scan of the index has read nothing, the entries are not searched
  *		for ahead, as that would be in vain.  (The counter tells; see also window/history.c.)
- *	LOCKS	One page is locked at a time, in share mode, as by a search.  Nothing is locked
- *		otherwise when extractQuery is called.
+ *	LOCKS	Nothing is locked when extractQuery is called.
  *	SCOPE	fn_addr is exchanged where it is what fmgr_info() gives, and put back where it is
  *		still ours, also after an error.  A scan that runs within a function of the operator
  *		class has its own GinState, and finds ours on a stack.  A function that has copied its
@@ -49,21 +43,10 @@
 #include "attach/attach.h"
 #include "attach/descriptors.h"
 #include "bitmap/bitmap_int.h"
+#include "gin/gin.h"
 #include "window/window.h"
 
 #define MAX_SEARCHES	128
-#define MAX_STEPS		64		/* pages on the way of one search */
-
-/* An entry that is being searched for. */
-typedef struct Search
-{
-	OffsetNumber attnum;
-	GinNullCategory category;
-	bool		partial;
-	Datum		key;
-	BlockNumber block;			/* the next page, or InvalidBlockNumber */
-	bool		in_postings;	/* it belongs to the posting tree */
-} Search;
 
 /* A scan.  The functions are what fmgr_info() gives for those of the operator classes. */
 typedef struct LaGin
@@ -79,137 +62,27 @@ typedef struct LaGin
 	bool		ahead;			/* search for the entries */
 	int			nextracted;		/* conditions, so far */
 	int			nsearches;
-	Search	   *searches;		/* MAX_SEARCHES, or NULL until first needed */
+	LaGinSearch *searches;		/* MAX_SEARCHES, or NULL until first needed */
 } LaGin;
 
 static LaGin *running = NULL;
 
-bool
-la_gin_is_stock(const IndexAmRoutine *am)
-{
-	return am->amgetbitmap == gingetbitmap;
-}
-
 /* ---- ENTRIES -------------------------------------------------------------- */
-
-/* On an entry page: the page after it, or InvalidBlockNumber. */
-static BlockNumber
-next_in_entries(LaGin *gin, Search *s, Buffer buffer)
-{
-	GinScanOpaque so = la_gin_scan(gin->bs->scan);
-	Page		page = BufferGetPage(buffer);
-	GinBtreeStack stack = {.blkno = s->block,.buffer = buffer,.predictNumber = 1};
-	GinBtreeData btree;
-
-	ginPrepareEntryScan(&btree, s->attnum, s->key, s->category, &so->ginstate);
-	if (s->block != GIN_ROOT_BLKNO && btree.isMoveRight(&btree, page))
-		return GinPageGetOpaque(page)->rightlink;
-	if (!GinPageIsLeaf(page))
-		return btree.findChildPage(&btree, &stack);
-	if (!s->partial && btree.findItem(&btree, &stack))
-	{
-		IndexTuple	entry = (IndexTuple) PageGetItem(page, PageGetItemId(page, stack.off));
-
-		if (GinIsPostingTree(entry))
-		{
-			s->in_postings = true;
-			return GinGetPostingTree(entry);
-		}
-	}
-	return InvalidBlockNumber;
-}
-
-/* Read the page that a search has come to. */
-static void
-step(LaGin *gin, Search *s)
-{
-	Buffer		buffer = la_evidence_read(gin->bs, s->block);
-	Page		page = BufferGetPage(buffer);
-	BlockNumber next = InvalidBlockNumber;
-
-	LockBuffer(buffer, GIN_SHARE);
-	if (!la_postings_is_gin(page) || GinPageIsDeleted(page) || GinPageIsList(page) ||
-		GinPageIsData(page) != s->in_postings)
-		;						/* never expected: left to the access method */
-	else if (!s->in_postings)
-		next = next_in_entries(gin, s, buffer);
-	else if (!GinPageIsLeaf(page))
-		next = la_postings_first_child(page);
-	UnlockReleaseBuffer(buffer);
-	s->block = next;
-}
-
-/* Has one of the searches from this one on, and before that one, come to the same page? */
-static bool
-is_shared(const LaGin *gin, int from, int search)
-{
-	for (int i = from; i < search; i++)
-	{
-		if (gin->searches[i].block == gin->searches[search].block)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The page of a search is about to be read.  Advise those of the max_distance searches after it
- * from *next on, which is the first one that has not been looked at.
- */
-static void
-advise_after(LaGin *gin, int current, int *next)
-{
-	int			end = Min(gin->nsearches, current + 1 + gin->bs->config.max_distance);
-
-	for (*next = Max(*next, current + 1); *next < end; (*next)++)
-	{
-		if (gin->searches[*next].block != InvalidBlockNumber &&
-			!is_shared(gin, current, *next))
-			la_evidence_advise(gin->bs, gin->searches[*next].block);
-	}
-	la_counters_note_distance(&gin->bs->counters, *next - current - 1);
-}
-
-/* Read the pages that all searches have come to.  Returns false if no search goes on. */
-static bool
-search_level(LaGin *gin)
-{
-	int			next = 0;
-	bool		more = false;
-
-	for (int i = 0; i < gin->nsearches; i++)
-	{
-		Search	   *s = &gin->searches[i];
-
-		if (s->block == InvalidBlockNumber)
-			continue;
-
-		if (la_evidence_arms(gin->bs))
-			advise_after(gin, i, &next);
-		else if (!la_evidence_is_observing(gin->bs))
-			return false;
-		if (!la_evidence_may_read())
-			return false;
-		CHECK_FOR_INTERRUPTS();
-		step(gin, s);
-		more |= s->block != InvalidBlockNumber;
-	}
-	return more;
-}
 
 static void
 search_entries(LaGin *gin)
 {
-	MemoryContext old;
-	int			levels = 0;
+	LaGinSearcher by = {
+		.reads = &gin->bs->reads,
+		.state = &la_gin_scan(gin->bs->scan)->ginstate,
+		.context = gin->searching
+	};
 
 	if (gin->searching == NULL)
-		gin->searching = AllocSetContextCreate(la_memory_context(gin->bs), "pg_lookahead entries",
-											   ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(gin->searching);
-	while (levels < MAX_STEPS && search_level(gin))
-		levels++;
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(gin->searching);
+		by.context = gin->searching =
+			AllocSetContextCreate(la_memory_context(gin->bs), "pg_lookahead entries",
+								  ALLOCSET_SMALL_SIZES);
+	la_ginsearch_run(&by, gin->searches, gin->nsearches);
 }
 
 /* Take the entries that extractQuery has returned for a condition. */
@@ -223,14 +96,11 @@ take_entries(LaGin *gin, OffsetNumber attnum, FunctionCallInfo fcinfo, Datum *ke
 
 	for (int i = 0; keys != NULL && i < nkeys && gin->nsearches < MAX_SEARCHES; i++)
 	{
-		Search	   *s = &gin->searches[gin->nsearches++];
+		LaGinSearch *s = &gin->searches[gin->nsearches++];
 
-		s->attnum = attnum;
-		s->category = nulls != NULL && nulls[i] ? GIN_CAT_NULL_KEY : GIN_CAT_NORM_KEY;
+		la_ginsearch_set(s, attnum, keys[i],
+						 nulls != NULL && nulls[i] ? GIN_CAT_NULL_KEY : GIN_CAT_NORM_KEY);
 		s->partial = so->ginstate.canPartialMatch[attnum - 1] && partial != NULL && partial[i];
-		s->key = keys[i];
-		s->block = GIN_ROOT_BLKNO;
-		s->in_postings = false;
 	}
 }
 
@@ -355,22 +225,6 @@ end(LaGin *gin, GinState *state)
 
 /* ---- the scan --------------------------------------------------------------- */
 
-/* COMPARE */
-static bool
-is_comparable(const GinState *state)
-{
-	LaEffects	effects = {0};
-
-	for (int i = 0; i < state->origTupdesc->natts; i++)
-	{
-		Oid			type = TupleDescAttr(state->origTupdesc, i)->atttypid;
-
-		la_effects_of_support(&effects, state->compareFn[i].fn_oid, 1, &type);
-		la_effects_of_collation(&effects, state->supportCollation[i]);
-	}
-	return effects.flags == 0;
-}
-
 static PGFunction
 original_of(const FmgrInfo *flinfo)
 {
@@ -409,11 +263,11 @@ static bool
 may_search(LaGin *gin)
 {
 	LaBitmapScan *bs = gin->bs;
-	Size		size = MAX_SEARCHES * sizeof(Search);
+	Size		size = MAX_SEARCHES * sizeof(LaGinSearch);
 
 	if (gin->searches == NULL && !gin->refused && la_budget_has(&bs->budget, size))
 	{
-		gin->refused = !is_comparable(&la_gin_scan(bs->scan)->ginstate);
+		gin->refused = !la_ginsearch_is_possible(&la_gin_scan(bs->scan)->ginstate);
 		if (!gin->refused)
 			gin->searches = la_memory_alloc(bs, size);
 	}
@@ -451,19 +305,21 @@ la_gin_getbitmap(LaBitmapScan *bs, TIDBitmap *tbm)
 	LaGin	   *gin;
 	int64		ntids;
 
-	if (bs->gin == NULL && bs->config.advice_works && la_gin_is_stock(bs->real->rd_indam))
+	if (bs->gin == NULL && bs->reads.config.advice_works &&
+		la_ginreads_is_stock(bs->real->rd_indam))
 		bs->gin = create(bs);
 	gin = bs->gin;
 	if (gin == NULL)
 		return bs->real->rd_indam->amgetbitmap(bs->scan, tbm);
 
-	la_evidence_begin(bs);
-	gin->ahead = (bs->config.force || !la_history_known_cached(bs->indexrelid)) &&
+	bs->reads.counted = false;
+	la_ginreads_begin(&bs->reads);
+	gin->ahead = (bs->reads.config.force || !la_history_known_cached(bs->indexrelid)) &&
 		may_search(gin);
 	gin->nextracted = gin->nsearches = 0;
 	la_postings_begin(gin->postings);
 	ntids = getbitmap_around(gin, tbm);
-	la_evidence_end(bs);
+	la_ginreads_end(&bs->reads);
 	la_history_note_cached(bs->indexrelid, la_issue_blocks_read() == reads);
 	return ntids;
 }

@@ -40,7 +40,7 @@ la_memory_alloc(LaBitmapScan *bs, Size size)
 void
 la_memory_end_call(LaBitmapScan *bs)
 {
-	if (bs->memory == NULL || bs->calls > 1)
+	if (bs->memory == NULL || bs->reads.calls > 1)
 		return;
 	MemoryContextDelete(bs->memory);
 	la_budget_return(&bs->budget, bs->budget.used);

@@ -46,6 +46,7 @@
 #include "attach/descriptors.h"
 #include "base/base.h"
 #include "bitmap/bitmap_int.h"
+#include "gin/gin.h"
 #include "window/window.h"
 
 #define MAX_TREES		16		/* the others are left as they are */
@@ -99,52 +100,6 @@ struct LaPostings
 
 /* ---- inner pages -------------------------------------------------------------- */
 
-/*
- * Does it have the layout of a page of a GIN index, with tuples that lie within it?  Of a damaged
- * one, which the scan may never come to, the special space could be anywhere.
- */
-bool
-la_postings_is_gin(Page page)
-{
-	const PageHeaderData *header = (const PageHeaderData *) page;
-
-	if (PageIsNew(page) || PageGetPageSize(page) != BLCKSZ ||
-		header->pd_special != BLCKSZ - MAXALIGN(sizeof(GinPageOpaqueData)) ||
-		header->pd_lower < SizeOfPageHeaderData || header->pd_lower > header->pd_special)
-		return false;
-	if (GinPageIsData(page))
-		return true;
-	for (OffsetNumber i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
-	{
-		ItemId		item = PageGetItemId(page, i);
-
-		if (!ItemIdIsNormal(item) ||
-			!la_item_fits(item, sizeof(IndexTupleData), header->pd_special) ||
-			IndexTupleSize((IndexTuple) ((char *) page + ItemIdGetOffset(item))) >
-			ItemIdGetLength(item))
-			return false;
-	}
-	return true;
-}
-
-/* The number of children that an inner page lists, or 0 if it is none. */
-static int
-count_children(Page page)
-{
-	if (!la_postings_is_gin(page) || GinPageIsDeleted(page) || !GinPageIsData(page) ||
-		GinPageIsLeaf(page))
-		return 0;
-	return Min(GinPageGetOpaque(page)->maxoff, MAX_CHILDREN);
-}
-
-/* The leftmost child of an inner page of a posting tree. */
-BlockNumber
-la_postings_first_child(Page page)
-{
-	return count_children(page) == 0 ? InvalidBlockNumber :
-		PostingItemGetBlockNumber(GinDataPageGetPostingItem(page, FirstOffsetNumber));
-}
-
 static BlockNumber
 child_block(const Tree *t, int child)
 {
@@ -174,13 +129,13 @@ find_child(const Tree *t, ItemPointer tid)
 static bool
 copy_inner(LaPostings *p, Tree *t, BlockNumber block, ItemPointer tid, BlockNumber *right)
 {
-	Buffer		buffer = la_evidence_read(p->bs, block);
+	Buffer		buffer = la_ginreads_read(&p->bs->reads, block);
 	Page		page = BufferGetPage(buffer);
 	int			n;
 
 	*right = InvalidBlockNumber;
 	LockBuffer(buffer, GIN_SHARE);
-	n = count_children(page);
+	n = la_ginpage_count_children(page);
 	if (n > 0)
 	{
 		t->rightmost = GinPageRightMost(page);
@@ -202,11 +157,11 @@ copy_inner(LaPostings *p, Tree *t, BlockNumber block, ItemPointer tid, BlockNumb
 static bool
 is_leaf(LaPostings *p, BlockNumber block)
 {
-	Buffer		buffer = la_evidence_read(p->bs, block);
+	Buffer		buffer = la_ginreads_read(&p->bs->reads, block);
 	bool		leaf;
 
 	LockBuffer(buffer, GIN_SHARE);
-	leaf = count_children(BufferGetPage(buffer)) == 0;
+	leaf = la_ginpage_count_children(BufferGetPage(buffer)) == 0;
 	UnlockReleaseBuffer(buffer);
 	return leaf;
 }
@@ -391,7 +346,7 @@ extends_run(LaPostings *p, Tree *t, BlockNumber block)
 {
 	t->run = block == t->last + 1 ? t->run + 1 : 0;
 	t->last = block;
-	return t->run >= RUN && !p->bs->config.force;
+	return t->run >= RUN && !p->bs->reads.config.force;
 }
 
 /* OBSERVED: read the next page that is not cached. */
@@ -410,7 +365,7 @@ observe(LaPostings *p)
 			if (extends_run(p, &p->trees[i], block) ||
 				la_issue_is_cached(p->bs->real, block, &recent))
 				continue;
-			ReleaseBuffer(la_evidence_read(p->bs, block));
+			ReleaseBuffer(la_ginreads_read(&p->bs->reads, block));
 			return;
 		}
 	}
@@ -442,7 +397,7 @@ advise(LaPostings *p)
 		while ((block = next_page(p, &p->trees[i])) != InvalidBlockNumber)
 		{
 			if (!extends_run(p, &p->trees[i], block))
-				la_evidence_advise(p->bs, block);
+				la_ginreads_advise(&p->bs->reads, block);
 		}
 	}
 	count_distance(p);
@@ -525,7 +480,7 @@ have_trees(LaPostings *p)
 static void
 start(LaPostings *p, GinScanOpaque so)
 {
-	int			max_trees = Max(Min(MAX_TREES, p->bs->config.max_distance / MIN_SHARE), 1);
+	int			max_trees = Max(Min(MAX_TREES, p->bs->reads.config.max_distance / MIN_SHARE), 1);
 	double		rows;
 	bool		known;
 	bool		certain;
@@ -563,7 +518,7 @@ start(LaPostings *p, GinScanOpaque so)
 		t->last = InvalidBlockNumber - 1;
 		p->ntrees++;
 	}
-	p->distance = p->bs->config.max_distance / Max(p->ntrees, 1);
+	p->distance = p->bs->reads.config.max_distance / Max(p->ntrees, 1);
 }
 
 /* The scan has used a buffer since the row before. */
@@ -579,8 +534,8 @@ attend(LaPostings *p)
 		last--;
 	if (last == 0 || so->keys[last - 1].nrequired + so->keys[last - 1].nadditional == 0)
 		return;
-	if ((bs->leaf.policy.io.state != LA_ARMED && la_issue_blocks_read() == p->reads) ||
-		!la_evidence_may_read())
+	if ((bs->reads.policy.state != LA_ARMED && la_issue_blocks_read() == p->reads) ||
+		!la_ginreads_may_read())
 	{
 		/* CACHED */
 		p->used = la_issue_buffers_used();
@@ -588,9 +543,9 @@ attend(LaPostings *p)
 	}
 	if (!p->started)
 		start(p, so);
-	if (la_evidence_is_observing(bs) && !la_evidence_arms(bs))
+	if (la_ginreads_is_observing(&bs->reads) && !la_ginreads_arms(&bs->reads))
 		observe(p);
-	if (la_evidence_arms(bs))
+	if (la_ginreads_arms(&bs->reads))
 		advise(p);
 	p->used = la_issue_buffers_used();
 }

@@ -38,10 +38,12 @@ la_range_is_stock(const IndexAmRoutine *am)
 void
 la_range_init(LaBitmapScan *bs)
 {
+	la_leafahead_init(&bs->leaf, bs->real, bs->scan, bs->context, &bs->budget, &bs->counters);
 	bs->config = la_config_reads(bs->real, true, bs->indexrelid);
 	bs->config.known_slow = la_history_pages_known_slow(bs->indexrelid,
 														bs->real->rd_rel->reltablespace);
 	la_leaf_policy_init(&bs->leaf.policy, &bs->config);
+	bs->counters.c[LA_DISTANCE_CAPACITY] = bs->config.max_distance;
 }
 
 /* The first page with entries, or the next one.  Returns false at the end. */
