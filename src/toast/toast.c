@@ -10,7 +10,7 @@
  *		IndexScan	offered by the room of index scans, when it attaches one (attach/attach.h)
  *		BitmapHeapScan	offered by the room of bitmap scans, before its first execution; then
  *					tablescan.c
- *		Sort		sortedrows.c, where its rows are used in turn
+ *		Sort, Gather	noderows.c, where its rows are used in turn
  *		HashJoin	offered by the room of hash joins, once a look-up finds a value; passedrows.c
  *		COPY TO		copyto.c, as it has no plan (unplanned.c)
  *		VACUUM FULL, ALTER TABLE	rewrite.c, likewise
@@ -181,6 +181,8 @@ explain_source(PlanState *ps)
 		case T_IndexScanState:
 		case T_BitmapHeapScanState:
 		case T_SortState:
+		case T_GatherState:
+		case T_GatherMergeState:
 		case T_HashJoinState:
 			return la_valueahead_counters(ps);
 		default:
@@ -193,7 +195,9 @@ la_toast_init(void)
 {
 	la_attach_register(T_SeqScanState, attach_table_scan);
 	la_attach_register(T_TidRangeScanState, attach_table_scan);
-	la_attach_register(T_SortState, la_sortedrows_attach);
+	la_attach_register(T_SortState, la_noderows_attach);
+	la_attach_register(T_GatherState, la_noderows_attach);
+	la_attach_register(T_GatherMergeState, la_noderows_attach);
 	la_follow_register(follow_scan, la_passedrows_follow);
 	la_tidscan_init();
 	la_unplanned_init();

@@ -44,9 +44,9 @@ extern void la_rewrite_init(void);
 
 extern LaFollower *la_passedrows_follow(PlanState *node, const LaComingValues *of);
 
-/* ---- sortedrows: the rows that a sort passes on ---- */
+/* ---- noderows: the rows that a sort, or a Gather, passes on ---- */
 
-extern bool la_sortedrows_attach(PlanState *ps);
+extern bool la_noderows_attach(PlanState *ps);
 
 /* ---- values: the values of a row that are stored out of line ---- */
 

@@ -331,6 +331,19 @@ select * from pg_temp.copied('(select distinct on (k % 900) k % 900, id, ext fro
 select * from pg_temp.copied('(select id, ext, generate_series(1, id % 3) from docs where id < 600 order by plain)');
 -- a subquery for each of the rows, which may take them ahead as well
 select * from pg_temp.copied('(select d.id, d.ext, (select max(length(e.comp)) from docs e where e.k = d.k) from (select * from docs order by plain offset 0) d)');
+-- rows of workers, which come in no order, or sorted
+set max_parallel_workers_per_gather = 2;
+set parallel_leader_participation = off;
+explain (costs off) select max(md5(ext)), count(comp || 'x') from (select ext, comp from docs where grp < 7 offset 0) s;
+select * from pg_temp.copied('(select max(md5(ext)), count(comp || ''x'') from (select ext, comp from docs where grp < 7 offset 0) s)');
+select * from pg_temp.copied('(select max(md5(plain)), count(comp) from (select plain, comp from docs where grp < 7 offset 0) s)');
+explain (costs off) select id, ext from docs where grp < 7 order by plain, id;
+select * from pg_temp.copied('(select id, ext from docs where grp < 7 order by plain, id)');
+select * from pg_temp.copied('(select id, ext from docs where grp < 7 order by plain, id limit 300 offset 20)');
+-- a filter that may fail
+select * from pg_temp.copied('(select max(md5(ext)) from (select ext from docs where 100 / (grp + 1) > 12 offset 0) s)');
+reset parallel_leader_participation;
+set max_parallel_workers_per_gather = 0;
 -- not fetched; in files; all of them fetched before
 select * from pg_temp.copied('(select id, plain from docs order by ext is null, plain)');
 set work_mem = '64kB';

@@ -1,18 +1,18 @@
 /*
- * sortedrows.c
- *	  The rows that a sort passes on.
+ * noderows.c
+ *	  The rows that a sort, or a Gather, passes on.
  *
- *		client, table, function <-- [ row ] <-- [ row | row | row ] <-- sort, in memory
+ *		client, table, function <-- [ row ] <-- [ row | row | row ] <-- sort, in memory; workers
  *									current		 taken before their turn
  *
- * Where only nodes are above the sort that pass its rows on, or compute with them (is_near_top()),
- * the rows that come next are taken from it ahead (rows/childqueue.c), as soon as reads of values
- * are waited for.
+ * Where only nodes are above that pass its rows on, or compute with them (is_near_top()), the rows
+ * that come next are taken from it ahead (rows/childqueue.c), as soon as reads of values are waited
+ * for.
  *
- * That is not noticed.  When a sort returns its first row, it has read all its input.  In memory,
- * the others are an array of tuples, of which each call returns the next one: nothing is evaluated,
- * read or written, nor can it fail, and whatever is done above does not change them.  Left alone
- * are
+ * SORT	That is not noticed.  When a sort returns its first row, it has read all its input.  In
+ * memory, the others are an array of tuples, of which each call returns the next one: nothing is
+ * evaluated, read or written, nor can it fail, and whatever is done above does not change them.
+ * Left alone are
  *		- sorts whose rows can be asked for in another order (randomAccess: scrollable cursors,
  *		  marks);
  *		- sorts in files;
@@ -20,7 +20,11 @@
  * A sort that is bounded by a Limit is not asked for more rows than that will take.  Where it is
  * executed anew, it forgets that it was done (sort_Done).
  *
- * src/toast/sortedrows.c
+ * GATHER	Its workers execute the plan below it ahead of what the rows are used for, in stock,
+ * too, but the leader does not.  So rows are taken ahead only where nobody could notice it
+ * (attach/runahead.c).  An error of a worker is raised at once: what may fail is left alone.
+ *
+ * src/toast/noderows.c
  */
 #include "postgres.h"
 
@@ -37,28 +41,41 @@
 #define MOST_LOOKED		64		/* rows without a value out of line */
 #define WANTED			128		/* rows known ahead */
 
-typedef struct SortedRows
+typedef struct NodeRows
 {
 	LaInterposer interposer;
 	LaToastColumns columns;
 	LaFollower *follower;		/* NULL until there is a value */
 	LaChildQueue *queue;		/* likewise */
 	LaBudget	budget;
-	const LimitState *limit;
+	LaDemandContext demand;
 	TupleTableSlot *current;
 	uint64		number;			/* of the current row */
 	int64		returned;		/* rows since the sort was done */
 	int			looked;			/* rows, for a value */
 	bool		given_up;
 	bool		ahead;			/* rows are taken before their turn */
-} SortedRows;
+} NodeRows;
 
-static LaNodeKind kind;
+static LaNodeKind sorts;
+static LaNodeKind gathers;
+static LaNodeKind merging_gathers;
 
+/* NULL: a Gather. */
 static const SortState *
-sort_of(const SortedRows *s)
+sort_of(const NodeRows *s)
 {
-	return (const SortState *) s->interposer.node;
+	return IsA(s->interposer.node, SortState) ? (const SortState *) s->interposer.node : NULL;
+}
+
+/* Has the node begun to return rows since it was last executed anew? */
+static bool
+is_begun(const PlanState *ps)
+{
+	if (IsA(ps, SortState))
+		return ((const SortState *) ps)->sort_Done;
+	return IsA(ps, GatherState) ? ((const GatherState *) ps)->initialized :
+		((const GatherMergeState *) ps)->initialized;
 }
 
 /* ---- rows to come -------------------------------------------------------------- */
@@ -67,18 +84,20 @@ sort_of(const SortedRows *s)
 static bool
 may_fetch(void *arg, int64 queued)
 {
-	const SortedRows *s = arg;
+	const NodeRows *s = arg;
 	const SortState *sort = sort_of(s);
 
 	if (!s->ahead)
 		return true;
-	return queued < la_demand_rows_wanted(s->limit) &&
+	if (sort == NULL)
+		return la_runahead_may_fetch(&s->demand, s->interposer.node->state, queued, s->returned);
+	return queued < la_demand_rows_wanted(s->demand.limit) &&
 		(!sort->bounded_Done || s->returned + queued < sort->bound_Done);
 }
 
 /* The n-th row behind the current one. */
 static TupleTableSlot *
-row_at(const SortedRows *s, int n)
+row_at(const NodeRows *s, int n)
 {
 	const LaChildQueue *queue = s->queue;
 
@@ -91,7 +110,7 @@ row_at(const SortedRows *s, int n)
 static bool
 is_known(void *arg, int n, uint64 *id)
 {
-	const SortedRows *s = arg;
+	const NodeRows *s = arg;
 
 	*id = s->number + n;
 	return row_at(s, n) != NULL;
@@ -101,7 +120,7 @@ is_known(void *arg, int n, uint64 *id)
 static void
 values(void *arg, int n, la_value_function add, void *to)
 {
-	const SortedRows *s = arg;
+	const NodeRows *s = arg;
 	TupleTableSlot *slot = row_at(s, n);
 
 	for (int i = 0; i < s->columns.n; i++)
@@ -125,10 +144,25 @@ is_in_memory(const SortState *sort)
 	return stats.spaceType == SORT_SPACE_TYPE_MEMORY;
 }
 
+/* Why rows may not be taken ahead, or NULL. */
+static const char *
+refuses_rows(const NodeRows *s)
+{
+	PlanState  *ps = s->interposer.node;
+	LaRunAhead	ahead = {.join = ps,.outer = ps,.context = s->demand};
+	const char *reason;
+
+	if (sort_of(s) != NULL)
+		return is_in_memory(sort_of(s)) ? NULL : "the sort is not in memory";
+	reason = la_runahead_refuses_outer(&ahead);
+	return reason != NULL ? reason :
+		la_runahead_refuses_reading(la_runahead_takes_all(&s->demand, ps->state), ps->state);
+}
+
 static void
 on_rescan(LaInterposer *interposer)
 {
-	SortedRows *s = la_interpose_container(SortedRows, interposer);
+	NodeRows   *s = la_interpose_container(NodeRows, interposer);
 
 	if (s->follower != NULL)
 		s->follower->clear(s->follower);
@@ -140,33 +174,34 @@ on_rescan(LaInterposer *interposer)
 static void
 on_end(LaInterposer *interposer)
 {
-	la_budget_end(&la_interpose_container(SortedRows, interposer)->budget);
+	la_budget_end(&la_interpose_container(NodeRows, interposer)->budget);
 }
 
 /* Follow the rows from this one on, if it has a value. */
 static void
-begin(SortedRows *s)
+begin(NodeRows *s)
 {
 	PlanState  *ps = s->interposer.node;
 	EState	   *estate = ps->state;
 	LaComingValues coming = {s, is_known, values};
-	LaDemandContext demand;
 
-	if (!is_in_memory(sort_of(s)))
+	if (s->looked == 0)
 	{
-		s->given_up = true;
-		return;
+		la_demand_context(ps, &s->demand);
+		s->given_up = refuses_rows(s) != NULL;
 	}
+	else if (sort_of(s) != NULL)
+		s->given_up = !is_in_memory(sort_of(s));
+	if (s->given_up)
+		return;
 	s->follower = la_passedrows_follow(ps, &coming);
 	if (s->follower == NULL)
 	{
 		s->given_up = ++s->looked >= MOST_LOOKED;
 		return;
 	}
-	la_demand_context(ps, &demand);
-	s->limit = demand.limit;
 	s->budget.limit = (Size) la_scan_memory * 1024;
-	/* it tells of the end of the query; of a rescan, sort_Done does as well */
+	/* it tells of the end of the query; of a rescan, is_begun() does as well */
 	s->interposer.listens_to = CreateExprContext(estate);
 	s->queue = MemoryContextAllocZero(estate->es_query_cxt, sizeof(LaChildQueue));
 	la_childqueue_init(s->queue, &s->interposer, estate->es_query_cxt, &s->budget);
@@ -177,7 +212,7 @@ begin(SortedRows *s)
 /* ---- the node ------------------------------------------------------------------------ */
 
 static TupleTableSlot *
-next_row(SortedRows *s)
+next_row(NodeRows *s)
 {
 	LaChildQueue *queue = s->queue;
 
@@ -192,9 +227,9 @@ next_row(SortedRows *s)
 
 /* The current row is about to be returned. */
 static void
-follow(SortedRows *s)
+follow(NodeRows *s)
 {
-	/* the sort's own slot must not be used again yet */
+	/* the node's own slot must not be used again yet */
 	if (s->follower->attends && s->queue->returned != NULL)
 	{
 		s->ahead = true;
@@ -208,9 +243,9 @@ follow(SortedRows *s)
 }
 
 static TupleTableSlot *
-exec_sort(PlanState *ps)
+exec_node(PlanState *ps)
 {
-	SortedRows *s = la_interpose_container(SortedRows, la_interpose_enter(ps, LA_LAYER_NODE));
+	NodeRows   *s = la_interpose_container(NodeRows, la_interpose_enter(ps, LA_LAYER_NODE));
 	TupleTableSlot *slot;
 
 	if (s->given_up &&
@@ -219,7 +254,7 @@ exec_sort(PlanState *ps)
 		la_interpose_end(&s->interposer);
 		return s->interposer.below(ps);
 	}
-	if (!((SortState *) ps)->sort_Done)
+	if (!is_begun(ps))
 		on_rescan(&s->interposer);
 	slot = next_row(s);
 	s->current = slot;
@@ -296,21 +331,27 @@ find_columns(LaToastColumns *c, const PlanState *ps)
 	return c->n > 0;
 }
 
+static LaNodeKind *
+kind_of(const PlanState *ps)
+{
+	return IsA(ps, SortState) ? &sorts : IsA(ps, GatherState) ? &gathers : &merging_gathers;
+}
+
 /* la_attach_function */
 bool
-la_sortedrows_attach(PlanState *ps)
+la_noderows_attach(PlanState *ps)
 {
 	LaToastColumns columns = {0};
-	SortedRows *s;
+	NodeRows   *s;
 
 	if (!la_enable_toast || !pgstat_track_counts || IsParallelWorker() ||
-		((SortState *) ps)->randomAccess || !is_near_top(ps) ||
-		!find_columns(&columns, ps) || !la_interpose_is_possible(ps, &kind))
+		(IsA(ps, SortState) && ((SortState *) ps)->randomAccess) || !is_near_top(ps) ||
+		!find_columns(&columns, ps) || !la_interpose_is_possible(ps, kind_of(ps)))
 		return false;
-	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(SortedRows));
+	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(NodeRows));
 	s->columns = columns;
 	s->interposer.on_rescan = on_rescan;
 	s->interposer.on_end = on_end;
-	la_interpose_begin(&s->interposer, ps, LA_LAYER_NODE, exec_sort);
+	la_interpose_begin(&s->interposer, ps, LA_LAYER_NODE, exec_node);
 	return true;
 }
