@@ -263,7 +263,8 @@ extern const char *la_gate_refuses_child(PlanState *node, PlanState *child);
 /* ---- interpose_index ---- */
 
 extern void la_interpose_ambuild(Relation index, ambuild_function function);
-extern void la_interpose_aminsert(Relation index, aminsert_function function);
+extern void la_interpose_aminsert(Relation index, aminsert_function stock,
+								  aminsert_function function);
 extern bool la_interpose_has_aminsert(Relation index);
 extern void la_interpose_amrescan(Relation index, amrescan_function function);
 extern void la_interpose_restore(Relation index);

@@ -1,7 +1,7 @@
 /*
  * interpose_index.c
- *	  Functions of ours in the access method routine of one btree index: the one place where
- *	  they are exchanged.
+ *	  Functions of ours in the access method routine of one index: the one place where they are
+ *	  exchanged.
  *
  * The server calls an access method through the routine that the index's relcache entry
  * points to.  The entry has a copy of its own; where the server shares one routine among all
@@ -12,8 +12,8 @@
  * subtransaction that exchanged it aborts.
  *
  * Invariants
- *	- Only nbtree's own functions are exchanged, and they are put back only where ours still
- *	  are.
+ *	- Only functions of the server's access methods are exchanged, and they are put back only
+ *	  where ours still are.
  *	- While the index is not open, its relcache entry may be dropped or rebuilt.  The routine
  *	  is freed with the entry's rd_indexcxt, and a callback of that context removes the
  *	  Routine kept here; so none points to a routine that is gone.
@@ -40,6 +40,7 @@ typedef struct Routine
 	IndexAmRoutine *routine;	/* hash key */
 	ambuild_function build;		/* ours, or NULL */
 	aminsert_function insert;	/* ours, or NULL */
+	aminsert_function stock_insert;
 	amrescan_function rescan;	/* ours, or NULL */
 	SubTransactionId exchanged_in;
 	dlist_node	node;			/* in "exchanged" while one of them is ours */
@@ -65,7 +66,7 @@ put_back(Routine *r, bool all)
 		r->routine->ambuild = btbuild;
 	if (r->routine->aminsert == r->insert)
 	{
-		r->routine->aminsert = btinsert;
+		r->routine->aminsert = r->stock_insert;
 		la_set_insert_cleanup(r->routine, NULL);
 	}
 	r->build = NULL;
@@ -165,14 +166,15 @@ on_statement_end(Relation index, IndexInfo *info)
 	la_interpose_restore(index);
 }
 
-/* Exchange aminsert of an index that a statement has opened for many rows. */
+/* Exchange aminsert of an index that a statement inserts into, if it is the stock function. */
 void
-la_interpose_aminsert(Relation index, aminsert_function function)
+la_interpose_aminsert(Relation index, aminsert_function stock, aminsert_function function)
 {
-	if (index->rd_indam->aminsert == btinsert)
+	if (index->rd_indam->aminsert == stock)
 	{
 		Routine    *r = begin_exchange(index);
 
+		r->stock_insert = stock;
 		r->routine->aminsert = r->insert = function;
 		la_set_insert_cleanup(r->routine, on_statement_end);
 	}

@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
@@ -48,7 +49,9 @@ typedef struct Inserting
 {
 	LaInterposer interposer;	/* of the output of the plan below it */
 	LaModify   *modify;			/* NULL: no look-ahead */
-	bool		exchanges;		/* aminsert of its indexes */
+	bool		exchanges;		/* aminsert of its btree indexes */
+	bool		routes;			/* rows to partitions, which may have GIN
+								 * indexes */
 	bool		follows_keys;	/* looks ahead over foreign keys */
 	LaTidLog   *log;			/* ... of the plan's rows, or NULL */
 	LaTidLog   *deferred;		/* the transaction's, or NULL */
@@ -60,23 +63,28 @@ typedef struct Inserting
 } Inserting;
 
 static void
-exchange(Relation index)
+exchange(const Inserting *s, Relation index)
 {
-	if (!IsSystemRelation(index))
-		la_interpose_aminsert(index, la_btinsert);
+	if (IsSystemRelation(index))
+		return;
+	if (s->exchanges)
+		la_interpose_aminsert(index, btinsert, la_btinsert);
+	if (la_enable_write)
+		la_ginhooks_exchange(index);
 }
 
 static void
 exchange_for_copy(Relation index)
 {
 	if (!IsSystemRelation(index))
-		la_interpose_aminsert(index, la_enable_write || la_enable_foreign_key ? la_copy_insert :
+		la_interpose_aminsert(index, btinsert,
+							  la_enable_write || la_enable_foreign_key ? la_copy_insert :
 							  la_btinsert);
 }
 
 /* Returns false if the indexes have not been opened yet. */
 static bool
-exchange_indexes(ResultRelInfo *relation)
+exchange_indexes(const Inserting *s, ResultRelInfo *relation)
 {
 	if (!la_target_is_heap(relation->ri_RelationDesc) ||
 		!relation->ri_RelationDesc->rd_rel->relhasindex)
@@ -86,7 +94,7 @@ exchange_indexes(ResultRelInfo *relation)
 	for (int i = 0; i < relation->ri_NumIndices; i++)
 	{
 		if (relation->ri_IndexRelationDescs[i] != NULL)
-			exchange(relation->ri_IndexRelationDescs[i]);
+			exchange(s, relation->ri_IndexRelationDescs[i]);
 	}
 	return true;
 }
@@ -99,10 +107,10 @@ exchange_opened(Inserting *s, const List *partitions)
 	{
 		s->all_open = true;
 		for (int i = 0; i < s->modify_table->mt_nrels; i++)
-			s->all_open &= exchange_indexes(&s->modify_table->resultRelInfo[i]);
+			s->all_open &= exchange_indexes(s, &s->modify_table->resultRelInfo[i]);
 	}
 	for (; s->seen < Min(list_length(partitions), MAX_RELATIONS); s->seen++)
-		exchange_indexes(list_nth(partitions, s->seen));
+		exchange_indexes(s, list_nth(partitions, s->seen));
 }
 
 /* Partitions have been opened: look ahead over their foreign keys, too. */
@@ -143,7 +151,7 @@ exec_plan(PlanState *ps)
 	Inserting  *s = la_interpose_container(Inserting, la_interpose_enter(ps, LA_LAYER_OUTPUT));
 	TupleTableSlot *row;
 
-	if (s->exchanges)
+	if (s->exchanges || s->routes)
 		exchange_opened(s, ps->state->es_tuple_routing_result_relations);
 	if (s->follows_keys)
 		follow_routed(s, ps->state);
@@ -239,6 +247,15 @@ is_exchangeable(const ModifyTableState *mt)
 		(outerPlan(plan)->plan_rows > 1 || la_force) && mt->mt_nrels <= MAX_RELATIONS;
 }
 
+/* May rows be routed to partitions that have GIN indexes? */
+static bool
+may_route_many(const ModifyTableState *mt)
+{
+	return la_enable_write && mt->operation != CMD_DELETE &&
+		outerPlanState(mt)->plan->plan_rows > 1 &&
+		mt->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
 static bool
 attach_modify_table(PlanState *ps)
 {
@@ -246,22 +263,27 @@ attach_modify_table(PlanState *ps)
 	bool		exchanges = is_exchangeable(mt);
 	bool		looks_ahead = la_modify_is_possible(mt);
 	bool		has_keys = may_fire_many(mt);
+	bool		routes = may_route_many(mt);
 	LaTidLog   *cascade;
 	LaTidLog   *deferred = deferred_log(mt);
 	Inserting  *s;
 
+	la_ginhooks_attach(mt);
 	la_foreign_key_query_starts();
 	cascade = la_foreign_key_cascade(mt);
 	if (cascade != NULL)
 		la_keyquery_watch(mt);
-	if ((!exchanges && !looks_ahead && !has_keys && cascade == NULL && deferred == NULL) ||
+	if ((!exchanges && !looks_ahead && !has_keys && !routes && cascade == NULL &&
+		 deferred == NULL) ||
 		!la_interpose_output_is_possible(outerPlanState(ps)))
 		return false;
 	s = MemoryContextAllocZero(ps->state->es_query_cxt, sizeof(Inserting));
 	s->modify_table = mt;
 	s->exchanges = exchanges;
+	s->routes = routes;
 	s->deferred = deferred;
-	if (has_keys && !follow_keys(s) && !exchanges && !looks_ahead && deferred == NULL)
+	if (has_keys && !follow_keys(s) && !exchanges && !looks_ahead && !routes &&
+		deferred == NULL)
 		return false;
 	if (cascade != NULL)
 		s->log = cascade;
@@ -292,6 +314,7 @@ begin_copy(Relation table)
 	if (!la_target_is_heap(table) || IsSystemRelation(table))
 		return;
 	la_interpose_each_index(table, exchange_for_copy);
+	la_ginhooks_begin(table);
 	if (la_enable_foreign_key)
 		la_keyquery_begin_copy(table);
 }
@@ -359,5 +382,6 @@ la_insert_init(void)
 	la_utility_register(before_utility, NULL);
 	la_utility_register_copy(copy_starts, after_copy);
 	la_keyquery_init();
+	la_ginhooks_init();
 	la_explain_register(explain_source);
 }

@@ -23,6 +23,7 @@
 #include "attach/attach.h"
 #include "base/base.h"
 #include "btree/btree.h"
+#include "gin/gin.h"
 #include "rows/rows.h"
 
 /* ---- copy: COPY FROM that looks ahead over the rows that it has put into the table ---- */
@@ -74,6 +75,26 @@ extern bool la_foreign_key_install(ResultRelInfo *relation, CmdType operation, E
 extern LaTidLog *la_foreign_key_cascade(const ModifyTableState *mt);
 extern void la_foreign_key_query_starts(void);
 extern bool la_foreign_key_is_running(void);
+
+/* ---- ginhooks: how inserts into GIN indexes, and flushes, get to look-ahead ---- */
+
+extern void la_ginhooks_init(void);
+extern void la_ginhooks_attach(const ModifyTableState *mt);
+extern void la_ginhooks_begin(Relation table);
+extern void la_ginhooks_exchange(Relation index);
+
+/* ---- gininsert: inserting into GIN indexes ---- */
+
+extern void la_gininsert_watch(const EState *estate);
+extern void la_gininsert_flush(Relation index, EState *estate);
+extern bool la_gininsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+						 Relation heap, IndexUniqueCheck unique, bool unchanged,
+						 IndexInfo *info);
+
+/* ---- ginpending: the pages that a flush of a GIN index's pending list is going to read ---- */
+
+extern void la_ginpending_read_ahead(const LaGinSearcher *by, const GinMetaPageData *list,
+									 Size limit);
 
 /* ---- heaprow: copies of rows that the statement has written ---- */
 

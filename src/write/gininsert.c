@@ -1,0 +1,396 @@
+/*
+ * gininsert.c
+ *	  Inserting into GIN indexes: what the server is going to read, read ahead.
+ *
+ *		aminsert --> la_gininsert() --> gininsert()
+ *										  | extractValue(value)   KEYS: of the new row
+ *										  | fastupdate off:	each key is inserted
+ *										  |		its pages are read ahead of the first one
+ *										  | fastupdate on:	the keys are appended to a list
+ *										  |		FLUSH: of one that becomes too long, pages are read
+ *										  v		ahead (ginpending.c)
+ *
+ *	KEYS	The keys of a row are known when the operator class's function has extracted them.
+ *		gininsert() calls that by the GinState that it keeps for the statement in the IndexInfo.
+ *		That GinState is made here, as gininsert() would make it, with our function in place of
+ *		the operator class's, which ours calls first.  So nothing is extracted twice.
+ *	CACHED	Where nothing was read for the last row (window/history.c), the next one is left to
+ *		the server, and so is one that is appended to a short list.  Nothing is kept for it.
+ *	FLUSH	The server flushes the list when it has got more than gin_pending_list_limit by the
+ *		row.  How many pages it will have is estimated from the sizes of the row's keys.  Another
+ *		session may come before, or be at it, and the pages be read in vain.  So they are read
+ *		once for a list, and again only when it has become longer by an eighth.
+ *	LOCKS	Nothing is locked when extractValue is called.
+ *
+ * Everything here is a hint: the server inserts.
+ *
+ * src/write/gininsert.c
+ */
+#include "postgres.h"
+
+#include "access/gin_private.h"
+#include "lib/ilist.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+#include "attach/attach.h"
+#include "base/base.h"
+#include "base/compat.h"
+#include "gin/gin.h"
+#include "write/write_int.h"
+
+#define TOGETHER		1024	/* keys that descend together */
+#define NEARLY			8		/* FLUSH: a list is long but for this part */
+#define REST			8		/* ... rows that are not looked at */
+#define LONGER			8		/* ... has become longer by this part */
+
+/* What a statement keeps for an index. */
+typedef struct LaGinInsert
+{
+	GinState	state;			/* first: IndexInfo.ii_AmCache points to it */
+	dlist_node	node;			/* in inserts */
+	PGFunction	extract[INDEX_MAX_KEYS];	/* of the operator classes */
+	LaGinReads	reads;
+	LaCounters	counters;
+	LaBudget	budget;
+	Oid			heaprelid;
+	Oid			indexrelid;
+	bool		refused;		/* nothing is done ahead */
+	MemoryContextCallback callback;
+
+	/* the row that is inserted */
+	ItemPointerData tid;
+	bool		ahead;			/* its keys are searched for */
+	bool		appends;		/* they are appended to the list, which is: */
+	GinMetaPageData list;
+	Size		size;			/* of those extracted so far */
+
+	/* FLUSH: the list whose pages have been read */
+	BlockNumber seen_head;
+	BlockNumber seen_pages;
+} LaGinInsert;
+
+static dlist_head inserts = DLIST_STATIC_INIT(inserts);
+
+/* The last statement that may insert; it is only compared. */
+static const EState *watched = NULL;
+static MemoryContext watched_context = NULL;
+
+/* ---- KEYS ----------------------------------------------------------------------------- */
+
+static void
+search_keys(LaGinInsert *g, OffsetNumber attnum, const Datum *keys, const bool *nulls, int nkeys)
+{
+	Size		size = Min(nkeys, TOGETHER) * sizeof(LaGinSearch);
+	LaGinSearch *searches;
+	LaGinSearcher by = {.reads = &g->reads,.state = &g->state};
+
+	if (!la_budget_has(&g->budget, size))
+		return;
+	searches = palloc(size);
+	by.context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
+									   ALLOCSET_SMALL_SIZES);
+	for (int first = 0; first < nkeys; first += TOGETHER)
+	{
+		int			n = Min(nkeys - first, TOGETHER);
+
+		for (int i = 0; i < n; i++)
+		{
+			la_ginsearch_set(&searches[i], attnum, keys[first + i],
+							 nulls != NULL && nulls[first + i] ? GIN_CAT_NULL_KEY :
+							 GIN_CAT_NORM_KEY);
+			searches[i].tid = g->tid;
+		}
+		la_ginsearch_run(&by, searches, n);
+	}
+	MemoryContextDelete(by.context);
+	pfree(searches);
+}
+
+/* ---- FLUSH ------------------------------------------------------------------------------- */
+
+/* About the size that the keys take on a page of the list. */
+static Size
+size_of(const LaGinInsert *g, OffsetNumber attnum, const Datum *keys, const bool *nulls,
+		int nkeys)
+{
+	Form_pg_attribute att = TupleDescAttr(g->state.origTupdesc, attnum - 1);
+	Size		header = sizeof(IndexTupleData) + (g->state.oneCol ? 0 : sizeof(int16));
+	Size		size = 0;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		Size		key = 0;
+
+		if (nulls == NULL || !nulls[i])
+			key = att_addlength_datum(0, att->attlen, keys[i]);
+		size += MAXALIGN(header + key) + sizeof(ItemIdData);
+	}
+	return size;
+}
+
+/* Does the row, as far as it is known, make the list too long? */
+static bool
+is_flushed(const LaGinInsert *g)
+{
+	uint64		pages = g->list.nPendingPages;
+	uint64		limit = GinGetPendingListCleanupSize(g->state.index) * (uint64) 1024;
+
+	if (g->list.head == InvalidBlockNumber || g->size > g->list.tailFreeSize)
+		pages += (g->size + GinListPageSize - 1) / GinListPageSize;
+	return pages * GinListPageSize > limit;
+}
+
+static void
+read_for_flush(LaGinInsert *g)
+{
+	Size		limit = (Size) la_scan_memory * 1024;
+	LaGinSearcher by = {.reads = &g->reads,.state = &g->state};
+
+	if (g->list.head == InvalidBlockNumber || !la_budget_has(&g->budget, limit) ||
+		(g->seen_head == g->list.head &&
+		 g->list.nPendingPages < g->seen_pages + g->seen_pages / LONGER))
+		return;
+	g->seen_head = g->list.head;
+	g->seen_pages = g->list.nPendingPages;
+	la_budget_take(&g->budget, limit);
+	by.context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
+									   ALLOCSET_SMALL_SIZES);
+	la_ginreads_begin(&g->reads);
+	la_ginpending_read_ahead(&by, &g->list, limit);
+	la_ginreads_end(&g->reads);
+	MemoryContextDelete(by.context);
+	la_budget_return(&g->budget, limit);
+}
+
+/* ---- in place of the operator class's function ------------------------------------------- */
+
+/* The statement's record to whose GinState this belongs; NULL if it is a copy. */
+static LaGinInsert *
+insert_of(const FmgrInfo *flinfo, int *column)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &inserts)
+	{
+		LaGinInsert *g = dlist_container(LaGinInsert, node, iter.cur);
+
+		if (flinfo >= g->state.extractValueFn &&
+			flinfo < g->state.extractValueFn + INDEX_MAX_KEYS)
+		{
+			*column = flinfo - g->state.extractValueFn;
+			return g;
+		}
+	}
+	return NULL;
+}
+
+static Datum
+extract_value(PG_FUNCTION_ARGS)
+{
+	int			column;
+	LaGinInsert *g = insert_of(fcinfo->flinfo, &column);
+	FmgrInfo	original;
+	Datum		result;
+	const Datum *keys;
+	const bool *nulls;
+	int32		nkeys;
+
+	if (g == NULL)
+	{
+		fmgr_info(fcinfo->flinfo->fn_oid, &original);
+		return original.fn_addr(fcinfo);
+	}
+	result = g->extract[column] (fcinfo);
+	keys = (const Datum *) DatumGetPointer(result);
+	nkeys = *(int32 *) PG_GETARG_POINTER(1);
+	nulls = *(bool **) PG_GETARG_POINTER(2);
+	if (fcinfo->isnull || keys == NULL || nkeys <= 0)
+		return result;
+	if (g->ahead)
+		search_keys(g, column + 1, keys, nulls, nkeys);
+	else if (g->appends)
+	{
+		g->size += size_of(g, column + 1, keys, nulls, nkeys);
+		if (is_flushed(g))
+			read_for_flush(g);
+	}
+	return result;
+}
+
+/* ---- a statement's record ------------------------------------------------------------------ */
+
+/* Callback of the IndexInfo's memory context. */
+static void
+on_end(void *arg)
+{
+	LaGinInsert *g = arg;
+
+	dlist_delete(&g->node);
+	la_budget_end(&g->budget);
+	la_stats_publish(LA_KIND_INDEX_INSERT, g->heaprelid, g->indexrelid, &g->counters);
+}
+
+/* Put ours in place of functions that are what fmgr_info() gives. */
+static void
+exchange(LaGinInsert *g)
+{
+	for (int i = 0; i < g->state.origTupdesc->natts; i++)
+	{
+		FmgrInfo   *flinfo = &g->state.extractValueFn[i];
+		FmgrInfo	original;
+
+		fmgr_info(flinfo->fn_oid, &original);
+		g->extract[i] = original.fn_addr;
+		if (flinfo->fn_addr == original.fn_addr)
+			flinfo->fn_addr = extract_value;
+	}
+}
+
+/* A record in this context. */
+static LaGinInsert *
+create(Relation index, MemoryContext context, const EState *estate)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	LaGinInsert *g = palloc0(sizeof(LaGinInsert));
+
+	initGinState(&g->state, index);
+	MemoryContextSwitchTo(old);
+	g->heaprelid = index->rd_index->indrelid;
+	g->indexrelid = RelationGetRelid(index);
+	g->budget.limit = (Size) la_scan_memory * 1024;
+	g->seen_head = InvalidBlockNumber;
+	la_ginreads_init(&g->reads, index, &g->counters);
+	la_ginreads_begin(&g->reads);
+	la_stats_open(&g->counters, estate);
+	g->counters.c[LA_SCANS_ATTACHED] = 1;
+	g->refused = !g->reads.config.advice_works || !la_ginsearch_is_possible(&g->state);
+	dlist_push_head(&inserts, &g->node);
+	g->callback.func = on_end;
+	g->callback.arg = g;
+	MemoryContextRegisterResetCallback(context, &g->callback);
+	return g;
+}
+
+/* What the statement keeps for the index. */
+static LaGinInsert *
+record_of(Relation index, IndexInfo *info)
+{
+	LaGinInsert *g;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &inserts)
+	{
+		g = dlist_container(LaGinInsert, node, iter.cur);
+
+		if (&g->state == info->ii_AmCache)
+			return g;
+	}
+	g = create(index, info->ii_Context, info->ii_Context == watched_context ? watched : NULL);
+	exchange(g);
+	info->ii_AmCache = g;
+	return g;
+}
+
+/* Rows are written by this statement. */
+void
+la_gininsert_watch(const EState *estate)
+{
+	watched = estate;
+	watched_context = estate->es_query_cxt;
+}
+
+/*
+ * Is a row that makes the list longer likely to flush it?  If not, the next rows are taken to be
+ * not either.
+ */
+static bool
+is_long(Relation index, GinMetaPageData *list)
+{
+	static Oid	last = InvalidOid;
+	static int	rest = 0;
+	Oid			oid = RelationGetRelid(index);
+	uint64		limit;
+
+	if (oid == last && rest > 0 && !la_force)
+	{
+		rest--;
+		return false;
+	}
+	*list = la_ginreads_metapage(index);
+	limit = GinGetPendingListCleanupSize(index) * (uint64) 1024 / GinListPageSize;
+	last = oid;
+	rest = list->nPendingPages + 1 < limit - limit / NEARLY ? REST : 0;
+	return rest == 0;
+}
+
+/*
+ * A row with this address is about to be inserted.  NULL if there is nothing to be done ahead:
+ * CACHED, or the list is short.
+ */
+static LaGinInsert *
+begin_row(Relation index, IndexInfo *info, ItemPointer tid)
+{
+	bool		appends = GinGetUseFastUpdate(index);
+	GinMetaPageData list;
+	LaGinInsert *g;
+
+	if (!la_ginreads_may_read() || RelationUsesLocalBuffers(index) || la_direct_io())
+		return NULL;
+	if (appends ? !is_long(index, &list) && !la_force :
+		la_history_known_cached(RelationGetRelid(index)) && !la_force)
+		return NULL;
+	g = record_of(index, info);
+	if (g->refused)
+		return NULL;
+	g->appends = appends;
+	g->ahead = !appends;
+	g->tid = *tid;
+	g->size = 0;
+	if (appends)
+		g->list = list;
+	else
+		la_ginreads_begin(&g->reads);
+	return g;
+}
+
+static void
+end_row(LaGinInsert *g)
+{
+	if (g->ahead)
+		la_ginreads_end(&g->reads);
+	g->ahead = g->appends = false;
+}
+
+/* In place of gininsert(). */
+bool
+la_gininsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			 IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
+{
+	int64		reads = la_issue_blocks_read();
+	LaGinInsert *g = NULL;
+	bool		result;
+
+	if (!la_enable || !la_enable_write || info == NULL)
+		la_interpose_restore(index);
+	else
+		g = begin_row(index, info, tid);
+	result = gininsert(index, values, isnull, tid, heap, unique, unchanged, info);
+	if (g != NULL)
+		end_row(g);
+	if (!GinGetUseFastUpdate(index))
+		la_history_note_cached(RelationGetRelid(index), la_issue_blocks_read() == reads);
+	return result;
+}
+
+/* The list of this index is about to be flushed by a statement. */
+void
+la_gininsert_flush(Relation index, EState *estate)
+{
+	LaGinInsert *g = create(index, estate->es_query_cxt, estate);
+
+	if (g->refused || !la_ginreads_may_read())
+		return;
+	g->list = la_ginreads_metapage(index);
+	read_for_flush(g);
+}
