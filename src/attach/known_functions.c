@@ -50,7 +50,9 @@ static const Oid effects[] = {
  * Volatile functions whose only effect is that the next call returns another value: of a
  * sequence, or of a generator of random numbers.  Where nothing else draws from the same source
  * in between, it cannot be noticed when they are called, as long as their order is the same.
- * Functions of the clock, such as uuidv7(), are not among them.
+ * uuidv7() is one of them: it returns ascending values, whose time lies within the statement.
+ * clock_timestamp() is not, since the time of the call is all that it is for, nor is uuidv7() of an
+ * interval, which is added in the session's time zone.
  */
 static const Oid draws[] = {
 	F_NEXTVAL, F_GEN_RANDOM_UUID, LA_RANDOM_FUNCTIONS

@@ -639,10 +639,10 @@ la_tupdesc_changed(TupleDesc desc)
 
 /* ---- writes ---------------------------------------------------------------- */
 
-/* 17 added random() with bounds, 16 random_normal(), and 18 uuidv4(). */
+/* 17 added random() with bounds, 16 random_normal(), and 18 uuidv4() and uuidv7(). */
 #if PG_VERSION_NUM >= 180000
 #define LA_RANDOM_FUNCTIONS F_RANDOM_, F_RANDOM_INT4_INT4, F_RANDOM_INT8_INT8, \
-	F_RANDOM_NUMERIC_NUMERIC, F_RANDOM_NORMAL, F_UUIDV4
+	F_RANDOM_NUMERIC_NUMERIC, F_RANDOM_NORMAL, F_UUIDV4, F_UUIDV7_
 #elif PG_VERSION_NUM >= 170000
 #define LA_RANDOM_FUNCTIONS F_RANDOM_, F_RANDOM_INT4_INT4, F_RANDOM_INT8_INT8, \
 	F_RANDOM_NUMERIC_NUMERIC, F_RANDOM_NORMAL
