@@ -191,6 +191,10 @@ note_source(PlanState *ps, LaEffects *start, LaEffects *later)
 		case T_FunctionScanState:
 			note(start, ((FunctionScan *) ps->plan)->functions);
 			return true;
+		case T_TableFuncScanState:
+			/* JSON_TABLE or XMLTABLE: all rows are made by the first call */
+			la_effects_add(start, LA_HAS_EFFECTS, "a node is of a kind that is not known");
+			return true;
 		case T_ValuesScanState:
 			note(later, ((ValuesScan *) ps->plan)->values_lists);
 			return true;
