@@ -1005,7 +1005,6 @@ VALUES
     ('the plan reads a CTE, and so may the rest of the statement',
      'rows of a CTE are shared with another part of the statement, which would see them taken',
      'Write the CTE as a subquery of the INSERT, UPDATE or MERGE, or use its rows there only.'),
-    ('an exclusion constraint is checked', 'its check sees the rows written before', 'Nothing: such writes run as in stock.'),
     ('the write has a subquery', 'in RETURNING, in a policy or in an action of MERGE, which would see other rows', 'Compute its value in the query that the rows come from, or in a separate statement.'),
     ('too many different values', 'of a column that has no exact sort key (index build)', 'CREATE INDEX ... (column COLLATE "C"), if that order suffices; else nothing.'),
     ('too many parallel workers', 'for a column without an exact sort key (index build)', 'SET max_parallel_maintenance_workers = 2 for the build.'),

@@ -395,6 +395,7 @@ extern const char *la_runahead_refuses_support(const LaRunAhead *ahead,
 extern const char *la_runahead_refuses_hashing(const LaRunAhead *ahead,
 											   List *operators);
 extern bool la_runahead_is_without_effects(const EState *estate);
+extern bool la_runahead_rest_is_quiet(const LaRunAhead *ahead);
 extern bool la_runahead_takes_all(const LaDemandContext *context,
 								  const EState *estate);
 extern bool la_runahead_may_fetch(const LaDemandContext *context, const EState *estate,

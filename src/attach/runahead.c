@@ -51,11 +51,12 @@
  *		evaluated once more, as keys of the inner side are.  (Otherwise the rule for failures
  *		is enough, since it may fail, too.)
  *	Writes
- *		Un has effects.  What reads state may be early if nothing but the server's own writing
- *		comes between rows (writer_is_quiet), for no function that is trusted reads what that
- *		changes.  Under the same condition a function that draws values, such as nextval(), may
- *		be early: nobody else in the statement draws, all rows of the plan will be taken, and
- *		the order of calls is the same.  (If the statement fails, more values have been drawn.)
+ *		Un has effects.  What reads state may be early if nothing but the server's own writing, and
+ *		what has no effects, comes between rows (writer_is_quiet), for no function that is
+ *		trusted reads what that changes.  Under the same condition a function that draws values,
+ *		such as nextval(), may be early: nobody else in the statement draws, all rows of the plan
+ *		will be taken, and the order of calls is the same.  (If the statement fails, more values
+ *		have been drawn.)
  *	Hints
  *		A key that is evaluated for a hint only (hints_only), for a row whose plan stock might
  *		never execute, may find another state.
@@ -233,6 +234,23 @@ is_uninterrupted(const LaRunAhead *ahead)
 
 	return ahead->context.demand == LA_DEMAND_ALL ||
 		(run->to_end && la_statement_runs_no_code(run));
+}
+
+/*
+ * A write in a CTE: does nothing else that comes between its rows have effects, or read state, as
+ * of a sequence that the plan draws from?
+ */
+bool
+la_runahead_rest_is_quiet(const LaRunAhead *ahead)
+{
+	const LaStatement *s = la_statement_of(ahead->outer->state);
+	LaEffects	effects = {0};
+	RestWalk	state = {.effects = &effects,.without = ahead->join};
+
+	if (s == NULL || !is_uninterrupted(ahead))
+		return false;
+	(void) walk_rest(s->top, &state);
+	return (effects.flags & (LA_ANY_EFFECTS | LA_READS_STATE)) == 0;
 }
 
 typedef struct ComputedSearch
@@ -569,9 +587,15 @@ la_runahead_refuses_outer(LaRunAhead *ahead)
 	LaEffects	early = no_effects(ahead);
 	OuterWalk	walk = {&early, true, true};
 
-	if (ahead->keeps_errors && la_initplans_may_be_left(ahead->outer))
-		return "the plan reads a CTE, and so may the rest of the statement";
 	walk_outer(ahead->outer, walk);
+
+	/*
+	 * (where it cannot, nothing is left; the plan of a write starts no
+	 * parallel workers)
+	 */
+	if (ahead->keeps_errors && (early.flags & LA_MAY_FAIL) != 0 &&
+		la_initplans_may_be_left(ahead->outer))
+		return "the plan reads a CTE, and so may the rest of the statement";
 	if (!ahead->keeps_errors && (early.flags & LA_MAY_FAIL) != 0 && may_keep_errors(ahead))
 	{
 		ahead->keeps_errors = true;

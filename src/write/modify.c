@@ -26,14 +26,15 @@
  *	- something can be known of its tables (target.c).
  *
  * Writes in a CTE: O1 W1 U1 O2 W2 U2 ..., where Un is whatever the rest of the statement does,
- * other writes included, before it asks for the next row.  It can be anything, as a trigger that W
- * calls can, so what O may evaluate early is the same: nothing that has effects, draws values, or
- * reads state.  All rows of its plan are taken, since the executor runs such a write to its end
- * when the statement has returned its last row.  The rest of the statement reads the rows that it
- * returns, and nothing below it if its plan reads no CTE.  So it is eligible then.  The other way
- * round, a plan that reads a CTE that writes has effects: DELETE in a CTE, whose rows INSERT takes,
- * cannot be run ahead, since it locks rows and waits for locks, which others could notice to be
- * early.
+ * other writes included, before it asks for the next row.  It can be anything, as a trigger
+ * that W calls can, so what O may evaluate early is the same: nothing that has effects, and
+ * nothing that draws values or reads state unless W has no effects, nor U, which reads no
+ * state.  All rows of its plan are taken, since the executor runs such a write to its end when
+ * the statement has returned its last row.  The rest of the statement reads the rows that it
+ * returns, and nothing below it if its plan reads no CTE, or one that cannot fail.  So it is
+ * eligible then.  The other way round, a plan that reads a CTE that writes has effects: DELETE
+ * in a CTE, whose rows INSERT takes, cannot be run ahead, since it locks rows and waits for
+ * locks, which others could notice to be early.
  *
  * Behaviours
  *	KEPT ERROR	If the plan fails for a row taken early, the error is kept until the row's turn,
@@ -86,6 +87,7 @@ struct LaModify
 	Oid			heaprelid;
 	Oid			known_by;		/* the index whose history is used */
 	Eligibility eligibility;
+	bool		waits_for_partitions;	/* see writer.c */
 	bool		started;		/* a row has been handed over */
 	int64		seen_reads;		/* blocks read when it was */
 
@@ -139,6 +141,12 @@ is_topmost(const LaModify *m)
 	return s != NULL && s->top == &m->mt->ps;
 }
 
+static bool
+is_partitioned(const ModifyTableState *mt)
+{
+	return mt->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
 /* NULL if rows may be taken early, or a constant that says why not. */
 static const char *
 refusal(LaModify *m)
@@ -153,9 +161,11 @@ refusal(LaModify *m)
 		return reason;
 	ahead.keeps_errors = true;
 	reason = la_runahead_refuses_outer(&ahead);
-	if (reason == NULL || !is_topmost(m) || !la_writer_is_quiet(m->mt))
+	if (reason == NULL || !(is_topmost(m) || la_runahead_rest_is_quiet(&ahead)) ||
+		!la_writer_is_quiet(m->mt))
 		return reason;
 	ahead.writer_is_quiet = true;
+	m->waits_for_partitions = is_partitioned(m->mt);
 	return la_runahead_refuses_outer(&ahead);
 }
 
@@ -313,7 +323,9 @@ fetch(void *arg, uint64 n)
 	bool		early = la_ahead_has_rows(m->ahead);
 	TupleTableSlot *row;
 
-	if (m->at_end || (early && !la_attempt_is_allowed()))
+	if (m->at_end || (early && !la_attempt_is_allowed()) ||
+		(early && m->waits_for_partitions &&
+		 !la_newtuples_is_quiet(m->tuples, queued(m, n - 1)->slot)))
 		return false;
 	if (early)
 	{

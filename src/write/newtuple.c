@@ -41,6 +41,7 @@ typedef struct Table
 	ResultRelInfo *relation;
 	LaTarget   *target;
 	TupleConversionMap *from_root;	/* of a partition, or NULL */
+	bool		is_quiet;		/* see la_newtuples_is_quiet() */
 	TupleTableSlot *converted;
 	Bitmapset **unknown;		/* of each INSERT of MERGE: columns that are
 								 * unknown, if the order differs */
@@ -171,6 +172,7 @@ init_partition(LaNewTuples *nt, Table *t)
 {
 	Relation	root = nt->mt->rootResultRelInfo->ri_RelationDesc;
 
+	t->is_quiet = la_writer_is_quiet_partition(nt->mt, t->relation);
 	t->from_root = convert_tuples_by_name(RelationGetDescr(root),
 										  RelationGetDescr(t->relation->ri_RelationDesc));
 	if (t->from_root == NULL)
@@ -399,6 +401,18 @@ la_newtuples_know(LaNewTuples *nt, TupleTableSlot *row, LaNewTuple *tuple)
 		default:
 			return false;
 	}
+}
+
+/*
+ * INSERT into a partitioned table: is the partition of this row of the plan known, and quiet
+ * (writer.c)?  One without an index that can be known counts as not quiet.
+ */
+bool
+la_newtuples_is_quiet(LaNewTuples *nt, TupleTableSlot *row)
+{
+	LaNewTuple	tuple;
+
+	return la_newtuples_know(nt, row, &tuple) && nt->tables[tuple.table]->is_quiet;
 }
 
 LaTarget *

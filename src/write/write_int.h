@@ -291,6 +291,7 @@ extern TupleTableSlot *la_newtuples_form(LaNewTuples *nt, const LaNewTuple *tupl
 										 TupleTableSlot *row);
 extern bool la_newtuples_is_known_heap_only(LaNewTuples *nt, const LaNewTuple *tuple,
 											TupleTableSlot *row);
+extern bool la_newtuples_is_quiet(LaNewTuples *nt, TupleTableSlot *row);
 extern void la_newtuples_forget_row(LaNewTuples *nt);
 
 /* ---- route: the partition that a row is going to be inserted into ---- */
@@ -304,5 +305,7 @@ extern ResultRelInfo *la_route_find(LaRoute *route, TupleTableSlot *row);
 /* ---- writer ---- */
 
 extern bool la_writer_is_quiet(ModifyTableState *mt);
+extern bool la_writer_is_quiet_partition(const ModifyTableState *mt,
+										 const ResultRelInfo *partition);
 
 #endif							/* LA_WRITE_INT_H */
