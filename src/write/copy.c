@@ -15,7 +15,8 @@
  * running.  ahead.c starts the reads of the leaf pages that they need, in all indexes.
  *
  * Where COPY inserts row by row (BEFORE ROW triggers, volatile defaults, and others), no next row
- * is ever found, and look-ahead ends after FUTILE_TURNS rows.
+ * is ever found.  Then the pages that one row needs in several indexes are read at the same time,
+ * and look-ahead ends after FUTILE_TURNS rows of which each has had no more than one to be read.
  *
  * State is kept for each table of a COPY statement, in the memory context of its IndexInfo, which
  * ends with the statement.  Statements are numbered, so that state that another statement has left
@@ -45,7 +46,7 @@
 #include "window/window.h"
 #include "write/write_int.h"
 
-#define FUTILE_TURNS	64
+#define FUTILE_TURNS	64		/* see turn_to() */
 
 /* What a COPY statement keeps for a table. */
 typedef struct Copy
@@ -58,7 +59,7 @@ typedef struct Copy
 	bool		refused;		/* nothing can be known ahead */
 	int64		seen_reads;		/* blocks read when the last row's turn came */
 	ItemPointerData turn;		/* the row whose entries are being inserted */
-	int			futile;			/* turns without a next row */
+	int			futile;			/* turns in a row that were of no use */
 	bool		expects;		/* the leaf pages of this turn's entries are
 								 * known */
 
@@ -260,6 +261,8 @@ static void
 turn_to(Copy *c, ItemPointer tid)
 {
 	uint64		n = la_ahead_next_row(c->ahead);
+	int64		reads = la_issue_blocks_read();
+	bool		together;
 	bool		known;
 
 	if (!la_ahead_has_rows(c->ahead) || !ItemPointerEquals(&(*row_at(c, n))->t_self, tid))
@@ -269,10 +272,11 @@ turn_to(Copy *c, ItemPointer tid)
 	}
 	n = la_ahead_next_row(c->ahead);
 	known = la_ahead_turn(c->ahead);
+	together = la_issue_blocks_read() - reads > 1;
 	c->expects = known && la_enable_btree_insert;
 	if (c->expects)
 		la_target_expect(c->target, la_ahead_row(c->ahead, n), la_insert_expect);
-	if (known && (la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead)))
+	if (known && (together || la_ahead_has_rows(c->ahead) || !la_ahead_is_armed(c->ahead)))
 		c->futile = 0;
 	else
 		c->futile++;
