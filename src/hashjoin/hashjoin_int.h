@@ -166,10 +166,12 @@ la_hashtable_chain(const LaHashTable *table, uint32 hash)
 
 		return DsaPointerIsValid(pointer) ? dsa_get_address(table->area, pointer) : NULL;
 	}
-	word = (uint64) table->buckets[hash & table->mask];
+	word = (uintptr_t) table->buckets[hash & table->mask];
 	if (!table->filtered)
-		return (HashJoinTuple) word;
-	return (word & FILTER_BIT(hash)) != 0 ? (HashJoinTuple) (word & POINTER_BITS) : NULL;
+		return (HashJoinTuple) (uintptr_t) word;
+	if ((word & FILTER_BIT(hash)) == 0)
+		return NULL;
+	return (HashJoinTuple) (uintptr_t) (word & POINTER_BITS);
 }
 
 extern void la_hashtable_find_keys(LaHashTable *table);

@@ -107,7 +107,7 @@ add_region(Builder *b)
 	char	   *memory = MemoryContextAlloc(b->context, room * CHUNK_BYTES);
 
 	ask_for_huge_pages(memory, room * CHUNK_BYTES);
-	b->regions_end = Max(b->regions_end, (uint64) memory + room * CHUNK_BYTES);
+	b->regions_end = Max(b->regions_end, (uintptr_t) memory + room * CHUNK_BYTES);
 	if (b->nregions == b->regions_room)
 	{
 		b->regions_room *= 2;
@@ -229,13 +229,13 @@ static inline void
 link_tuple(LaHashTable *table, HashJoinTuple tuple)
 {
 	HashJoinTuple *bucket = &table->buckets[tuple->hashvalue & table->mask];
-	uint64		word = (uint64) *bucket;
+	uint64		word = (uintptr_t) *bucket;
 
 	if (table->filtered)
 	{
-		tuple->next.unshared = (HashJoinTuple) (word & POINTER_BITS);
-		*bucket = (HashJoinTuple) ((uint64) tuple | (word & ~POINTER_BITS) |
-								   FILTER_BIT(tuple->hashvalue));
+		tuple->next.unshared = (HashJoinTuple) (uintptr_t) (word & POINTER_BITS);
+		word = (uintptr_t) tuple | (word & ~POINTER_BITS) | FILTER_BIT(tuple->hashvalue);
+		*bucket = (HashJoinTuple) (uintptr_t) word;
 	}
 	else
 	{
