@@ -69,9 +69,9 @@ la_attach_is_registered(NodeTag tag)
  * its scans.
  */
 void
-la_attach_register_index_scans(const LaIndexScans *functions)
+la_attach_register_index_scans(const LaIndexScans *scans)
 {
-	index_scans = functions;
+	index_scans = scans;
 }
 
 /* Offer the row addresses of a scan that are known in advance. */

@@ -59,7 +59,7 @@ extern void la_attach_init(void);
 extern void la_attach_register(NodeTag tag, la_attach_function function);
 extern void la_attach_register_subplans(la_attach_function function);
 extern bool la_attach_is_registered(NodeTag tag);
-extern void la_attach_register_index_scans(const LaIndexScans *functions);
+extern void la_attach_register_index_scans(const LaIndexScans *scans);
 extern bool la_attach_tidsource(PlanState *scan, const LaTidSource *source);
 extern bool la_attach_peek(void *scan, int n, struct LaComingRow *row);
 

@@ -90,15 +90,15 @@ static const struct
 	const Oid  *made;			/* sorted; see dev/functions */
 	int			nmade;
 }			lists[] = {
-	[LA_FUNCTION_FIXED] = {fixed, lengthof(fixed)},
-	[LA_FUNCTION_EFFECTS] = {effects, lengthof(effects)},
-	[LA_FUNCTION_STATE] = {NULL, 0, made_state, lengthof(made_state)},
-	[LA_FUNCTION_SETTINGS] = {NULL, 0, made_settings, lengthof(made_settings)},
-	[LA_FUNCTION_NOTICES] = {NULL, 0, made_notices, lengthof(made_notices)},
-	[LA_FUNCTION_DRAWS] = {draws, lengthof(draws)},
-	[LA_FUNCTION_ERRORFREE] = {errorfree, lengthof(errorfree)},
-	[LA_FUNCTION_LIKE] = {like, lengthof(like)},
-	[LA_FUNCTION_DIVISION] = {division, lengthof(division)},
+	[LA_FUNCTION_FIXED] = {.functions = fixed,.n = lengthof(fixed)},
+	[LA_FUNCTION_EFFECTS] = {.functions = effects,.n = lengthof(effects)},
+	[LA_FUNCTION_STATE] = {.made = made_state,.nmade = lengthof(made_state)},
+	[LA_FUNCTION_SETTINGS] = {.made = made_settings,.nmade = lengthof(made_settings)},
+	[LA_FUNCTION_NOTICES] = {.made = made_notices,.nmade = lengthof(made_notices)},
+	[LA_FUNCTION_DRAWS] = {.functions = draws,.n = lengthof(draws)},
+	[LA_FUNCTION_ERRORFREE] = {.functions = errorfree,.n = lengthof(errorfree)},
+	[LA_FUNCTION_LIKE] = {.functions = like,.n = lengthof(like)},
+	[LA_FUNCTION_DIVISION] = {.functions = division,.n = lengthof(division)},
 };
 
 static int

@@ -118,7 +118,7 @@ fit_limit(Fit *fit, const double *rates, int n)
 static Fit
 fit_curve(const double *rates, int n)
 {
-	Fit			best = {.distance = INFINITY};
+	Fit			best = {.distance = HUGE_VAL};
 
 	for (size_t i = 0; i < sizeof(sharpness) / sizeof(sharpness[0]); i++)
 	{

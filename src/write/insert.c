@@ -212,7 +212,7 @@ insert_entry(Relation index, const LaInsertState *state, Datum *values, bool *is
 	LaSearchKey *key = la_insertlocation_key(state->location);
 	IndexTuple	entry = index_form_tuple(RelationGetDescr(index), values, isnull);
 	Size		size = MAXALIGN(IndexTupleSize(entry));
-	OffsetNumber position;
+	OffsetNumber position = InvalidOffsetNumber;
 	Buffer		buffer = InvalidBuffer;
 	bool		has_null;
 
