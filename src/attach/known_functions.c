@@ -113,7 +113,7 @@ compare(const void *a, const void *b)
 static bool
 is_listed(Oid function, const Oid *list, int n)
 {
-	return bsearch(&function, list, n, sizeof(Oid), compare) != NULL;
+	return n > 0 && bsearch(&function, list, n, sizeof(Oid), compare) != NULL;
 }
 
 /* Do the sources that the lists were made from have this function of the server? */

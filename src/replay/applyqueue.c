@@ -98,6 +98,7 @@ const char *
 la_applyqueue_at(const LaApplyQueue *q, uint64_t position, size_t *length)
 {
 	position = settled(q, position);
+	*length = 0;
 	if (position >= q->tail)
 		return NULL;
 	*length = (size_t) word_at(q, position);

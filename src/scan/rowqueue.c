@@ -123,7 +123,8 @@ save_returned(RowQueue *q, Returned *r, uint64 distances_at)
 
 	r->tid = scan->xs_heaptid;
 	r->recheck = scan->xs_recheck;
-	r->recheckorderby = scan->xs_recheckorderby;
+	/* without distances, the server does not set it */
+	r->recheckorderby = q->norderbys > 0 && scan->xs_recheckorderby;
 	r->itup = scan->xs_itup;
 	r->hitup = scan->xs_hitup;
 	if (has_distances(q, r))
@@ -380,7 +381,11 @@ rowqueue_begin(LaScan *ls, ScanDirection dir)
 	q->current.returned.hitup = NULL;
 	q->heap_block = la_scan_heap_block(ls);
 	if (ls->last_dir == NoMovementScanDirection)
-		ls->scan->xs_recheckorderby = false;	/* no row has set it yet */
+	{
+		/* no row has set them yet */
+		ls->scan->xs_recheck = false;
+		ls->scan->xs_recheckorderby = false;
+	}
 	else
 	{
 		if (q->method->locate)
