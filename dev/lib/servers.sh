@@ -8,6 +8,8 @@
 #   17, 18      built from Debian's source packages      .cache/pg/NAME/inst
 #   18-assert   18 with --enable-cassert, -O1 -g         .cache/pg/18-assert/inst
 #   18-valgrind 18 with USE_VALGRIND, for dev/valgrind   .cache/pg/18-valgrind/inst
+#   18-musl     18-assert by musl-gcc, for dev/machines  .cache/pg/18-musl/inst
+#   18-m32      18-assert by gcc -m32, the same          .cache/pg/18-m32/inst
 #   19          a later Debian's packages, unpacked      .cache/pg/19/inst (next.sh)
 #
 # All are servers of our own, into whose directories the extension is installed: PostgreSQL before
@@ -162,6 +164,21 @@ check_assertions()
 # build_flags NAME: configure's arguments, one a line
 build_flags()
 {
+	case $1 in
+		*-musl | *-m32)
+			# Debian has hardly a library for these
+			printf '%s\n' --without-icu --without-readline --without-zlib --without-llvm \
+				--enable-debug --enable-cassert 'CFLAGS=-O1 -g'
+			;;&
+		*-musl)
+			printf '%s\n' CC=musl-gcc "CPPFLAGS=-idirafter $CACHE/kernel-headers"
+			return
+			;;
+		*-m32)
+			echo 'CC=gcc -m32'
+			return
+			;;
+	esac
 	printf '%s\n' --enable-debug --with-icu --with-lz4 --with-zstd \
 		--with-ssl=openssl --enable-tap-tests --without-llvm
 	case $1 in
