@@ -394,7 +394,8 @@ la_reader_create(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("storage cannot be measured on this platform"),
-			 errdetail("It is measured with the asynchronous reads of Linux.")));
+			 errdetail("It is measured with the asynchronous reads of Linux."),
+			 errhint("On Linux, the library has to be compiled with the kernel's headers.")));
 	return NULL;				/* keep compilers quiet */
 }
 
