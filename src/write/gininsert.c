@@ -17,9 +17,9 @@
  *	CACHED	Where nothing was read for the last row (window/history.c), the next one is left to
  *		the server, and so is one that is appended to a short list.  Nothing is kept for it.
  *	FLUSH	The server flushes the list when it has got more than gin_pending_list_limit by the
- *		row.  How many pages it will have is estimated from the sizes of the row's keys.  Another
- *		session may come before, or be at it, and the pages be read in vain.  So they are read
- *		once for a list, and again only when it has become longer by an eighth.
+ *		row.  How many pages it will have is estimated from the sizes of the row's keys.  That may
+ *		be wrong, or another session come before.  So the pages are read once for a list, and again
+ *		only when it has become longer by an eighth.
  *	LOCKS	Nothing is locked when extractValue is called.
  *
  * Everything here is a hint: the server inserts.
@@ -64,13 +64,17 @@ typedef struct LaGinInsert
 	bool		appends;		/* they are appended to the list, which is: */
 	GinMetaPageData list;
 	Size		size;			/* of those extracted so far */
-
-	/* FLUSH: the list whose pages have been read */
-	BlockNumber seen_head;
-	BlockNumber seen_pages;
 } LaGinInsert;
 
 static dlist_head inserts = DLIST_STATIC_INIT(inserts);
+
+/* FLUSH: the list whose pages have been read last */
+static struct
+{
+	Oid			index;
+	BlockNumber head;
+	BlockNumber pages;
+}			seen;
 
 /* The last statement that may insert; it is only compared. */
 static const EState *watched = NULL;
@@ -148,11 +152,12 @@ read_for_flush(LaGinInsert *g)
 	LaGinSearcher by = {.reads = &g->reads,.state = &g->state};
 
 	if (g->list.head == InvalidBlockNumber || !la_budget_has(&g->budget, limit) ||
-		(g->seen_head == g->list.head &&
-		 g->list.nPendingPages < g->seen_pages + g->seen_pages / LONGER))
+		(seen.index == g->indexrelid && seen.head == g->list.head &&
+		 g->list.nPendingPages < seen.pages + seen.pages / LONGER))
 		return;
-	g->seen_head = g->list.head;
-	g->seen_pages = g->list.nPendingPages;
+	seen.index = g->indexrelid;
+	seen.head = g->list.head;
+	seen.pages = g->list.nPendingPages;
 	la_budget_take(&g->budget, limit);
 	by.context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
 									   ALLOCSET_SMALL_SIZES);
@@ -259,7 +264,6 @@ create(Relation index, MemoryContext context, const EState *estate)
 	g->heaprelid = index->rd_index->indrelid;
 	g->indexrelid = RelationGetRelid(index);
 	g->budget.limit = (Size) la_scan_memory * 1024;
-	g->seen_head = InvalidBlockNumber;
 	la_ginreads_init(&g->reads, index, &g->counters);
 	la_ginreads_begin(&g->reads);
 	la_stats_open(&g->counters, estate);

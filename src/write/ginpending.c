@@ -17,8 +17,11 @@
  * What is done with the entries is the server's.  Between two of them it cannot be interrupted
  * without a lock, so the pages are read before the flush begins:
  *
- *	SAMPLE	A few entries from the whole range are searched for first.  If their pages were cached,
- *		or their reads were not waits, nothing else is done.
+ *	SAMPLE	A few entries of the list's first page are searched for first.  If their pages were
+ *		cached, or their reads were not waits, nothing else is done.
+ *	ONE AT A TIME	One session flushes at a time, as it holds a lock of the metapage; the others
+ *		go on without.  So that lock is taken, if it is free, while the pages are read: what another
+ *		session flushes, or is about to, is left to it.
  *	PORTIONS	The list is walked until the memory for a scan is full of entries, whose pages are
  *		read; then on.
  *	LIMIT	No more pages are read than effective_cache_size has room for, divided by
@@ -34,10 +37,13 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
 #include "base/base.h"
+#include "base/compat.h"
 #include "gin/gin.h"
 #include "write/write_int.h"
 
@@ -166,7 +172,10 @@ add_page(Collected *c)
 	return --c->left > 0 && c->next != InvalidBlockNumber;
 }
 
-/* Add those of as many pages as there is memory for.  Returns false at the end of the list. */
+/*
+ * Add those of as many pages as there is memory for, or of one for a sample.  Returns false at the
+ * end of the list.
+ */
 static bool
 collect(Collected *c)
 {
@@ -177,6 +186,8 @@ collect(Collected *c)
 	{
 		CHECK_FOR_INTERRUPTS();
 		more = add_page(c);
+		if (!c->sampled)
+			break;
 	}
 	return more;
 }
@@ -243,6 +254,36 @@ read_pages(Collected *c)
 	return c->pages_left > 0;
 }
 
+static void
+read_all(Collected *c)
+{
+	bool		more = true;
+
+	while (more)
+	{
+		MemoryContext old = MemoryContextSwitchTo(c->memory);
+
+		c->entries = entries_create(c->memory, 1024, c);
+		more = collect(c) && c->entries->members > 0;
+		if (c->entries->members > 0)
+			more &= read_pages(c);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(c->memory);
+	}
+}
+
+/* ONE AT A TIME */
+static bool
+lock_list(Relation index)
+{
+	LOCALLOCK  *lock;
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_PAGE(tag, index->rd_lockInfo.lockRelId.dbId, index->rd_lockInfo.lockRelId.relId,
+					 GIN_METAPAGE_BLKNO);
+	return la_lock_at_once(&tag, ExclusiveLock, &lock) != LOCKACQUIRE_NOT_AVAIL;
+}
+
 /*
  * A flush is about to begin, of a list that has so many pages from this one on.  limit: bytes of
  * memory.
@@ -257,20 +298,13 @@ la_ginpending_read_ahead(const LaGinSearcher *by, const GinMetaPageData *list, S
 		.next = list->head,
 		.left = list->nPendingPages
 	};
-	bool		more = c.next != InvalidBlockNumber && c.left > 0;
+	Relation	index = by->state->index;
 
+	if (c.next == InvalidBlockNumber || c.left == 0 || !lock_list(index))
+		return;
 	c.memory = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead pending list",
 									 ALLOCSET_DEFAULT_SIZES);
-	while (more)
-	{
-		MemoryContext old = MemoryContextSwitchTo(c.memory);
-
-		c.entries = entries_create(c.memory, 1024, &c);
-		more = collect(&c) && c.entries->members > 0;
-		if (c.entries->members > 0)
-			more &= read_pages(&c);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(c.memory);
-	}
+	read_all(&c);
 	MemoryContextDelete(c.memory);
+	UnlockPage(index, GIN_METAPAGE_BLKNO, ExclusiveLock);
 }
