@@ -17,12 +17,14 @@
  *		  marks);
  *		- sorts in files;
  *		- sorts that workers execute, which pass pointers on to their leader.
- * A sort that is bounded by a Limit is not asked for more rows than that will take.  Where it is
- * executed anew, it forgets that it was done (sort_Done).
+ * Where it is executed anew, it forgets that it was done (sort_Done).
  *
  * GATHER	Its workers execute the plan below it ahead of what the rows are used for, in stock,
  * too, but the leader does not.  So rows are taken ahead only where nobody could notice it
  * (attach/runahead.c).  An error of a worker is raised at once: what may fail is left alone.
+ *
+ * BOUND	What is bounded by a Limit, a sort or a Gather with sorts below it, is not asked for
+ * more rows than that will take: a bounded sort would fail.
  *
  * src/toast/noderows.c
  */
@@ -80,19 +82,33 @@ is_begun(const PlanState *ps)
 
 /* ---- rows to come -------------------------------------------------------------- */
 
+/* How many rows the node may be asked for, by a Limit; sorts below a Gather are bounded, too. */
+static int64
+bound_of(const PlanState *ps)
+{
+	int64		needed;
+
+	if (IsA(ps, SortState))
+		return ((const SortState *) ps)->bounded_Done ? ((const SortState *) ps)->bound_Done :
+			PG_INT64_MAX;
+	needed = IsA(ps, GatherState) ? ((const GatherState *) ps)->tuples_needed :
+		((const GatherMergeState *) ps)->tuples_needed;
+	return needed < 0 ? PG_INT64_MAX : needed;
+}
+
 /* LaChildQueue.may_fetch */
 static bool
 may_fetch(void *arg, int64 queued)
 {
 	const NodeRows *s = arg;
-	const SortState *sort = sort_of(s);
+	const PlanState *ps = s->interposer.node;
 
 	if (!s->ahead)
 		return true;
-	if (sort == NULL)
-		return la_runahead_may_fetch(&s->demand, s->interposer.node->state, queued, s->returned);
 	return queued < la_demand_rows_wanted(s->demand.limit) &&
-		(!sort->bounded_Done || s->returned + queued < sort->bound_Done);
+		s->returned + queued < bound_of(ps) &&
+		(sort_of(s) != NULL ||
+		 la_runahead_may_fetch(&s->demand, ps->state, queued, s->returned));
 }
 
 /* The n-th row behind the current one. */

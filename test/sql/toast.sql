@@ -340,6 +340,11 @@ select * from pg_temp.copied('(select max(md5(plain)), count(comp) from (select 
 explain (costs off) select id, ext from docs where grp < 7 order by plain, id;
 select * from pg_temp.copied('(select id, ext from docs where grp < 7 order by plain, id)');
 select * from pg_temp.copied('(select id, ext from docs where grp < 7 order by plain, id limit 300 offset 20)');
+-- bounded sorts of the leader, which fails when it is asked for more rows
+set parallel_leader_participation = on;
+select * from pg_temp.copied('(select id, ext from docs order by plain, id limit 700)');
+select * from pg_temp.copied('(select count(*), max(md5(ext)) from (select id, ext from docs order by plain, id limit 700 offset 3) s)');
+set parallel_leader_participation = off;
 -- a filter that may fail
 select * from pg_temp.copied('(select max(md5(ext)) from (select ext from docs where 100 / (grp + 1) > 12 offset 0) s)');
 reset parallel_leader_participation;
