@@ -130,7 +130,7 @@ def summarize(samples: Sequence[tuple[str, str, str, str, int, float]]) -> None:
             for state in STATES for variant in VARIANTS
         }
         cells = []
-        for state in STATES:
+        for state in reversed(STATES):
             off, on = taken[state, "off"], taken[state, "on"]
             cells += [f"{off * 1000:.1f}", f"{on * 1000:.1f}", f"{off / on:.2f}"]
         table.add_row(kind, shape, *cells, f"{1 - taken['cached', 'off'] / taken['cold', 'off']:.2f}")

@@ -7,8 +7,8 @@
  *		entry 1: root -> inner pages -> leaf page -> posting tree: root -> inner pages -> leaf page
  *		entry 2: ...
  *
- * Here all of them descend together, level by level.  When a page of a level is read, those of the
- * max_distance entries after it have been advised.  These are the pages that the access method
+ * Here all of them descend together, level by level.  When a page of a level is read, the
+ * max_distance ones after it have been advised.  These are the pages that the access method
  * reads next, of all entries whatever they contain, and finds in shared buffers then.
  *
  *	POSTINGS	Of a posting tree, the page that holds an address: where a row is inserted, its
@@ -18,8 +18,8 @@
  *		(attach/effects.c): a comparison of rows, arrays or ranges calls those of their elements.
  *	EVIDENCE	A search ends when reads have turned out not to be waits (ginreads.c).
  *	LOCKS	One page is locked at a time, in share mode, as by a search.  The caller holds none.
- *	SORTED	Entries that come in the order of the index share pages with their neighbours.
- *		Whatever their order is, a page is advised once for the entries within max_distance.
+ *	SORTED	Entries that come in the order of the index share pages with their neighbours: such a
+ *		page is read once for all of them.
  *
  * src/gin/ginsearch.c
  */
@@ -33,6 +33,8 @@
 #include "gin/gin.h"
 
 #define MAX_STEPS		64		/* pages on the way of one search */
+#define SHARED			64		/* searches among which a page is advised once */
+#define RUN				3
 
 /* COMPARE: may entries of such an index be searched for early? */
 bool
@@ -88,31 +90,45 @@ next_in_entries(const LaGinSearcher *by, LaGinSearch *s, Buffer buffer)
 	return InvalidBlockNumber;
 }
 
-/* Read the page that a search has come to. */
+/* Read the page that so many searches have come to. */
 static void
-step(const LaGinSearcher *by, LaGinSearch *s)
+step(const LaGinSearcher *by, LaGinSearch *searches, int n)
 {
-	Buffer		buffer = la_ginreads_read(by->reads, s->block);
+	Buffer		buffer = la_ginreads_read(by->reads, searches->block);
 	Page		page = BufferGetPage(buffer);
-	BlockNumber next = InvalidBlockNumber;
+	bool		expected;
 
 	LockBuffer(buffer, GIN_SHARE);
-	if (!la_ginpage_is_sound(page) || GinPageIsDeleted(page) || GinPageIsList(page) ||
-		GinPageIsData(page) != s->in_postings)
-		;						/* never expected: left to the access method */
-	else if (!s->in_postings)
-		next = next_in_entries(by, s, buffer);
-	else if (!GinPageIsLeaf(page))
-		next = la_ginpage_child_of(page, &s->tid);
+	/* else left to the access method */
+	expected = la_ginpage_is_sound(page) && !GinPageIsDeleted(page) && !GinPageIsList(page) &&
+		GinPageIsData(page) == searches->in_postings;
+	for (LaGinSearch *s = searches; s < searches + n; s++)
+	{
+		if (!expected || (s->in_postings && GinPageIsLeaf(page)))
+			s->block = InvalidBlockNumber;
+		else if (s->in_postings)
+			s->block = la_ginpage_child_of(page, &s->tid);
+		else
+			s->block = next_in_entries(by, s, buffer);
+	}
 	UnlockReleaseBuffer(buffer);
-	s->block = next;
 }
 
-/* Has one of the searches from this one on, and before that one, come to the same page? */
+/* How far pages of a level have been advised. */
+typedef struct Ahead
+{
+	int			next;			/* search to be looked at next */
+	int			pages;			/* of searches before it */
+	BlockNumber last;
+	int			run;			/* pages next to each other, up to the last
+								 * one */
+} Ahead;
+
+/* Has one of the searches just before this one come to the same page? */
 static bool
 is_shared(const LaGinSearch *searches, int from, int search)
 {
-	for (int i = search - 1; i >= from; i--)
+	for (int i = search - 1; i >= Max(from, search - SHARED); i--)
 	{
 		if (searches[i].block == searches[search].block)
 			return true;
@@ -121,45 +137,60 @@ is_shared(const LaGinSearch *searches, int from, int search)
 }
 
 /*
- * The page of a search is about to be read.  Advise those of the max_distance searches after it
- * from *next on, which is the first one that has not been looked at.
+ * The page of a search is about to be read.  Advise max_distance pages of those behind it, but for
+ * what continues a run: that is left to the kernel's read-ahead.
  */
 static void
-advise_after(const LaGinSearcher *by, const LaGinSearch *searches, int n, int current, int *next)
+advise_after(const LaGinSearcher *by, const LaGinSearch *searches, int n, int current, Ahead *a)
 {
-	int			end = Min(n, current + 1 + by->reads->config.max_distance);
-
-	for (*next = Max(*next, current + 1); *next < end; (*next)++)
+	if (a->next <= current)
 	{
-		if (searches[*next].block != InvalidBlockNumber && !is_shared(searches, current, *next))
-			la_ginreads_advise(by->reads, searches[*next].block);
+		a->next = current + 1;
+		a->pages = 0;
 	}
-	la_counters_note_distance(by->reads->counters, *next - current - 1);
+	for (; a->next < n && a->pages < by->reads->config.max_distance; a->next++)
+	{
+		BlockNumber block = searches[a->next].block;
+
+		if (block == InvalidBlockNumber || is_shared(searches, current, a->next))
+			continue;
+		a->run = block == a->last + 1 ? a->run + 1 : 0;
+		a->last = block;
+		a->pages++;
+		if (a->run < RUN)
+			la_ginreads_advise(by->reads, block);
+	}
+	la_counters_note_distance(by->reads->counters, a->pages);
 }
 
 /* Read the pages that all searches have come to.  Returns false if no search goes on. */
 static bool
 search_level(const LaGinSearcher *by, LaGinSearch *searches, int n)
 {
-	int			next = 0;
+	Ahead		ahead = {.last = InvalidBlockNumber};
 	bool		more = false;
+	int			end;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i = end)
 	{
-		LaGinSearch *s = &searches[i];
+		BlockNumber block = searches[i].block;
 
-		if (s->block == InvalidBlockNumber)
+		for (end = i + 1; end < n && searches[end].block == block;)
+			end++;
+		if (block == InvalidBlockNumber)
 			continue;
 
 		if (la_ginreads_arms(by->reads))
-			advise_after(by, searches, n, i, &next);
+			advise_after(by, searches, n, i, &ahead);
 		else if (!la_ginreads_is_observing(by->reads))
 			return false;
 		if (!la_ginreads_may_read())
 			return false;
 		CHECK_FOR_INTERRUPTS();
-		step(by, s);
-		more |= s->block != InvalidBlockNumber;
+		step(by, &searches[i], end - i);
+		ahead.pages = Max(ahead.pages - 1, 0);
+		for (int k = i; k < end; k++)
+			more |= searches[k].block != InvalidBlockNumber;
 	}
 	return more;
 }
