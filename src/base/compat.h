@@ -89,7 +89,6 @@
 #define la_rel_file_number(rel)	((rel)->rd_locator.relNumber)
 #define la_init_buffer_tag(tag, rel, block) \
 	InitBufferTag(&(tag), &(rel)->rd_locator, MAIN_FORKNUM, block)
-#define la_owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
 #else
 #define LaRelFileLocator		RelFileNode
 #define la_tablespace			spcNode
@@ -98,7 +97,6 @@
 #define la_rel_file_number(rel)	((rel)->rd_node.relNode)
 #define la_init_buffer_tag(tag, rel, block) \
 	INIT_BUFFERTAG(tag, (rel)->rd_node, MAIN_FORKNUM, block)
-#define la_owns_relation(relid, role)	pg_class_ownercheck(relid, role)
 #endif
 
 /*

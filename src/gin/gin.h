@@ -47,7 +47,6 @@ extern bool la_ginreads_may_read(void);
 extern bool la_ginreads_is_observing(LaGinReads *r);
 extern Buffer la_ginreads_read(LaGinReads *r, BlockNumber block);
 extern void la_ginreads_advise(LaGinReads *r, BlockNumber block);
-extern GinMetaPageData la_ginreads_metapage(Relation index);
 
 /* ---- ginsearch: entries that are going to be looked for, all of them at once ---- */
 

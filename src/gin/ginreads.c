@@ -131,20 +131,3 @@ la_ginreads_advise(LaGinReads *r, BlockNumber block)
 	r->counters->c[LA_LEAF_PAGES_ISSUED]++;
 	count_activated(r);
 }
-
-/* What the metapage says.  It is read whenever the index is used. */
-GinMetaPageData
-la_ginreads_metapage(Relation index)
-{
-	GinMetaPageData meta = {.head = InvalidBlockNumber,.tail = InvalidBlockNumber};
-	Buffer		buffer = InvalidBuffer;
-	Page		page;
-
-	(void) la_issue_read(index, GIN_METAPAGE_BLKNO, InvalidBuffer, false, false, &buffer);
-	page = BufferGetPage(buffer);
-	LockBuffer(buffer, GIN_SHARE);
-	if (!PageIsNew(page) && PageGetPageSize(page) == BLCKSZ)
-		meta = *GinPageGetMeta(page);
-	UnlockReleaseBuffer(buffer);
-	return meta;
-}

@@ -1,18 +1,13 @@
 /*
  * ginhooks.c
- *	  How inserts into GIN indexes, and flushes of their pending lists, get to look-ahead.
+ *	  How inserts into GIN indexes get to look-ahead.
  *
- *	INSERT, UPDATE, MERGE and COPY FROM
- *		la_gininsert() is put in place of gininsert() in the index's access method routine
- *		(attach/interpose_index.c) when the server has opened and locked the table, also for a
- *		single row: it may be the one that flushes the list.  Indexes of partitions that rows are
- *		routed to get it when the plan is asked for the next row (insert_hooks.c).
- *	gin_clean_pending_list()
- *		Where it is called with a constant, in a SELECT without a table, the pages are read before
- *		that is executed, if the index is one that the function would flush.
+ * la_gininsert() is put in place of gininsert() in the index's access method routine
+ * (attach/interpose_index.c) when the server has opened and locked the table, for INSERT, UPDATE,
+ * MERGE and COPY FROM, also of a single row: it may have many keys.  Indexes of partitions that
+ * rows are routed to get it when the plan is asked for the next row (insert_hooks.c).
  *
- * Not reached: VACUUM, and autovacuum, which call no function of ours between the scan of the table
- * and the flush; a single row that is routed to a partition; logical replication.
+ * Not reached: a single row that is routed to a partition; logical replication.
  *
  * RECORDS	The GIN indexes of a table are remembered until the table is invalidated, so that
  * statements do not look through its indexes.
@@ -22,16 +17,9 @@
 #include "postgres.h"
 
 #include "access/gin_private.h"
-#include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_class.h"
-#include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
-#include "utils/memutils.h"
 #include "utils/relcache.h"
 
 #include "attach/attach.h"
@@ -53,9 +41,6 @@ typedef struct Record
 
 static Record records[RECORDS];
 static Record *looked_at;
-static LaNodeKind results;
-
-/* ---- inserts ------------------------------------------------------------------------- */
 
 static void
 look(Relation index)
@@ -96,8 +81,8 @@ on_invalidation(Datum arg, Oid relid)
 void
 la_ginhooks_exchange(Relation index)
 {
-	if (index->rd_rel->relam == GIN_AM_OID && !IsSystemRelation(index) &&
-		!la_am_is_excluded(GIN_AM_OID))
+	if (index->rd_rel->relam == GIN_AM_OID && !GinGetUseFastUpdate(index) &&
+		!IsSystemRelation(index) && !la_am_is_excluded(GIN_AM_OID))
 		la_interpose_aminsert(index, gininsert, la_gininsert);
 }
 
@@ -132,74 +117,8 @@ la_ginhooks_attach(const ModifyTableState *mt)
 	la_gininsert_watch(mt->ps.state);
 }
 
-/* ---- gin_clean_pending_list() ---------------------------------------------------------- */
-
-/* The index whose list the node flushes, or InvalidOid. */
-static Oid
-flushed_by(const Plan *plan)
-{
-	ListCell   *lc;
-
-	foreach(lc, plan->targetlist)
-	{
-		const FuncExpr *call = (const FuncExpr *) lfirst_node(TargetEntry, lc)->expr;
-
-		if (call != NULL && IsA(call, FuncExpr) && call->funcid == F_GIN_CLEAN_PENDING_LIST &&
-			IsA(linitial(call->args), Const) && !linitial_node(Const, call->args)->constisnull)
-			return DatumGetObjectId(linitial_node(Const, call->args)->constvalue);
-	}
-	return InvalidOid;
-}
-
-/* Will the function flush the list of this index? */
-static bool
-is_flushable(Relation index)
-{
-	return index->rd_rel->relkind == RELKIND_INDEX && index->rd_rel->relam == GIN_AM_OID &&
-		index->rd_indam->aminsert == gininsert && index->rd_index->indisvalid &&
-		!RelationUsesLocalBuffers(index) && !la_direct_io() &&
-		!la_am_is_excluded(GIN_AM_OID) &&
-		la_owns_relation(RelationGetRelid(index), GetUserId());
-}
-
-static void
-read_for_flush(Oid oid, EState *estate)
-{
-	Relation	index;
-
-	if (RecoveryInProgress() || !la_lock_relation_at_once(oid, RowExclusiveLock))
-		return;
-	index = RelationIdGetRelation(oid);
-	if (RelationIsValid(index))
-	{
-		if (is_flushable(index))
-			la_gininsert_flush(index, estate);
-		RelationClose(index);
-	}
-	UnlockRelationOid(oid, RowExclusiveLock);
-}
-
-static TupleTableSlot *
-first_execution(PlanState *ps)
-{
-	la_interpose_replace(ps, first_execution, results.stock);
-	if (la_enable && la_enable_write)
-		read_for_flush(flushed_by(ps->plan), ps->state);
-	return results.stock(ps);
-}
-
-static bool
-attach_result(PlanState *ps)
-{
-	if (la_enable_write && OidIsValid(flushed_by(ps->plan)) &&
-		la_interpose_is_possible(ps, &results))
-		la_interpose_replace(ps, results.stock, first_execution);
-	return false;
-}
-
 void
 la_ginhooks_init(void)
 {
-	la_attach_register(T_ResultState, attach_result);
 	CacheRegisterRelcacheCallback(on_invalidation, (Datum) 0);
 }

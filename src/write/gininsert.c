@@ -4,22 +4,18 @@
  *
  *		aminsert --> la_gininsert() --> gininsert()
  *										  | extractValue(value)   KEYS: of the new row
- *										  | fastupdate off:	each key is inserted
- *										  |		its pages are read ahead of the first one
- *										  | fastupdate on:	the keys are appended to a list
- *										  |		FLUSH: of one that becomes too long, pages are read
- *										  v		ahead (ginpending.c)
+ *										  |		their pages are read ahead of the first one
+ *										  v each key is inserted
  *
  *	KEYS	The keys of a row are known when the operator class's function has extracted them.
  *		gininsert() calls that by the GinState that it keeps for the statement in the IndexInfo.
  *		That GinState is made here, as gininsert() would make it, with our function in place of
  *		the operator class's, which ours calls first.  So nothing is extracted twice.
  *	CACHED	Where nothing was read for the last row (window/history.c), the next one is left to
- *		the server, and so is one that is appended to a short list.  Nothing is kept for it.
- *	FLUSH	The server flushes the list when it has got more than gin_pending_list_limit by the
- *		row.  How many pages it will have is estimated from the sizes of the row's keys.  That may
- *		be wrong, or another session come before.  So the pages are read once for a list, and again
- *		only when it has become longer by an eighth.
+ *		the server, and nothing is kept for it.
+ *	LIST	With fastupdate, keys are appended to a list, and nothing is done.  When the list has
+ *		become too long, it is flushed in the order of the index: of what it reads, the kernel's
+ *		read-ahead has most (bench/results/gin-18).
  *	LOCKS	Nothing is locked when extractValue is called.
  *
  * Everything here is a hint: the server inserts.
@@ -40,9 +36,6 @@
 #include "write/write_int.h"
 
 #define TOGETHER		1024	/* keys that descend together */
-#define NEARLY			8		/* FLUSH: a list is long but for this part */
-#define REST			8		/* ... rows that are not looked at */
-#define LONGER			8		/* ... has become longer by this part */
 
 /* What a statement keeps for an index. */
 typedef struct LaGinInsert
@@ -61,20 +54,9 @@ typedef struct LaGinInsert
 	/* the row that is inserted */
 	ItemPointerData tid;
 	bool		ahead;			/* its keys are searched for */
-	bool		appends;		/* they are appended to the list, which is: */
-	GinMetaPageData list;
-	Size		size;			/* of those extracted so far */
 } LaGinInsert;
 
 static dlist_head inserts = DLIST_STATIC_INIT(inserts);
-
-/* FLUSH: the list whose pages have been read last */
-static struct
-{
-	Oid			index;
-	BlockNumber head;
-	BlockNumber pages;
-}			seen;
 
 /* The last statement that may insert; it is only compared. */
 static const EState *watched = NULL;
@@ -109,63 +91,6 @@ search_keys(LaGinInsert *g, OffsetNumber attnum, const Datum *keys, const bool *
 	}
 	MemoryContextDelete(by.context);
 	pfree(searches);
-}
-
-/* ---- FLUSH ------------------------------------------------------------------------------- */
-
-/* About the size that the keys take on a page of the list. */
-static Size
-size_of(const LaGinInsert *g, OffsetNumber attnum, const Datum *keys, const bool *nulls,
-		int nkeys)
-{
-	Form_pg_attribute att = TupleDescAttr(g->state.origTupdesc, attnum - 1);
-	Size		header = sizeof(IndexTupleData) + (g->state.oneCol ? 0 : sizeof(int16));
-	Size		size = 0;
-
-	for (int i = 0; i < nkeys; i++)
-	{
-		Size		key = 0;
-
-		if (nulls == NULL || !nulls[i])
-			key = att_addlength_datum(0, att->attlen, keys[i]);
-		size += MAXALIGN(header + key) + sizeof(ItemIdData);
-	}
-	return size;
-}
-
-/* Does the row, as far as it is known, make the list too long? */
-static bool
-is_flushed(const LaGinInsert *g)
-{
-	uint64		pages = g->list.nPendingPages;
-	uint64		limit = GinGetPendingListCleanupSize(g->state.index) * (uint64) 1024;
-
-	if (g->list.head == InvalidBlockNumber || g->size > g->list.tailFreeSize)
-		pages += (g->size + GinListPageSize - 1) / GinListPageSize;
-	return pages * GinListPageSize > limit;
-}
-
-static void
-read_for_flush(LaGinInsert *g)
-{
-	Size		limit = (Size) la_scan_memory * 1024;
-	LaGinSearcher by = {.reads = &g->reads,.state = &g->state};
-
-	if (g->list.head == InvalidBlockNumber || !la_budget_has(&g->budget, limit) ||
-		(seen.index == g->indexrelid && seen.head == g->list.head &&
-		 g->list.nPendingPages < seen.pages + seen.pages / LONGER))
-		return;
-	seen.index = g->indexrelid;
-	seen.head = g->list.head;
-	seen.pages = g->list.nPendingPages;
-	la_budget_take(&g->budget, limit);
-	by.context = AllocSetContextCreate(CurrentMemoryContext, "pg_lookahead keys",
-									   ALLOCSET_SMALL_SIZES);
-	la_ginreads_begin(&g->reads);
-	la_ginpending_read_ahead(&by, &g->list, limit);
-	la_ginreads_end(&g->reads);
-	MemoryContextDelete(by.context);
-	la_budget_return(&g->budget, limit);
 }
 
 /* ---- in place of the operator class's function ------------------------------------------- */
@@ -214,12 +139,6 @@ extract_value(PG_FUNCTION_ARGS)
 		return result;
 	if (g->ahead)
 		search_keys(g, column + 1, keys, nulls, nkeys);
-	else if (g->appends)
-	{
-		g->size += size_of(g, column + 1, keys, nulls, nkeys);
-		if (is_flushed(g))
-			read_for_flush(g);
-	}
 	return result;
 }
 
@@ -304,66 +223,22 @@ la_gininsert_watch(const EState *estate)
 	watched_context = estate->es_query_cxt;
 }
 
-/*
- * Is a row that makes the list longer likely to flush it?  If not, the next rows are taken to be
- * not either.
- */
-static bool
-is_long(Relation index, GinMetaPageData *list)
-{
-	static Oid	last = InvalidOid;
-	static int	rest = 0;
-	Oid			oid = RelationGetRelid(index);
-	uint64		limit;
-
-	if (oid == last && rest > 0 && !la_force)
-	{
-		rest--;
-		return false;
-	}
-	*list = la_ginreads_metapage(index);
-	limit = GinGetPendingListCleanupSize(index) * (uint64) 1024 / GinListPageSize;
-	last = oid;
-	rest = list->nPendingPages + 1 < limit - limit / NEARLY ? REST : 0;
-	return rest == 0;
-}
-
-/*
- * A row with this address is about to be inserted.  NULL if there is nothing to be done ahead:
- * CACHED, or the list is short.
- */
+/* A row with this address is about to be inserted.  NULL if there is nothing to be done ahead. */
 static LaGinInsert *
 begin_row(Relation index, IndexInfo *info, ItemPointer tid)
 {
-	bool		appends = GinGetUseFastUpdate(index);
-	GinMetaPageData list;
 	LaGinInsert *g;
 
-	if (!la_ginreads_may_read() || RelationUsesLocalBuffers(index) || la_direct_io())
-		return NULL;
-	if (appends ? !is_long(index, &list) && !la_force :
-		la_history_known_cached(RelationGetRelid(index)) && !la_force)
+	if ((la_history_known_cached(RelationGetRelid(index)) && !la_force) ||
+		!la_ginreads_may_read() || RelationUsesLocalBuffers(index) || la_direct_io())
 		return NULL;
 	g = record_of(index, info);
 	if (g->refused)
 		return NULL;
-	g->appends = appends;
-	g->ahead = !appends;
+	g->ahead = true;
 	g->tid = *tid;
-	g->size = 0;
-	if (appends)
-		g->list = list;
-	else
-		la_ginreads_begin(&g->reads);
+	la_ginreads_begin(&g->reads);
 	return g;
-}
-
-static void
-end_row(LaGinInsert *g)
-{
-	if (g->ahead)
-		la_ginreads_end(&g->reads);
-	g->ahead = g->appends = false;
 }
 
 /* In place of gininsert(). */
@@ -377,24 +252,15 @@ la_gininsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relat
 
 	if (!la_enable || !la_enable_write || info == NULL)
 		la_interpose_restore(index);
-	else
+	else if (!GinGetUseFastUpdate(index))
 		g = begin_row(index, info, tid);
 	result = gininsert(index, values, isnull, tid, heap, unique, unchanged, info);
 	if (g != NULL)
-		end_row(g);
+	{
+		la_ginreads_end(&g->reads);
+		g->ahead = false;
+	}
 	if (!GinGetUseFastUpdate(index))
 		la_history_note_cached(RelationGetRelid(index), la_issue_blocks_read() == reads);
 	return result;
-}
-
-/* The list of this index is about to be flushed by a statement. */
-void
-la_gininsert_flush(Relation index, EState *estate)
-{
-	LaGinInsert *g = create(index, estate->es_query_cxt, estate);
-
-	if (g->refused || !la_ginreads_may_read())
-		return;
-	g->list = la_ginreads_metapage(index);
-	read_for_flush(g);
 }

@@ -76,7 +76,7 @@ extern LaTidLog *la_foreign_key_cascade(const ModifyTableState *mt);
 extern void la_foreign_key_query_starts(void);
 extern bool la_foreign_key_is_running(void);
 
-/* ---- ginhooks: how inserts into GIN indexes, and flushes, get to look-ahead ---- */
+/* ---- ginhooks: how inserts into GIN indexes get to look-ahead ---- */
 
 extern void la_ginhooks_init(void);
 extern void la_ginhooks_attach(const ModifyTableState *mt);
@@ -86,15 +86,9 @@ extern void la_ginhooks_exchange(Relation index);
 /* ---- gininsert: inserting into GIN indexes ---- */
 
 extern void la_gininsert_watch(const EState *estate);
-extern void la_gininsert_flush(Relation index, EState *estate);
 extern bool la_gininsert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 						 Relation heap, IndexUniqueCheck unique, bool unchanged,
 						 IndexInfo *info);
-
-/* ---- ginpending: the pages that a flush of a GIN index's pending list is going to read ---- */
-
-extern void la_ginpending_read_ahead(const LaGinSearcher *by, const GinMetaPageData *list,
-									 Size limit);
 
 /* ---- heaprow: copies of rows that the statement has written ---- */
 

@@ -1,5 +1,5 @@
 --
--- gin_insert - inserts into GIN indexes, and flushes of their pending lists.
+-- gin_insert - inserts into GIN indexes.
 --
 -- The same statements are executed in stock, forced, and as on slow storage, each on a table of its
 -- own.  Then each key of the tables is looked up in the indexes.
@@ -100,9 +100,6 @@ select * from pg_temp.indexes();
 select pg_temp.activated() as before \gset
 delete from one where id = 8;
 select pg_temp.activated_since(:before);
-select gin_clean_pending_list('one_j') > 0 as cleaned;
-select * from pg_temp.indexes();
-select gin_clean_pending_list('one_j');
 select pg_temp.activated() as before \gset
 set pg_lookahead.enable_write = off;
 insert into one values (2, 'a b c', '{"a": [1, 2, 3]}');
@@ -176,24 +173,6 @@ insert into self values ('{0, 7, 8}');
 commit;
 select count(*) from self where a @> '{7}';
 
--- what gin_clean_pending_list() refuses
-create index one_id on one (id);
-select gin_clean_pending_list('one_id');
-select gin_clean_pending_list('one');
-select gin_clean_pending_list(0);
-select gin_clean_pending_list(null);
-create role la_gin_insert_user;
-grant usage on schema la_gin_insert to la_gin_insert_user;
-insert into one values (4, 'a b c', '{"z": [1, 2, 3]}');
-select pg_temp.activated() as before \gset
-set role la_gin_insert_user;
-select gin_clean_pending_list('one_j');
-reset role;
-select pg_temp.activated_since(:before);
-explain (costs off) select gin_clean_pending_list('one_j');
-select gin_clean_pending_list('one_j');
-
 \set ECHO none
 set client_min_messages = warning;
 drop schema la_gin_insert cascade;
-drop role la_gin_insert_user;
