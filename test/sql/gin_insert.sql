@@ -19,7 +19,7 @@ create table la_gin_insert.source as
     select i as id, words(i) as v, doc(i) as j, array[i % 10, i % 1013, null, i] as a from generate_series(1, 3000) i;
 
 -- everything that writes, by one way of looking ahead
-create procedure la_gin_insert.write(name text, a pg_temp.ahead) language plpgsql as $$
+create procedure pg_temp.write(name text, a pg_temp.ahead) language plpgsql as $$
 begin
     perform pg_temp.set_ahead(a);
     execute format('create table %I (id int primary key, v tsvector, j jsonb, a int[])', name);
@@ -70,11 +70,11 @@ begin
         $q$, name);
 end $$;
 
-call write('stock', null);
+call pg_temp.write('stock', null);
 select * from found('stock');
-call write('forced', (true, 64, 64, 0, 0));
+call pg_temp.write('forced', (true, 64, 64, 0, 0));
 select kind, rows, checksum = (select checksum from found('stock') s where s.kind = f.kind) as same from found('forced') f;
-call write('slow', (false, 64, 64, 0, 0));
+call pg_temp.write('slow', (false, 64, 64, 0, 0));
 select kind, rows, checksum = (select checksum from found('stock') s where s.kind = f.kind) as same from found('slow') f;
 
 -- which indexes are looked ahead for, and by what statements
