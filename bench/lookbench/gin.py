@@ -164,7 +164,7 @@ def main() -> None:
     summarize(samples)
     if options.results:
         options.results.mkdir(parents=True, exist_ok=True)
-        with (options.results / "samples.csv").open("w", newline="") as file:
+        with (options.results / "gin.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["index", "statement", "state", "variant", "rep", "seconds"])
             writer.writerows((*s[:5], f"{s[5]:.6f}") for s in samples)
