@@ -36,8 +36,6 @@
 #include "postgres.h"
 
 #include "access/gin_private.h"
-#include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
@@ -137,22 +135,13 @@ scan_of(FmgrInfo *flinfo, Size array, int *column)
 	return NULL;
 }
 
-/* The operator class's function for a copy of our FmgrInfo. */
-static Datum
-call_original(FunctionCallInfo fcinfo)
-{
-	FmgrInfo	original;
-
-	fmgr_info(fcinfo->flinfo->fn_oid, &original);
-	return original.fn_addr(fcinfo);
-}
-
 static Datum
 extract_query(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGin	   *gin = scan_of(fcinfo->flinfo, offsetof(GinState, extractQueryFn), &column);
-	Datum		result = gin == NULL ? call_original(fcinfo) : gin->extract[column] (fcinfo);
+	Datum		result = gin == NULL ? la_ginsupport_call_original(fcinfo) :
+		gin->extract[column] (fcinfo);
 	Datum	   *keys = (Datum *) DatumGetPointer(result);
 
 	if (gin == NULL || !gin->ahead || fcinfo->isnull)
@@ -171,7 +160,8 @@ consistent(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGin	   *gin = scan_of(fcinfo->flinfo, offsetof(GinState, consistentFn), &column);
-	Datum		result = gin == NULL ? call_original(fcinfo) : gin->consistent[column] (fcinfo);
+	Datum		result = gin == NULL ? la_ginsupport_call_original(fcinfo) :
+		gin->consistent[column] (fcinfo);
 
 	if (gin != NULL)
 		la_postings_see_row(gin->postings);
@@ -183,7 +173,8 @@ triconsistent(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGin	   *gin = scan_of(fcinfo->flinfo, offsetof(GinState, triConsistentFn), &column);
-	Datum		result = gin == NULL ? call_original(fcinfo) : gin->triconsistent[column] (fcinfo);
+	Datum		result = gin == NULL ? la_ginsupport_call_original(fcinfo) :
+		gin->triconsistent[column] (fcinfo);
 
 	if (gin != NULL)
 		la_postings_see_row(gin->postings);
@@ -192,20 +183,13 @@ triconsistent(PG_FUNCTION_ARGS)
 
 /* SCOPE */
 static void
-exchange(FmgrInfo *flinfo, PGFunction from, PGFunction to)
-{
-	if (OidIsValid(flinfo->fn_oid) && flinfo->fn_addr == from)
-		flinfo->fn_addr = to;
-}
-
-static void
 begin(LaGin *gin, GinState *state)
 {
 	for (int i = 0; i < state->origTupdesc->natts; i++)
 	{
-		exchange(&state->extractQueryFn[i], gin->extract[i], extract_query);
-		exchange(&state->consistentFn[i], gin->consistent[i], consistent);
-		exchange(&state->triConsistentFn[i], gin->triconsistent[i], triconsistent);
+		la_ginsupport_exchange(&state->extractQueryFn[i], gin->extract[i], extract_query);
+		la_ginsupport_exchange(&state->consistentFn[i], gin->consistent[i], consistent);
+		la_ginsupport_exchange(&state->triConsistentFn[i], gin->triconsistent[i], triconsistent);
 	}
 	gin->outer = running;
 	running = gin;
@@ -216,25 +200,14 @@ end(LaGin *gin, GinState *state)
 {
 	for (int i = 0; i < state->origTupdesc->natts; i++)
 	{
-		exchange(&state->extractQueryFn[i], extract_query, gin->extract[i]);
-		exchange(&state->consistentFn[i], consistent, gin->consistent[i]);
-		exchange(&state->triConsistentFn[i], triconsistent, gin->triconsistent[i]);
+		la_ginsupport_exchange(&state->extractQueryFn[i], extract_query, gin->extract[i]);
+		la_ginsupport_exchange(&state->consistentFn[i], consistent, gin->consistent[i]);
+		la_ginsupport_exchange(&state->triConsistentFn[i], triconsistent, gin->triconsistent[i]);
 	}
 	running = gin->outer;
 }
 
 /* ---- the scan --------------------------------------------------------------- */
-
-static PGFunction
-original_of(const FmgrInfo *flinfo)
-{
-	FmgrInfo	original;
-
-	if (!OidIsValid(flinfo->fn_oid))
-		return NULL;
-	fmgr_info(flinfo->fn_oid, &original);
-	return original.fn_addr;
-}
 
 /* What the scan needs; NULL if there is no memory for it. */
 static LaGin *
@@ -251,9 +224,9 @@ create(LaBitmapScan *bs)
 	gin->postings = la_postings_create(bs);
 	for (int i = 0; i < state->origTupdesc->natts; i++)
 	{
-		gin->extract[i] = original_of(&state->extractQueryFn[i]);
-		gin->consistent[i] = original_of(&state->consistentFn[i]);
-		gin->triconsistent[i] = original_of(&state->triConsistentFn[i]);
+		gin->extract[i] = la_ginsupport_original(&state->extractQueryFn[i]);
+		gin->consistent[i] = la_ginsupport_original(&state->consistentFn[i]);
+		gin->triconsistent[i] = la_ginsupport_original(&state->triConsistentFn[i]);
 	}
 	return gin;
 }

@@ -9,6 +9,7 @@
 
 #include "access/amapi.h"
 #include "access/gin_private.h"
+#include "fmgr.h"
 #include "storage/block.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"
@@ -47,6 +48,12 @@ extern bool la_ginreads_may_read(void);
 extern bool la_ginreads_is_observing(LaGinReads *r);
 extern Buffer la_ginreads_read(LaGinReads *r, BlockNumber block);
 extern void la_ginreads_advise(LaGinReads *r, BlockNumber block);
+
+/* ---- ginsupport: functions of ours in place of an operator class's ---- */
+
+extern PGFunction la_ginsupport_original(const FmgrInfo *flinfo);
+extern void la_ginsupport_exchange(FmgrInfo *flinfo, PGFunction from, PGFunction to);
+extern Datum la_ginsupport_call_original(FunctionCallInfo fcinfo);
 
 /* ---- ginsearch: entries that are going to be looked for, all of them at once ---- */
 

@@ -26,12 +26,10 @@
 
 #include "access/gin_private.h"
 #include "lib/ilist.h"
-#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
 #include "attach/attach.h"
 #include "base/base.h"
-#include "base/compat.h"
 #include "gin/gin.h"
 #include "write/write_int.h"
 
@@ -120,17 +118,13 @@ extract_value(PG_FUNCTION_ARGS)
 {
 	int			column;
 	LaGinInsert *g = insert_of(fcinfo->flinfo, &column);
-	FmgrInfo	original;
 	Datum		result;
 	const Datum *keys;
 	const bool *nulls;
 	int32		nkeys;
 
 	if (g == NULL)
-	{
-		fmgr_info(fcinfo->flinfo->fn_oid, &original);
-		return original.fn_addr(fcinfo);
-	}
+		return la_ginsupport_call_original(fcinfo);
 	result = g->extract[column] (fcinfo);
 	keys = (const Datum *) DatumGetPointer(result);
 	nkeys = *(int32 *) PG_GETARG_POINTER(1);
@@ -155,43 +149,34 @@ on_end(void *arg)
 	la_stats_publish(LA_KIND_INDEX_INSERT, g->heaprelid, g->indexrelid, &g->counters);
 }
 
-/* Put ours in place of functions that are what fmgr_info() gives. */
-static void
-exchange(LaGinInsert *g)
-{
-	for (int i = 0; i < g->state.origTupdesc->natts; i++)
-	{
-		FmgrInfo   *flinfo = &g->state.extractValueFn[i];
-		FmgrInfo	original;
-
-		fmgr_info(flinfo->fn_oid, &original);
-		g->extract[i] = original.fn_addr;
-		if (flinfo->fn_addr == original.fn_addr)
-			flinfo->fn_addr = extract_value;
-	}
-}
-
-/* A record in this context. */
 static LaGinInsert *
-create(Relation index, MemoryContext context, const EState *estate)
+create(Relation index, IndexInfo *info)
 {
-	MemoryContext old = MemoryContextSwitchTo(context);
+	MemoryContext old = MemoryContextSwitchTo(info->ii_Context);
 	LaGinInsert *g = palloc0(sizeof(LaGinInsert));
 
 	initGinState(&g->state, index);
 	MemoryContextSwitchTo(old);
+	for (int i = 0; i < g->state.origTupdesc->natts; i++)
+	{
+		FmgrInfo   *flinfo = &g->state.extractValueFn[i];
+
+		g->extract[i] = la_ginsupport_original(flinfo);
+		la_ginsupport_exchange(flinfo, g->extract[i], extract_value);
+	}
 	g->heaprelid = index->rd_index->indrelid;
 	g->indexrelid = RelationGetRelid(index);
 	g->budget.limit = (Size) la_scan_memory * 1024;
 	la_ginreads_init(&g->reads, index, &g->counters);
-	la_ginreads_begin(&g->reads);
-	la_stats_open(&g->counters, estate);
+	/* a statement may have one row: what earlier ones have found is enough */
+	g->reads.calls = 1;
+	la_stats_open(&g->counters, info->ii_Context == watched_context ? watched : NULL);
 	g->counters.c[LA_SCANS_ATTACHED] = 1;
 	g->refused = !g->reads.config.advice_works || !la_ginsearch_is_possible(&g->state);
 	dlist_push_head(&inserts, &g->node);
 	g->callback.func = on_end;
 	g->callback.arg = g;
-	MemoryContextRegisterResetCallback(context, &g->callback);
+	MemoryContextRegisterResetCallback(info->ii_Context, &g->callback);
 	return g;
 }
 
@@ -199,20 +184,16 @@ create(Relation index, MemoryContext context, const EState *estate)
 static LaGinInsert *
 record_of(Relation index, IndexInfo *info)
 {
-	LaGinInsert *g;
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &inserts)
 	{
-		g = dlist_container(LaGinInsert, node, iter.cur);
+		LaGinInsert *g = dlist_container(LaGinInsert, node, iter.cur);
 
 		if (&g->state == info->ii_AmCache)
 			return g;
 	}
-	g = create(index, info->ii_Context, info->ii_Context == watched_context ? watched : NULL);
-	exchange(g);
-	info->ii_AmCache = g;
-	return g;
+	return info->ii_AmCache = create(index, info);
 }
 
 /* Rows are written by this statement. */
@@ -241,26 +222,32 @@ begin_row(Relation index, IndexInfo *info, ItemPointer tid)
 	return g;
 }
 
-/* In place of gininsert(). */
-bool
-la_gininsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
-			 IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
+/* Its keys go to the index at once. */
+static bool
+insert_at_once(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			   IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
 {
 	int64		reads = la_issue_blocks_read();
-	LaGinInsert *g = NULL;
-	bool		result;
+	LaGinInsert *g = begin_row(index, info, tid);
+	bool		result = gininsert(index, values, isnull, tid, heap, unique, unchanged, info);
 
-	if (!la_enable || !la_enable_write || info == NULL)
-		la_interpose_restore(index);
-	else if (!GinGetUseFastUpdate(index))
-		g = begin_row(index, info, tid);
-	result = gininsert(index, values, isnull, tid, heap, unique, unchanged, info);
 	if (g != NULL)
 	{
 		la_ginreads_end(&g->reads);
 		g->ahead = false;
 	}
-	if (!GinGetUseFastUpdate(index))
-		la_history_note_cached(RelationGetRelid(index), la_issue_blocks_read() == reads);
+	la_history_note_cached(RelationGetRelid(index), la_issue_blocks_read() == reads);
 	return result;
+}
+
+/* In place of gininsert(). */
+bool
+la_gininsert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			 IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
+{
+	if (!la_enable || !la_enable_write || info == NULL)
+		la_interpose_restore(index);
+	else if (!GinGetUseFastUpdate(index))
+		return insert_at_once(index, values, isnull, tid, heap, unique, unchanged, info);
+	return gininsert(index, values, isnull, tid, heap, unique, unchanged, info);
 }

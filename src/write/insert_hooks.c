@@ -172,7 +172,6 @@ static bool
 follow_keys(Inserting *s)
 {
 	ModifyTableState *mt = s->modify_table;
-	Relation	root = mt->rootResultRelInfo->ri_RelationDesc;
 
 	if (mt->operation != CMD_INSERT)
 		s->log = la_tidlog_create(mt->ps.state->es_query_cxt);
@@ -181,7 +180,7 @@ follow_keys(Inserting *s)
 												  mt->ps.state, s->log);
 	if (!s->follows_keys)
 		s->log = NULL;
-	if (mt->operation == CMD_INSERT && root->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	if (mt->operation == CMD_INSERT && la_modify_is_partitioned(mt))
 		s->follows_keys = true;
 	return s->follows_keys;
 }
@@ -252,8 +251,7 @@ static bool
 may_route_many(const ModifyTableState *mt)
 {
 	return la_enable_write && mt->operation != CMD_DELETE &&
-		outerPlanState(mt)->plan->plan_rows > 1 &&
-		mt->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+		outerPlanState(mt)->plan->plan_rows > 1 && la_modify_is_partitioned(mt);
 }
 
 static bool

@@ -141,12 +141,6 @@ is_topmost(const LaModify *m)
 	return s != NULL && s->top == &m->mt->ps;
 }
 
-static bool
-is_partitioned(const ModifyTableState *mt)
-{
-	return mt->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-}
-
 /* NULL if rows may be taken early, or a constant that says why not. */
 static const char *
 refusal(LaModify *m)
@@ -165,7 +159,7 @@ refusal(LaModify *m)
 		!la_writer_is_quiet(m->mt))
 		return reason;
 	ahead.writer_is_quiet = true;
-	m->waits_for_partitions = is_partitioned(m->mt);
+	m->waits_for_partitions = la_modify_is_partitioned(m->mt);
 	return la_runahead_refuses_outer(&ahead);
 }
 

@@ -258,6 +258,13 @@ extern TupleTableSlot *la_mergeaction_form(LaMergeInto *merge, LaMergeAction *ac
 
 /* ---- modify: INSERT, UPDATE and MERGE that look ahead over the rows of their plan ---- */
 
+/* Is the table that the statement names partitioned? */
+static inline bool
+la_modify_is_partitioned(const ModifyTableState *mt)
+{
+	return mt->rootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
 typedef struct LaModify LaModify;
 
 extern bool la_modify_is_possible(ModifyTableState *mt);
