@@ -7,6 +7,9 @@
 #                            and bench/requirements-NAME.txt
 #   install_into NAME        pg_lookahead compiled and installed for that server
 #   own_directory DIR        made, and the server's user's
+#   run_alone NAME TOOLS ARGUMENT...
+#                            lookbench.NAME on a server of its own, of the --major among the
+#                            arguments; TOOLS: Debian packages that it needs, or nothing
 
 VENV=$CACHE/venv
 
@@ -81,4 +84,39 @@ own_directory()
 	chmod 700 "$1"
 	as_server test -w "$1" ||
 		die "user $SERVER_USER cannot reach $1; set LA_BENCH_DATA to a directory open to all"
+}
+
+run_alone()
+{
+	local name=$1 tools=$2 major=18
+	local -a arguments
+
+	shift 2
+	arguments=("$@")
+	while [ $# -gt 0 ]; do
+		case $1 in
+			--major) major=${2:-} && shift ;;
+			--major=*) major=${1#*=} ;;
+			-h | --help)
+				need_python run
+				exec "$PYTHON" -m "lookbench.$name" --help
+				;;
+		esac
+		shift
+	done
+	case $major in
+		15 | 17 | 18 | 19) ;;
+		*) die "--major is 15, 17, 18 or 19" ;;
+	esac
+	need_packages
+	# shellcheck disable=SC2086
+	[ -z "$tools" ] || need_tools $tools
+	need_python run
+	need_server "$major"
+	use_libraries "$major"
+	install_into "$major"
+	work_area "$name"
+	own_directory "$WORK/data"
+	"$PYTHON" -m "lookbench.$name" "${arguments[@]}" --bindir "$(server_prefix "$major")/bin" \
+		--data "$WORK/data" --sockets "$WORK" --user "$SERVER_USER"
 }

@@ -1,10 +1,12 @@
-"""What the commands that measure have in common: their ends, and the facts that go into machine.json."""
+"""What the commands that measure have in common: arguments, their ends, and the facts that go into machine.json."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
@@ -13,7 +15,7 @@ import psycopg
 from rich.console import Console
 
 from .machine import describe, source_state
-from .server import ServerError
+from .server import Server, ServerError
 
 
 def first_line(error: Exception) -> str:
@@ -50,6 +52,20 @@ def run_facts(
         "ceiling_reads_per_second": reads,
         **more,
     }
+
+
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which server a script like bench/overhead measures: the major for the user, the rest from the script."""
+    parser.add_argument("--major", type=int, default=18, help="server: 15, 17, 18 or 19 (default 18)")
+    for name in ("bindir", "data", "sockets"):
+        parser.add_argument(f"--{name}", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--user", required=True, help=argparse.SUPPRESS)
+
+
+def write_facts(results: Path, server: Server, **more: Any) -> None:
+    """The machine.json of such a script."""
+    facts = {"version": server.version, "source": source_state(), **more, "started": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())}
+    (results / "machine.json").write_text(json.dumps(facts | {"machine": describe(server.data)}, indent=1) + "\n")
 
 
 def ceiling_text(reads: Mapping[str, int]) -> str:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import csv
 import fnmatch
-import json
 import statistics
 import time
 from contextlib import closing
@@ -33,7 +32,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from .machine import describe, source_state
+from .command import add_server_arguments, write_facts
 from .server import BASE_SETTINGS, Server
 from .variants import ENABLE, LIBRARY
 
@@ -44,14 +43,13 @@ MANY = 500
 LIMIT = 4096  # kilobytes of a pending list
 
 WORD = "'w' || floor(exp(random() * ln(500000)))::int"
-COLUMNS: Mapping[str, tuple[str, str, str]] = {  # type, value by the row's number, operator class
-    "words": ("tsvector", f"array_to_tsvector(array(select {WORD} from generate_series(1, 12) where i > 0))", "tsvector_ops"),
+COLUMNS: Mapping[str, tuple[str, str]] = {  # value by the row's number, operator class
+    "words": (f"array_to_tsvector(array(select {WORD} from generate_series(1, 12) where i > 0))", "tsvector_ops"),
     "paths": (
-        "jsonb",
         f"jsonb_build_object('k', (random() * 2000000)::int, 's', md5((random() * 1000000)::int::text), 't', {WORD}, 'p', jsonb_build_array({WORD}, i))",
         "jsonb_path_ops",
     ),
-    "arrays": ("int[]", "array(select (random() * 2000000)::int from generate_series(1, 8) where i > 0)", "array_ops"),
+    "arrays": ("array(select (random() * 2000000)::int from generate_series(1, 8) where i > 0)", "array_ops"),
 }
 BYTES = {"words": 480, "paths": 160, "arrays": 240}  # that a row takes in a pending list, at most
 
@@ -67,7 +65,7 @@ def make(server: Server, kinds: Sequence[str], rows: int) -> None:
         connection.execute("create extension pg_prewarm")
         connection.execute("set maintenance_work_mem = '4GB'")
         for kind in kinds:
-            data, value, operators = COLUMNS[kind]
+            value, operators = COLUMNS[kind]
             for table, options in ((f"{kind}_direct", "fastupdate = off"), (f"{kind}_listed", "gin_pending_list_limit = 2000000")):
                 source = f"select i as id, {value} as v from generate_series(1, {rows}) i" if table.endswith("direct") else f"select * from {kind}_direct"
                 connection.execute(f"create table {table} as {source}")
@@ -80,7 +78,7 @@ def make(server: Server, kinds: Sequence[str], rows: int) -> None:
 def fill_list(connection: psycopg.Connection, kind: str) -> None:
     """Append rows to the list until the next one makes it longer than LIMIT."""
     table = f"{kind}_listed"
-    _, value, _ = COLUMNS[kind]
+    value, _ = COLUMNS[kind]
     connection.execute(f"alter index {table}_v set (gin_pending_list_limit = 2000000)")
     connection.execute("select gin_clean_pending_list(%s::regclass)", (f"{table}_v",))
     connection.execute(f"insert into {table} select -i, {value} from generate_series(1, {LIMIT * 1024 // BYTES[kind]}) i")
@@ -94,7 +92,7 @@ def sample(server: Server, kind: str, shape: str, state: str, variant: str) -> f
     """Seconds of the statement."""
     table = name_of(kind, shape)
     settings = {"shared_preload_libraries": LIBRARY, "shared_buffers": "256MB" if state == "cold" else "6GB"}
-    data, value, _ = COLUMNS[kind]
+    value, _ = COLUMNS[kind]
     server.stop()
     server.start(settings)
     with closing(server.connect({ENABLE: "off"})) as connection:
@@ -139,14 +137,11 @@ def summarize(samples: Sequence[tuple[str, str, str, str, int, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/gin", description="Measure inserts into GIN indexes.")
-    parser.add_argument("--major", type=int, default=18, help="server: 15, 17, 18 or 19 (default 18)")
+    add_server_arguments(parser)
     parser.add_argument("--rows", type=int, default=5_000_000, help="of each table (default 5,000,000)")
     parser.add_argument("--reps", type=int, default=3, help="repetitions (default 3)")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[], help="index/statement, such as 'words/*'; repeatable")
     parser.add_argument("--results", type=Path, help="directory (default: nothing is written)")
-    for name in ("bindir", "data", "sockets"):
-        parser.add_argument(f"--{name}", type=Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--user", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     cells = [(k, s) for k in COLUMNS for s in SHAPES if not options.only or any(fnmatch.fnmatch(f"{k}/{s}", p) for p in options.only)]
     server = Server(options.bindir, options.data, options.sockets, options.user)
@@ -168,9 +163,7 @@ def main() -> None:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["index", "statement", "state", "variant", "rep", "seconds"])
             writer.writerows((*s[:5], f"{s[5]:.6f}") for s in samples)
-        facts = {"version": server.version, "source": source_state(), "rows": options.rows,
-                 "started": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())}
-        (options.results / "machine.json").write_text(json.dumps(facts | {"machine": describe(options.data)}, indent=1) + "\n")
+        write_facts(options.results, server, rows=options.rows)
         print(f"results: {options.results}")
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import csv
 import fnmatch
-import json
 import os
 import random
 import re
@@ -35,7 +34,7 @@ from psycopg.types.numeric import Int4
 from rich.console import Console
 from rich.table import Table
 
-from .machine import ROOT, describe, source_state
+from .command import add_server_arguments, write_facts
 from .server import BASE_SETTINGS, Server, ServerError
 from .variants import ENABLE, LIBRARY
 
@@ -225,14 +224,11 @@ def print_table(samples: Sequence[tuple[str, str, int, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/overhead", description="Count instructions of short cached statements.")
-    parser.add_argument("--major", type=int, default=18, help="server: 15, 17, 18 or 19 (default 18)")
+    add_server_arguments(parser)
     parser.add_argument("--library", default=LIBRARY, help="another build of the library to preload (default: this one)")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[], help="statements by name; repeatable")
     parser.add_argument("--reps", type=int, default=1, help="repetitions (default 1)")
     parser.add_argument("--results", type=Path, help="directory (default: nothing is written)")
-    for name in ("bindir", "data", "sockets"):
-        parser.add_argument(f"--{name}", type=Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--user", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = [name for name in STATEMENTS if not options.only or any(fnmatch.fnmatch(name, p) for p in options.only)]
     server = Server(options.bindir, options.data, options.sockets, options.user)
@@ -250,8 +246,7 @@ def main() -> None:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["statement", "variant", "rep", "instructions"])
             writer.writerows((s, v, r, f"{n:.0f}") for s, v, r, n in samples)
-        facts = {"version": server.version, "source": source_state(), "started": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())}
-        (options.results / "machine.json").write_text(json.dumps(facts | {"machine": describe(options.data)}, indent=1) + "\n")
+        write_facts(options.results, server)
         print(f"results: {options.results}")
 
 
