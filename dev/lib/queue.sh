@@ -37,6 +37,7 @@ QUEUE=()				# ids, in order
 declare -A COMMANDS=()			# id -> command line, quoted
 declare -A RUNNING=()			# pid -> id
 ALL=()				# ids of all jobs, in order
+ONLY=()				# if not empty: which jobs there are, by the last part of their ids
 LEFT_OUT=()			# ids, since the time was over
 DOUBTFUL=()			# ids of those that have failed and may be judged once more
 JUDGED=()			# ids of those that were
@@ -48,6 +49,7 @@ job()
 {
 	local id=$1
 
+	[ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " = *" ${id##*/} "* ]] || return 0
 	shift
 	QUEUE+=("$id")
 	ALL+=("$id")

@@ -21,6 +21,9 @@
 # What is final, so that no job is judged again for it (queue.sh), is decided here by what a
 # suite prints: has_crashed(), differs_from_stock(), and FINAL_CHECKS for scripts of test/t.
 
+# test/modules, but for the library that another test loads (company)
+MODULES=(descent downlinks normalizedkey load accessmethod functions tableam example)
+
 declare -A HOMES=()				# name -> prefix that SERVER_USER can use
 
 # prepare_server NAME: after installing the extension, before the jobs
