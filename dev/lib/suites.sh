@@ -22,6 +22,7 @@
 # suite prints: has_crashed(), differs_from_stock(), and FINAL_CHECKS for scripts of test/t.
 
 # test/modules, but for the library that another test loads (company)
+# shellcheck disable=SC2034	# read by dev/test and dev/coverage
 MODULES=(descent downlinks normalizedkey load accessmethod functions tableam example)
 
 declare -A HOMES=()				# name -> prefix that SERVER_USER can use
