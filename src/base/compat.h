@@ -106,6 +106,9 @@
  * it must not be called then (commit 819dc118c0f6).  Before 19, la_count_recent_use()
  * counts the use.  It tries only once: if another process has changed the state meanwhile,
  * that one has just used the buffer.
+ *
+ * The state is read without a lock, and orders nothing: who goes on to the page pins it, by an
+ * atomic exchange, and locks it.
  */
 #if PG_VERSION_NUM >= 190000
 #define la_buffer_state(buffer) \

@@ -49,7 +49,10 @@ static const char *const reason_names[LA_APPLY_NUM_REASONS] = {
 	[LA_APPLY_FAILED] = "looking ahead has failed",
 };
 
-/* What a worker shows. */
+/*
+ * What a worker shows.  It alone writes its place, and each figure is shown by itself, in whatever
+ * order others see them: for a moment, a new worker beside what the last one there has counted.
+ */
 typedef struct Place
 {
 	pg_atomic_uint64 pid;		/* 0: free */

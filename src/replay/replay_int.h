@@ -249,7 +249,10 @@ typedef enum LaReplayDepthBy
 	LA_REPLAY_BY_WASTE
 } LaReplayDepthBy;
 
-/* One process writes, so that a counter is read and written, not added to. */
+/*
+ * One process writes, so that a counter is read and written, not added to.  Others only show them,
+ * each by itself: nothing follows from the order in which they see two of them change.
+ */
 typedef struct LaReplayShared
 {
 	pg_atomic_uint64 c[LA_REPLAY_COUNTERS];

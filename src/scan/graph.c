@@ -187,13 +187,14 @@ graph_item(Page page, OffsetNumber offset, Size *length)
 {
 	volatile PageHeaderData *header = (PageHeader) page;
 	const Size	special = BLCKSZ - MAXALIGN(sizeof(Opaque));
+	const Size	lower = header->pd_lower;
 	ItemIdData	id;
 	Size		start;
 
-	if (header->pd_special != special || header->pd_lower > special ||
+	if (header->pd_special != special || lower > special ||
 		((Opaque *) (page + special))->page_id != PAGE_ID ||
 		offset < FirstOffsetNumber ||
-		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > header->pd_lower)
+		SizeOfPageHeaderData + offset * sizeof(ItemIdData) > lower)
 		return NULL;
 	/* each value is read once, and checked before it is used */
 	id = *(volatile ItemIdData *) PageGetItemId(page, offset);

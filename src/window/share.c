@@ -52,6 +52,7 @@
 #define RENEW_MS		100
 #define LOOK_MS			10
 
+/* Each use is one variable, and nothing is concluded from the order in which two are seen. */
 typedef union Slot
 {
 	pg_atomic_uint64 uses[TABLESPACES]; /* tablespace, and milliseconds; or 0 */
