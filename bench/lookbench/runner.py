@@ -30,13 +30,15 @@ import psycopg
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from .check import PATTERNS
 from .claims import NAMES, patterns_of
 from .command import ceiling_text, first_line, run_command, run_facts
 from .machine import ROOT, ceiling, memory_megabytes
 from .measure import Bench, Result
-from .records import Records, Sample
+from .records import Records, Sample, samples_file
 from .server import BASE_SETTINGS, Server, ServerError, digest_of
 from .storages import LOCAL, STORAGES, Speed
+from .summary import Results, print_check
 from .variants import LIBRARY, Variant, beside_variant, forced_variant, make_variants
 from .workloads import CACHED, COLD, OS_CACHED, WORKLOADS, Cell, Changing, Scope, Workload
 
@@ -68,6 +70,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run", description="Measure stock, bitmap and look-ahead side by side.")
     parser.add_argument("--major", default="18", help="server: 15, 17, 18 or 19 (default 18)")
     parser.add_argument("--quick", action="store_true", help="a selection, less than 10 minutes")
+    parser.add_argument("--machine-check", action="store_true",
+                        help="each ratio beside what this machine allows, some 20 minutes (lookbench/check.py)")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="cells whose name workload/data/shape/size/state matches, e.g. 'limit/*/cold'; repeatable")
     parser.add_argument("--select", metavar="CLAIM", action="append", default=[], choices=sorted(NAMES),
@@ -105,6 +109,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--user", default="", help=argparse.SUPPRESS)
     parser.add_argument("--control", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.machine_check:
+        options.quick = True
+        options.only = options.only or list(PATTERNS)
+        options.variants = options.variants or "stock,again,lookahead"
+        options.results = options.results or ROOT / ".cache/bench" / f"machine-check-{options.major}"
+        options.reps = options.reps or 5
     quick = options.quick
     options.small = small = quick or options.storage != LOCAL
     options.reps = options.reps or (3 if quick else 5)
@@ -492,6 +502,8 @@ def main() -> int:
             for name, value in runner.speed.counters().items():
                 console.print(f"volume: {name} {value}")
         console.print(f"results: {runner.records.directory}")
+        if options.machine_check:
+            print_check(Results(samples_file(runner.records.directory), "lookahead"), console)
         return 1 if runner.problems else 0
 
     return run_command(console, work)

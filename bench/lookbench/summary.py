@@ -28,7 +28,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from . import beside, plans
+from . import beside, check, plans
 from .claims import BEST, BITMAP, CLAIMS, GAIN, IOPS, LIVE, OFF, STOCK, TUNED, Claim
 from .records import Sample, read_samples, samples_file
 from .replayed.cells import APPLY, CACHED_VARIANT, REPLAY, TUNED_PREFIX
@@ -282,6 +282,15 @@ def print_medians(
     console.print(table)
 
 
+def print_check(results: Results, console: Console, markdown: bool = False) -> None:
+    medians = {cell: {name: found.median for name, found in by.items()} for cell, by in results.cells.items()}
+    reads = results.runs[max(results.runs)]["ceiling_reads_per_second"]
+    depth = check.gain(reads)
+    if depth:
+        console.print(f"the disk: {reads['1']:,} reads/s one at a time, {max(reads.values()):,} at its best depth: {depth:.1f} times as many")
+    print_medians(results, console, markdown, check.COLUMNS, check.TEXT_COLUMNS, check.rows(medians, reads))
+
+
 def _coloured(ratio: str) -> str:
     """Green where look-ahead is clearly faster, red where it is clearly slower."""
     if ratio == NONE or 0.95 <= float(ratio) <= 1.05:
@@ -296,6 +305,7 @@ def main() -> int:
     parser.add_argument("--claims", action="store_true", help="a line for each claim of lookbench/claims.py, with its worst cell")
     parser.add_argument("--plans", action="store_true", help="what adjusted costs make of whole queries: ratios and regret")
     parser.add_argument("--beside", action="store_true", help="all variants of each cell, with the servers of bench/run --beside")
+    parser.add_argument("--check", action="store_true", help="each ratio beside what the machine allows: bench/run --machine-check")
     parser.add_argument("--variant", default="lookahead", help="the look-ahead variant (default lookahead)")
     options = parser.parse_args()
     console = Console(highlight=False, width=max(WIDTH, Console().width))
@@ -312,6 +322,8 @@ def main() -> int:
             others = results.beside()
             columns = beside.columns(medians, others)
             print_medians(results, console, options.markdown, columns, beside.TEXT_COLUMNS, beside.rows(medians, others))
+        elif options.check:
+            print_check(results, console, options.markdown)
         elif options.claims:
             print_claims(results, console, options.markdown)
         elif options.markdown:
