@@ -4,9 +4,13 @@
 #
 #   roots_refusal                why roots cannot be made here, or nothing
 #   base_root SUITE              .cache/roots/SUITE.tar.zst: the release and no more
+#   checkout_files [--head]      the checkout, or the commit, as a tar archive to be carried in
 #   make_root DIR SUITE          a root made of it, with what this machine needs to fetch
 #   in_root DIR [--user] [--offline] [--path PATH] COMMAND...
 #                                run it there, in the home of root or of "tester"
+#
+# SUITE is a release, or one with the name of another processor, such as bookworm-arm64: then
+# emulation.sh starts its programs.
 #
 # mmdebstrap makes the base with the machine's own package sources (the release's name
 # replaced), which stay in it.  Carried in as well are apt's settings of how to fetch
@@ -19,6 +23,8 @@
 # roots of the release in .cache/roots/debs-SUITE.
 #
 # Sourced after common.sh, packages.sh and sources.sh.
+
+. "$ROOT/dev/lib/emulation.sh"
 
 ROOTS=$CACHE/roots
 ROOT_USER=tester
@@ -43,6 +49,38 @@ LET_GO='
 	done
 	shift 3'
 
+# of a SUITE: the release, and the processor if it is named
+release_of()
+{
+	echo "${1%%-*}"
+}
+
+processor_of()
+{
+	[[ $1 != *-* ]] || echo "${1#*-}"
+}
+
+# other_processor DIR: of the root, if it is not the machine's
+other_processor()
+{
+	[ ! -e "$1/processor" ] || cat "$1/processor"
+}
+
+# started DIR COMMAND...: where programs of the root's processor can be, or of PROCESSOR's while
+# there is no root yet
+started()
+{
+	local processor=${PROCESSOR:-}
+
+	[ -n "$processor" ] || processor=$(other_processor "$1")
+	shift
+	if [ -n "$processor" ]; then
+		emulated "$processor" "$@"
+	else
+		"$@"
+	fi
+}
+
 # isolated DIR [OPTION...] COMMAND...: in namespaces of their own; it works in DIR
 isolated()
 {
@@ -54,13 +92,13 @@ isolated()
 		extra+=("$1")
 		shift
 	done
-	unshare --mount --pid --ipc --fork --kill-child=KILL "${extra[@]}" \
+	started "$dir" unshare --mount --pid --ipc --fork --kill-child=KILL "${extra[@]}" \
 		"${ROOT_SHELL[@]}" "$LET_GO"'; exec "$@"' - "$dir" "$ROOTS" "${TMPDIR:-/var/tmp}" "$@"
 }
 
 roots_refusal()
 {
-	local suite
+	local suite processor
 
 	if ! am_root; then
 		echo "bare machines to try it on can be made by root only"
@@ -72,6 +110,12 @@ roots_refusal()
 		echo "mmdebstrap cannot be had"
 	else
 		for suite in "$@"; do
+			processor=$(processor_of "$suite")
+			[ -z "$processor" ] || REASON=$(emulation_refusal "$processor")
+			[ -z "$processor" ] || [ -z "$REASON" ] || {
+				echo "$REASON"
+				return
+			}
 			base_root "$suite" >&2 || {
 				echo "the packages of Debian $suite cannot be fetched; log: $LOGS/roots.log"
 				return
@@ -80,7 +124,7 @@ roots_refusal()
 	fi
 }
 
-# root_sources SUITE: the machine's, for that release; what is unstable has no updates apart
+# root_sources RELEASE: the machine's, for that release; what is unstable has no updates apart
 root_sources()
 {
 	local here opt uri suite
@@ -102,6 +146,17 @@ fetching()
 	apt-config dump | grep '^Acquire::' | grep -v '^Acquire::IndexTargets'
 }
 
+# bare_release SUITE TAR
+bare_release()
+{
+	local PROCESSOR
+
+	PROCESSOR=$(processor_of "$1")
+	isolated "$ROOTS" mmdebstrap --quiet --variant=minbase --format=tar \
+		${PROCESSOR:+--architectures="$PROCESSOR" --skip=check/qemu} \
+		--aptopt="$ROOTS/$1.conf" "$(release_of "$1")" "$2" "$ROOTS/$1.list"
+}
+
 # base_root SUITE: made when it is missing, and anew when it is a week old, if possible
 base_root()
 {
@@ -112,10 +167,9 @@ base_root()
 		flock 9
 		[ -z "$(find "$tar" -mtime -7 2>/dev/null)" ] || exit 0
 		say "making a bare Debian $1"
-		root_sources "$1" >"$ROOTS/$1.list"
+		root_sources "$(release_of "$1")" >"$ROOTS/$1.list"
 		fetching >"$ROOTS/$1.conf"
-		if quietly "$log" isolated "$ROOTS" mmdebstrap --quiet --variant=minbase --format=tar \
-			--aptopt="$ROOTS/$1.conf" "$1" "$tar.new" "$ROOTS/$1.list"; then
+		if quietly "$log" bare_release "$1" "$tar.new"; then
 			mv "$tar.new" "$tar"
 		else
 			rm -f "$tar.new"
@@ -127,7 +181,10 @@ base_root()
 # debs_of DIR: where the packages of its release are kept
 debs_of()
 {
-	echo "$ROOTS/debs-$(sed -n 's/^VERSION_CODENAME=//p' "$1/etc/os-release")"
+	local processor
+
+	processor=$(other_processor "$1")
+	echo "$ROOTS/debs-$(sed -n 's/^VERSION_CODENAME=//p' "$1/etc/os-release")${processor:+-$processor}"
 }
 
 # keep_debs DIR: what was fetched there
@@ -150,10 +207,12 @@ offer_debs()
 
 make_root()
 {
-	local dir=$1 file
+	local dir=$1 file processor
 
 	mkdir -p "$dir"
 	tar -C "$dir" --numeric-owner -xf "$ROOTS/$2.tar.zst" || return 1
+	processor=$(processor_of "$2")
+	[ -z "$processor" ] || echo "$processor" >"$dir/processor"
 	for file in auth.conf auth.conf.d keyrings trusted.gpg trusted.gpg.d; do
 		[ ! -e "/etc/apt/$file" ] || cp -aT "/etc/apt/$file" "$dir/etc/apt/$file"
 	done
@@ -167,8 +226,21 @@ make_root()
 	offer_debs "$dir"
 	# as in Debian's images for containers: what is thrown away need not be synced
 	echo force-unsafe-io >"$dir/etc/dpkg/dpkg.cfg.d/unsafe-io"
-	chroot "$dir" useradd --create-home --shell /bin/bash "$ROOT_USER"
+	started "$dir" chroot "$dir" useradd --create-home --shell /bin/bash "$ROOT_USER"
 	chmod 700 "$(root_home "$dir")" "$(root_home "$dir" --user)"
+}
+
+# checkout_files [--head]: tracked ones and new ones, not the ignored; as a tar archive
+checkout_files()
+{
+	if [ -n "${1:-}" ]; then
+		git -c safe.directory='*' archive HEAD
+	elif git -c safe.directory='*' rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
+			tar --null --files-from=- --ignore-failed-read -c 2>/dev/null
+	else
+		tar --exclude=./.cache -c .
+	fi
 }
 
 # root_home DIR [--user]: where it is for the machine outside
