@@ -44,8 +44,9 @@ class Demo:
         self.server = Server(options.bindir, options.work / "data", options.work, options.user)
         self.base = {"shared_preload_libraries": LIBRARY, "shared_buffers": COLD_BUFFERS}
 
-    def say(self, text: str) -> None:
-        self.console.print(text, soft_wrap=True)
+    def say(self, text: str, commands: bool = False) -> None:
+        """Prose is wrapped between words; commands are left whole, to be copied."""
+        self.console.print(text, soft_wrap=commands)
 
     # ---- the parts --------------------------------------------------------
 
@@ -126,7 +127,7 @@ class Demo:
                  "  set pg_lookahead.enable = off;                           -- stock; on: look-ahead\n"
                  f"  explain (analyze, buffers) {example};\n"
                  "To stop and remove it:\n"
-                 f"  {run_as}{self.server.bindir}/pg_ctl -D {self.server.data} stop && rm -r {self.options.work}")
+                 f"  {run_as}{self.server.bindir}/pg_ctl -D {self.server.data} stop && rm -r {self.options.work}", commands=True)
 
     # ---- all of it --------------------------------------------------------
 

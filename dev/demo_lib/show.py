@@ -39,7 +39,7 @@ def results(
         for name in names:
             rate = f"\n{by[name].blocks_per_second:,.0f}/s" if by[name].blocks else ""
             cells.append(_time(by[name].median) + rate)
-        gain = f"{stock.median / ahead.median:.1f}x"
+        gain = f"{stock.median / ahead.median:.2f}x"
         if ceiling and ahead.blocks:
             gain += f"\n{ahead.blocks_per_second / ceiling:.0%}"
         table.add_row(query.title, f"{stock.rows:,}", f"{stock.blocks:,}" if stock.blocks else "-", *cells, gain)
