@@ -25,12 +25,12 @@ export STARTED
 
 umask 022
 
-# --help of the scripts here is their head; bench/ has help of its own.  (The script may have
+# --help of the scripts here and in test/ is their head; bench/ has help of its own.  (The script may have
 # been named relative to where it was called.)
 SCRIPT=$0
 [ -f "$SCRIPT" ] || SCRIPT=${OLDPWD:-}/$0
 case $(dirname "$(realpath "$SCRIPT")"):${1:-} in
-	"$ROOT"/dev:--help | "$ROOT"/dev:-h)
+	"$ROOT"/dev:--help | "$ROOT"/dev:-h | "$ROOT"/test:--help | "$ROOT"/test:-h)
 		sed -n '3,/^[^#]*$/s/^# \{0,1\}//p' "$SCRIPT"
 		exit 0
 		;;
