@@ -186,7 +186,7 @@ build_library()
 	mkdir -p "$dir"
 	cp -r "$WORK/own/test/modules/$name/." "$dir/"
 	chown -R "$SERVER_USER:" "$dir" 2>/dev/null || true
-	in_server "$server" make -s -C "$dir" PG_CONFIG="$(server_pg_config "$server")" \
+	in_server "$server" make -s -C "$dir" PG_CONFIG="${HOMES[$server]}/bin/pg_config" \
 		SRC="${LIBRARY_SOURCE:-$WORK/own/src}" with_llvm=no COPT="-Werror ${LIBRARY_FLAGS:-}" \
 		SHLIB_LINK="${LIBRARY_FLAGS:-}" >"$DIR/out" 2>&1 || {
 		cat "$DIR/out"
