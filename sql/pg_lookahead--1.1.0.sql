@@ -1067,7 +1067,7 @@ BEGIN
         WHEN object_not_in_prerequisite_state THEN
             RETURN QUERY SELECT 'server.not_preloaded', 'server', 'problem',
                 'The server does not preload pg_lookahead: there are no statistics, and sessions look ahead only if they load it themselves ('
-                    || CASE WHEN loaded THEN 'this one does).' ELSE 'this one does not).' END,
+                    || CASE WHEN loaded THEN 'this one has).' ELSE 'this one had not, before this call).' END,
                 CASE WHEN libraries IS NULL THEN 'Add pg_lookahead to shared_preload_libraries, keeping what is there, and restart the server.'
                      ELSE format('ALTER SYSTEM SET shared_preload_libraries = %s; and restart the server.', concat_ws(', ', nullif(libraries, ''), 'pg_lookahead')) END,
                 reads_ms, jsonb_build_object('loaded', loaded);

@@ -50,12 +50,12 @@ sub follow
 # ---- not preloaded ---------------------------------------------------------------------
 
 like(findings('server.not_preloaded'),
-	qr/^problem\|The server does not preload pg_lookahead: .* \(this one does not\)\.\|ALTER SYSTEM SET shared_preload_libraries = pg_lookahead; and restart the server\.$/,
+	qr/^problem\|The server does not preload pg_lookahead: .* \(this one had not, before this call\)\.\|ALTER SYSTEM SET shared_preload_libraries = pg_lookahead; and restart the server\.$/,
 	'not preloaded');
 like(findings('server.not_preloaded', user => 'reader'), qr/^problem\|.*\|Add pg_lookahead to shared_preload_libraries, keeping what is there, and restart the server\.$/,
 	'... an ordinary user, who does not see what is there, gets no command');
 unlike($_, qr/SET shared_preload_libraries/, '... nor for anything else') for findings('settings.pg_stat_statements', user => 'reader');
-is($node->safe_psql('postgres', q{LOAD 'pg_lookahead'; SELECT finding LIKE '%(this one does).' FROM pg_lookahead_findings() WHERE code = 'server.not_preloaded'}),
+is($node->safe_psql('postgres', q{LOAD 'pg_lookahead'; SELECT finding LIKE '%(this one has).' FROM pg_lookahead_findings() WHERE code = 'server.not_preloaded'}),
 	't', '... and a session that has loaded it');
 is($node->safe_psql('postgres', q(SELECT count(*) FROM pg_lookahead_report() WHERE section IN ('statements', 'indexes', 'builds'))),
 	0, '... and there are no findings about statements');
