@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import signal
 import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import psycopg
 from rich.console import Console
@@ -60,6 +61,17 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("bindir", "data", "sockets"):
         parser.add_argument(f"--{name}", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--user", required=True, help=argparse.SUPPRESS)
+
+
+def write_results(results: Path, name: str, columns: Sequence[str], lines: Iterable[Sequence[Any]], server: Server, **more: Any) -> None:
+    """What such a script has measured, and its machine.json, into a directory."""
+    results.mkdir(parents=True, exist_ok=True)
+    with (results / name).open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(lines)
+    write_facts(results, server, **more)
+    print(f"results: {results}")
 
 
 def write_facts(results: Path, server: Server, **more: Any) -> None:

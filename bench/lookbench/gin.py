@@ -20,7 +20,6 @@ which share of a cold sample is waits.
 from __future__ import annotations
 
 import argparse
-import csv
 import fnmatch
 import statistics
 import time
@@ -32,7 +31,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from .command import add_server_arguments, write_facts
+from .command import add_server_arguments, write_results
 from .server import BASE_SETTINGS, Server
 from .variants import ENABLE, LIBRARY
 
@@ -158,13 +157,10 @@ def main() -> None:
         server.stop()
     summarize(samples)
     if options.results:
-        options.results.mkdir(parents=True, exist_ok=True)
-        with (options.results / "gin.csv").open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["index", "statement", "state", "variant", "rep", "seconds"])
-            writer.writerows((*s[:5], f"{s[5]:.6f}") for s in samples)
-        write_facts(options.results, server, rows=options.rows)
-        print(f"results: {options.results}")
+        write_results(
+            options.results, "gin.csv", ["index", "statement", "state", "variant", "rep", "seconds"],
+            ((*s[:5], f"{s[5]:.6f}") for s in samples), server, rows=options.rows,
+        )
 
 
 if __name__ == "__main__":

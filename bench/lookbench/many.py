@@ -19,7 +19,6 @@ Memory is the proportional set size (Pss) of all of the server's processes, in t
 from __future__ import annotations
 
 import argparse
-import csv
 import fnmatch
 import os
 import signal
@@ -36,7 +35,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from .command import add_server_arguments, write_facts
+from .command import add_server_arguments, write_results
 from .server import BASE_SETTINGS, Server, ServerError
 from .variants import LIBRARY
 
@@ -215,13 +214,11 @@ def main() -> None:
         server.stop()
     summarize(samples)
     if options.results:
-        options.results.mkdir(parents=True, exist_ok=True)
-        with (options.results / "many.csv").open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["load", "sessions", "variant", "rep", "per_second", "percentile_99_ms", "memory_mb"])
-            writer.writerows((*s[:4], *(f"{x:.3f}" for x in s[4:])) for s in samples)
-        write_facts(options.results, server, sessions=counts, seconds=options.seconds, io_method=options.io_method)
-        print(f"results: {options.results}")
+        write_results(
+            options.results, "many.csv", ["load", "sessions", "variant", "rep", "per_second", "percentile_99_ms", "memory_mb"],
+            ((*s[:4], *(f"{x:.3f}" for x in s[4:])) for s in samples), server,
+            sessions=counts, seconds=options.seconds, io_method=options.io_method,
+        )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ begins: what is learnt of a table and of a plan has been learnt.
 from __future__ import annotations
 
 import argparse
-import csv
 import fnmatch
 import os
 import random
@@ -34,7 +33,7 @@ from psycopg.types.numeric import Int4
 from rich.console import Console
 from rich.table import Table
 
-from .command import add_server_arguments, write_facts
+from .command import add_server_arguments, write_results
 from .server import BASE_SETTINGS, Server, ServerError
 from .variants import ENABLE, LIBRARY
 
@@ -241,13 +240,10 @@ def main() -> None:
         server.stop()
     print_table(samples)
     if options.results:
-        options.results.mkdir(parents=True, exist_ok=True)
-        with (options.results / "instructions.csv").open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["statement", "variant", "rep", "instructions"])
-            writer.writerows((s, v, r, f"{n:.0f}") for s, v, r, n in samples)
-        write_facts(options.results, server)
-        print(f"results: {options.results}")
+        write_results(
+            options.results, "instructions.csv", ["statement", "variant", "rep", "instructions"],
+            ((s, v, r, f"{n:.0f}") for s, v, r, n in samples), server,
+        )
 
 
 if __name__ == "__main__":

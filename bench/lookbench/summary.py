@@ -98,6 +98,10 @@ class Results:
         self.cells = {cell: {name: figure(s) for name, s in by.items()} for cell, by in grouped.items()}
 
     @property
+    def medians(self) -> Mapping[Cell, Mapping[str, float]]:
+        return {cell: {name: found.median for name, found in by.items()} for cell, by in self.cells.items()}
+
+    @property
     def ceiling(self) -> float | None:
         """The most reads per second that fio reached in any of the runs."""
         reads = [n for run in self.runs.values() for n in run["ceiling_reads_per_second"].values()]
@@ -283,12 +287,11 @@ def print_medians(
 
 
 def print_check(results: Results, console: Console, markdown: bool = False) -> None:
-    medians = {cell: {name: found.median for name, found in by.items()} for cell, by in results.cells.items()}
     reads = results.runs[max(results.runs)]["ceiling_reads_per_second"]
     depth = check.gain(reads)
     if depth:
         console.print(f"the disk: {reads['1']:,} reads/s one at a time, {max(reads.values()):,} at its best depth: {depth:.1f} times as many")
-    print_medians(results, console, markdown, check.COLUMNS, check.TEXT_COLUMNS, check.rows(medians, reads))
+    print_medians(results, console, markdown, check.COLUMNS, check.TEXT_COLUMNS, check.rows(results.medians, reads))
 
 
 def _coloured(ratio: str) -> str:
@@ -315,7 +318,7 @@ def main() -> int:
             console.print(f"error: there is no {csv}")
             return 1
         results = Results(csv, options.variant)
-        medians = {cell: {name: found.median for name, found in by.items()} for cell, by in results.cells.items()}
+        medians = results.medians
         if options.plans:
             print_medians(results, console, options.markdown, plans.COLUMNS, plans.TEXT_COLUMNS, plans.rows(medians))
         elif options.beside:
