@@ -5,8 +5,9 @@
 #   put_table COMMAND          in docs/compatibility.md, between the line that names the command
 #                              and the end: stdin
 #   note_servers NAME...       for the table of servers: what they are
-#   note_complete              for it: all tests have run on all servers, none has failed
-#   servers_table              the table, from the last run of dev/test
+#   note_rows                  for it: all tests have run on them, none has failed; their rows
+#   servers_table              the table: the rows of the servers of which there are some, and
+#                              those that it had of the others
 #
 # Sourced after queue.sh, servers.sh and suites.sh, but for put_table.
 
@@ -29,11 +30,6 @@ note_servers()
 		echo "$name $(server_version "$name") $(server_kind "$name") $(server_assertions "$name")" \
 			"$(suite_version "$name")"
 	done >"$TESTLOGS/servers"
-}
-
-note_complete()
-{
-	touch "$TESTLOGS/complete"
 }
 
 # passed_in NAME PATTERN: how many tests of the jobs of that server whose names match
@@ -59,21 +55,35 @@ origin_of()
 	esac
 }
 
-# servers_table: of a complete run
-servers_table()
+# note_rows: of the servers of the last run, in $CACHE/rows
+note_rows()
 {
-	local name version kind assertions suite core
+	local name version kind assertions suite core at
 
-	[ -e "$TESTLOGS/complete" ] || return 1
-	echo "| PostgreSQL | | our tests | statements and index builds, as stock | PostgreSQL's regression and isolation tests, look-ahead forced |"
-	echo "|---|---|---|---|---|"
+	at=$(git -C "$ROOT" rev-parse --short HEAD 2>/dev/null || echo "no commit")
+	mkdir -p "$CACHE/rows"
 	while read -r name version kind assertions suite; do
 		[ "$assertions" != on ] || version="$version, with assertions"
 		core="$(passed_in "$name" core-regress-64) + $(passed_in "$name" core-isolation-64)"
 		[[ $version == "$suite"* ]] || core="$core, of $suite"
 		[ "$suite" != - ] || core="-, as no package has their source"
-		printf '| %s | %s | %d | %d | %s |\n' "$version" "$(origin_of "$kind")" \
+		printf '| %s | %s | %d | %d | %s | %s |\n' "$version" "$(origin_of "$kind")" \
 			"$(passed_in "$name" 'regress|isolation|tap(-.*)?|descent|downlinks|normalizedkey|load|accessmethod|functions|tableam|example|makefile')" \
-			"$(passed_in "$name" fuzz)" "$core"
+			"$(passed_in "$name" fuzz)" "$core" "$at" >"$CACHE/rows/$name"
 	done <"$TESTLOGS/servers"
+}
+
+# servers_table: fails if there is no row at all
+servers_table()
+{
+	local rows=("$CACHE"/rows/*)
+
+	[ -e "${rows[0]}" ] || return 1
+	echo "| PostgreSQL | | our tests | statements and index builds, as stock | PostgreSQL's regression and isolation tests, look-ahead forced | commit |"
+	echo "|---|---|---|---|---|---|"
+	# the last row of a major, with or without assertions, is the one that counts
+	sed -n '\|^<!-- dev/test --table -->$|,/^<!-- end -->$/p' "$ROOT/docs/compatibility.md" |
+		grep -E '^\| [0-9]' | cat - "${rows[@]}" | awk '
+			{ row[int($2) (/, with assertions/ ? "a" : "")] = $0 }
+			END { for (key in row) print row[key] }' | sort -V
 }
