@@ -20,6 +20,7 @@ from lookbench.variants import LIBRARY, Variant, make_variants
 
 from . import show
 from .contest import CACHED_BUFFERS, CACHED_REPETITIONS, COLD_BUFFERS, COLD_REPETITIONS, Contest, Outcome
+from .keep import write_compare
 from .load import fill
 from .queries import NoQueries, Query, choose
 
@@ -87,7 +88,7 @@ class Demo:
         return [stock, bitmap, ahead]
 
     def contest(self, contest: Contest, queries: list[Query]) -> tuple[list[dict[str, Outcome]], list[dict[str, Outcome]]]:
-        total = len(queries) * len(contest.variants) * (COLD_REPETITIONS + CACHED_REPETITIONS)
+        total = len(queries) * (len(contest.variants) * COLD_REPETITIONS + (len(contest.variants) + 1) * CACHED_REPETITIONS)
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self.console, disable=not self.console.is_terminal, transient=True) as progress:
             task = progress.add_task("", total=total)
@@ -122,12 +123,23 @@ class Demo:
             run_as = f"setpriv --reuid={self.options.user} --regid={self.options.user} --clear-groups "
         if libraries := os.environ.get("LD_LIBRARY_PATH"):
             run_as += f"env LD_LIBRARY_PATH={libraries} "
-        self.say(f"The server stays. To use it:\n  {psql}\n"
+        compare = write_compare(self.server, self.options.work, self.options.user, example)
+        self.say("The server stays. To ask a query of yours with look-ahead off and on, each time with empty caches:\n"
+                 f"  {compare} 'select ...'\n"
+                 "To use it by hand, where the second execution finds cached what the first has read:\n"
+                 f"  {psql}\n"
                  "  set enable_bitmapscan = off; set enable_seqscan = off;   -- leave the index scan\n"
                  "  set pg_lookahead.enable = off;                           -- stock; on: look-ahead\n"
                  f"  explain (analyze, buffers) {example};\n"
+                 f"{self.explain_hint()}"
                  "To stop and remove it:\n"
                  f"  {run_as}{self.server.bindir}/pg_ctl -D {self.server.data} stop && rm -r {self.options.work}", commands=True)
+
+    def explain_hint(self) -> str:
+        """Before 18, EXPLAIN says nothing about look-ahead."""
+        if self.server.major >= 18:
+            return ""
+        return "To see look-ahead in the plan as well:\n  select * from pg_lookahead_explain('select ...');\n"
 
     # ---- all of it --------------------------------------------------------
 
@@ -141,21 +153,23 @@ class Demo:
         cold, cached = self.contest(contest, queries)
         self.console.print()
         show.results(self.console, f"Cold: server restarted, {method}; median of {COLD_REPETITIONS}", queries, cold, ceiling)
-        self.say("Below the times: blocks read per second. Below the gain (over the stock index scan): the\n"
+        self.say("Below the times: blocks read per second. Below the gain (over the stock index scan): the "
                  f"share of the disk's ceiling. Bitmap scan with {_described(variants[1])}.\n")
         show.results(self.console, f"Cached: all blocks in shared_buffers ({CACHED_BUFFERS}); median of {CACHED_REPETITIONS}", queries, cached, None)
+        self.say("Cached, nothing waits for the disk: there is little to gain or lose. Noise: by how much stock differs from itself, "
+                 "asked in two sessions by turns; a gain or loss within that is none.\n")
         self.explain(contest, queries[1])
         for complaint in contest.complaints:
             self.say(f"[red]problem:[/red] {complaint}")
         if not contest.complaints:
-            self.say("All three returned the same rows; pg_lookahead also in the order of the stock index scan\n"
+            self.say("All three returned the same rows; pg_lookahead also in the order of the stock index scan "
                      "and with the same plan.")
         if self.options.keep:
             self.server.stop()
             self.server.start(self.base)
         else:
             self.server.stop()
-        self.ending(queries[0].statements[0])
+        self.ending(queries[1].statements[0])
         return 1 if contest.complaints else 0
 
 
