@@ -70,6 +70,8 @@ begin
     return regexp_replace(stock, ', -?\d+', '');
 end $$;
 
+create function x_of(int) returns int language sql as 'select $1 / 1';
+
 create table shape (n serial, statement text);
 insert into shape (statement) values
 -- keys that fail for some rows
@@ -104,6 +106,13 @@ insert into shape (statement) values
 ('with x as materialized (select id, 1000 / (id - 25) as p from parent) select (select count(c.v) from child c where c.p = y.id), case when y.id in (20, 24) then (select count(*) from x) end from (select id, p from x offset 0) y where y.p is not null'),
 ('select * from ((select 1 as m, p.id, p.n, c.v from parent p join child c on c.id = p.n order by p.id) union all (select 2, p.id, p.n, c.v from parent p join child c on c.id = p.n + 1 order by p.id)) u where u.n < 200 or u.n > (select sum(1000 / (id - 500)) from parent)'),
 ('insert into kept select x.id, c.v from parent x join child c on c.p = x.n where x.n > (select min(1000 / (id - 500)) from parent) returning v, (select max(id) from parent)'),
+('insert into kept select x.id, c.v from parent x join child c on c.p = x.n where x.n > (select min(1000 / (id - 500)) from parent) returning v, x_of((select max(1000 / (id - 601)) from parent))'),
+('with y as materialized (select min(1000 / (id - 500)) as m from parent) insert into kept select x.id, c.v from parent x join child c on c.p = x.n where x.n > (select m from y) returning v, (select m from y)'),
+('merge into kept k using (select x.id, c.v from parent x join child c on c.p = x.n where x.n > (select min(1000 / (id - 500)) from parent)) s on k.v = s.v when not matched then insert (v) values (s.v)'),
+('select x.id, c.v from parent x join child c on c.p = x.n where x.n > (select min(1000 / (id - 500)) from parent) order by x.id for update of x'),
+-- rows of arrays that are to be one array, and parts of arrays
+('select x.a, c.v from (select q.n, array(select array[p.id, p.n] || (case when q.id = 300 and p.id = 299 then array[1] end) from parent p where p.id between q.id - 1 and q.id) as a from parent q offset 0) x join child c on c.p = x.n'),
+('select (select count(c.v) from child c where c.p = ((array[x.s, ''x'']::varchar[])[1 + (x.id = 300)::int])::int) from parent x'),
 -- the first of several errors
 ('select 1 / (x.id - 20), c.v from (select id, has_database_privilege(case when id = 25 then ''nosuch'' else current_database() end, ''connect'') as ok from parent offset 0) x join child c on c.id = x.id where ok'),
 ('select x.p, 1 / (c.v - c.v + x.id - 20) from (select id, (case when id = 25 then ''x'' else ''1'' end)::int as p from parent offset 0) x join child c on c.id = x.id'),

@@ -185,6 +185,28 @@ select * from pg_temp.play('select id, a from t order by a',
     (select string_agg(format('m%s p p n n', i % 40 + 1), ' ') from generate_series(1, 200) i));
 select * from pg_temp.play('select id, b from t order by id desc',
     (select string_agg(format('m%s w%s n', i % 50 + 1, i * 7 % 60 + 1), ' ') from generate_series(1, 200) i));
+-- many at the same time
+create function in_turns(n int) returns setof text language plpgsql as $$
+declare c refcursor[]; r record; one refcursor;
+begin
+    for i in 1..n loop
+        one := 'c' || i;
+        open one for execute format('select id, a from t where a > %s order by a', i * 50);
+        c[i] := one;
+    end loop;
+    for turn in 1..30 loop
+        for i in 1..n loop
+            one := c[i];
+            fetch one into r;
+            return next i || ' ' || r.id || ' ' || r.a;
+        end loop;
+    end loop;
+    for i in 1..n loop
+        one := c[i];
+        close one;
+    end loop;
+end $$;
+select * from pg_temp.compare('select * from in_turns(40)');
 -- dead entries under a scroll cursor
 delete from t where id % 4 = 1;
 update t set a = a + 1 where id % 4 = 2;

@@ -73,6 +73,33 @@ select * from pg_temp.compare('select o.id, x.n from o, lateral
     where o.id < 30');
 reset enable_mergejoin;
 
+-- parallel workers whose scan is rescanned before it looks ahead (a function's loop has no workers)
+alter table i set (parallel_workers = 2);
+set max_parallel_workers_per_gather = 2;
+set parallel_setup_cost = 0;
+set parallel_tuple_cost = 0;
+set cpu_tuple_cost = 1;
+set random_page_cost = 0.01;
+set min_parallel_table_scan_size = 0;
+set min_parallel_index_scan_size = 0;
+explain (costs off) select a.n, x.* from (values (1), (2), (3)) a (n) left join
+    (select count(*), sum(id) from i where k between 5 and 7) x on true;
+set pg_lookahead.enable = off;
+select a.n, x.* from (values (1), (2), (3)) a (n) left join
+    (select count(*), sum(id) from i where k between 5 and 7) x on true;
+set pg_lookahead.enable = on;
+select a.n, x.* from (values (1), (2), (3)) a (n) left join
+    (select count(*), sum(id) from i where k between 5 and 7) x on true;
+reset pg_lookahead.enable;
+reset parallel_setup_cost;
+reset parallel_tuple_cost;
+reset cpu_tuple_cost;
+reset random_page_cost;
+reset min_parallel_table_scan_size;
+reset min_parallel_index_scan_size;
+set max_parallel_workers_per_gather = 0;
+alter table i reset (parallel_workers);
+
 -- loops of PL/pgSQL, left at some row; a cached plan is executed many times
 create function loops(how text) returns setof text language plpgsql as $$
 declare r record; s record; n int;

@@ -37,6 +37,10 @@ select * from pg_temp.compare('select id, v from t where ctid = any (array(selec
 select * from pg_temp.compare('select a.n, x.id from a, lateral (select id, v from t where ctid = any (array[a.at, a.at, ''(1,1)'', ''(2,2)'']) offset 0) x where a.n < 300');
 select * from pg_temp.compare('select id from p where ctid = any (array(select at from a))');
 select * from pg_temp.play('select id, v from t where ctid = any (array(select at from a))', 'n n n p p m100 n w50 n e p l f n');
+-- as EXPLAIN says
+set pg_lookahead.force = on;
+select count(*) > 0 as blocks_shown from pg_lookahead_explain('select id, v from t where ctid = any (array(select at from a where n > 10))') l where l ~ 'Look-Ahead Blocks: foreseen=[1-9]';
+reset pg_lookahead.force;
 -- one for each row
 explain (costs off) select a.n, t.v from a join t on t.ctid = a.at where a.n > 10;
 select * from pg_temp.compare('select a.n, t.v from a join t on t.ctid = a.at where a.n > 10');

@@ -171,6 +171,15 @@ select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from
 drop trigger a on t;
 drop trigger b on t;
 drop trigger c on t;
+-- ... and those of a MERGE that deletes
+create function gone() returns trigger language plpgsql as $$
+begin
+    perform note('d' || old.id);
+    return old;
+end $$;
+create trigger d before delete on t for each row execute function gone();
+select * from write('merge into t using src on t.id = src.i + 150 when matched and t.id % 50 = 0 then delete when matched then do nothing when not matched then insert (id, k, s) values (i + 150, src.k, src.s)');
+drop trigger d on t;
 -- 5. values that are drawn, and state that is read
 select * from write('insert into t (id, k, s) select nextval(''seq''), k, s from src');
 select * from write('insert into t (id, k, s) select nextval(''seq''), 1 / (700 - i), s from src');
