@@ -27,7 +27,7 @@ my $block_size = 8192;
 mkdir "$volume/space" or die $!;
 my $node = new_server(
 	'main',
-	extensions => [ 'pg_buffercache', 'pageinspect', 'amcheck' ],
+	extensions => [ 'pg_buffercache', 'pageinspect', 'pg_visibility', 'amcheck' ],
 	conf => "pg_lookahead.enable_subplan = on\npg_lookahead.enable_toast = on\n");
 my $major = int($node->safe_psql('postgres', 'SHOW server_version_num') / 10000);
 $node->safe_psql('postgres', "CREATE TABLESPACE volume LOCATION '$volume/space'");
@@ -167,6 +167,8 @@ for my $method (@methods)
 {
 	my $what = $method ? ", io_method $method" : '';
 
+	# from 19 on, a query that reads a page may set it all-visible, and index-only scans pass it over
+	$node->safe_psql('postgres', "SELECT pg_truncate_visibility_map('$_')") for qw(whole half);
 	$node->append_conf('postgresql.conf', "io_method = $method") if $method;
 	break_blocks([ $path{whole}, $block{whole} ], [ $path{half}, $block{half}, $block_size / 2 ],
 		[ $path{dups}, $third ], [ $path{leaf_a}, $leaf ], [ $path{toast}, $toast_block ]);
