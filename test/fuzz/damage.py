@@ -41,8 +41,8 @@ BLOCK = 8192
 LSN = 8                 # bytes of a page's header
 TIMEOUT = "4s"
 STOCK = ["set pg_lookahead.enable = off"]
-# of a case that has failed, to see what stock does
-REPETITIONS = 6
+# of a case that has failed, to see what stock does: at most, as long as some outcome of it is not explained
+REPETITIONS = 24
 PATIENCE = 15           # seconds: a loop of the server over damaged pages need not be interruptible
 # of a server that works with damaged pages
 ERRORS_AHEAD = {b"XX000", b"XX001", b"XX002", b"58030", b"58P01", b"22021", b"54000", b"53200"}
