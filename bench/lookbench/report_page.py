@@ -31,7 +31,7 @@ def page(report: Report, charts: Mapping[str, Sequence[Panel]]) -> str:
     body = "".join(
         f'<section><h2 id="{anchor}">{escape(heading)}</h2>{html}</section>' for anchor, _, heading, html in sections
     )
-    headline, mark, rest = report.finding().partition(";")
+    headline, _, rest = report.finding().partition("; ")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -46,7 +46,7 @@ def page(report: Report, charts: Mapping[str, Sequence[Panel]]) -> str:
 <body>
 <header>
 <h1>pg_lookahead, measured by bench/run</h1>
-<p class="finding">{escape(headline)}{mark}<span>{escape(rest)}</span></p>
+<p class="finding">{escape(headline.rstrip("."))}. <span>{escape(rest[:1].upper() + rest[1:])}</span></p>
 <div class="tiles">{"".join(map(_tile, report.places))}</div>
 <nav>{links}</nav>
 </header>
@@ -77,14 +77,14 @@ def _sections(report: Report, charts: Mapping[str, Sequence[Panel]]) -> Iterable
 
 def _tile(place: Place) -> str:
     scattered = place.scattered()
-    mean = f"{ratio_text(geometric_mean(scattered))}× <small>as fast</small>" if scattered else "–"
     measured = [e for e in place.entries.values() if e.ratio is not None]
     worst = min(measured, key=lambda e: e.ratio or 0, default=None)
     red = sum(e.is_red for e in measured)
     failed = sum(bool(e.failures) for e in place.entries.values())
-    lines = [f"<strong>{escape(place.label)}</strong>",
-             f"<b>{mean}</b>",
-             f"<span>geometric mean of {len(scattered)} cold cells on random and cyclic data</span>"]
+    lines = [f"<strong>{escape(place.label)}</strong>"]
+    if scattered:
+        lines += [f"<b>{ratio_text(geometric_mean(scattered))}× <small>as fast</small></b>",
+                  f"<span>geometric mean of {len(scattered)} cold cells on random and cyclic data</span>"]
     if worst is not None:
         lines.append(f'<span title="{_attribute(worst.tip())}">worst of {len(measured)}: {ratio_text(worst.ratio or 0)}'
                      f" ({escape(worst.cell.key)})</span>")
