@@ -25,6 +25,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from .pages_bars import bars_svg
 from .pages_picture import Curves, curves, draw
+from .pages_waits import waits_svg
 from .report_data import Entry, Place, geometric_mean, read_report
 from .workloads import COLD
 
@@ -34,6 +35,7 @@ BESIDE = "majors-18-19"
 RACE = "race-core-18"
 README, PERFORMANCE = "README.md", "docs/performance.md"
 PICTURE = "docs/scan-times.svg"
+WAITS = "docs/waits.svg"
 
 Row = tuple[str, str]  # the first column of the table, and the cell
 
@@ -457,7 +459,7 @@ def main() -> int:
     differ = []
     try:
         directories = {name: Directory(top, name) for name in dict.fromkeys([RELEASE, *(table.directory for table in TABLES)])}
-        texts = {**pages(top, directories), **charts(top, directories)}
+        texts = {**pages(top, directories), **charts(top, directories), WAITS: waits_svg()}
         shown = picture_of(directories[RELEASE])
     except PageError as error:
         print(f"error: {error}", file=sys.stderr)
