@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
+from .machine import source_state
 from .pages_bars import bars_svg
 from .pages_picture import Curves, curves, draw
 from .pages_waits import waits_svg
@@ -450,9 +451,21 @@ def charts(top: Path, directories: Mapping[str, Directory]) -> dict[str, str]:
     return found
 
 
+def of_other_sources(directories: Mapping[str, Directory], digest: str) -> dict[str, list[str]]:
+    """Table -> the commits that it was measured on, if src/ was another one than that with this digest."""
+    found = {}
+    for table in TABLES:
+        runs = runs_of([directories[table.directory].entry(key) for _, key in table.rows])
+        commits = [run["source"]["commit"][:12] for run in runs if run["source"]["src_digest"] != digest]
+        if commits:
+            found[table.name] = list(dict.fromkeys(commits))
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench/pages", description="The tables and the picture of README.md and docs/.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page differs from the results")
+    parser.add_argument("--release", action="store_true", help="with --check: fail where a figure is not of this src/")
     parser.add_argument("--top", type=Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     top: Path = options.top
@@ -476,7 +489,10 @@ def main() -> int:
             differ.append(PICTURE)
         for page in differ:
             print(f"{page} differs from the results; bench/pages writes it")
-        return 1 if differ else 0
+        others = of_other_sources(directories, source_state()["src_digest"]) if options.release else {}
+        for name, commits in others.items():
+            print(f"{name}: measured with the src/ of {', '.join(commits)}; bench/release measures it again")
+        return 1 if differ or others else 0
     draw(shown, picture)
     print(f"written: {', '.join([*differ, PICTURE])}")
     return 0
