@@ -132,9 +132,9 @@ SKIP:
 		VACUUM ANALYZE large;
 		SELECT pg_stat_lookahead_reset();
 		SET max_parallel_workers_per_gather = 0; SET enable_mergejoin = off; SET enable_nestloop = off; SET work_mem = '256kB';
-		SELECT count(a.w || b.w) FROM large a JOIN large b USING (id);));
+		SELECT count(a.w || b.w) FROM large a JOIN large b USING (id);) . 'SELECT count(a.w || b.w) FROM large a JOIN large b USING (id);' x 7);
 	like(findings('statement.spilled'),
-		qr/^change\|[\d,]+ ms waited for reads \(executions: 1\); \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
+		qr/^change\|[\d,]+ ms waited for reads \(executions: 8\); \d+ MB written to temporary files by each: .*: SELECT count\(a\.w \|\| b\.w\) FROM large a JOIN large b USING \(id\)\|SET work_mem = '\d+MB';/,
 		'a hash join that has spilled');
 
 	# Statements in which others are executed.  What looks ahead in them is theirs as well.
