@@ -569,3 +569,6 @@ EXCEPTION WHEN insufficient_privilege THEN
         format('Grant %I SELECT on that.', current_user), NULL::float8, '{}'::jsonb;
 END
 $$;
+
+COMMENT ON COLUMN pg_stat_lookahead.kind
+    IS 'index scan, index only scan, nested loop, hash join, bitmap heap scan, bitmap index scan, index insert, foreign key, toast, subplan or tid scan';

@@ -46,7 +46,7 @@ GRANT SELECT ON pg_stat_lookahead TO PUBLIC;
 COMMENT ON VIEW pg_stat_lookahead
     IS 'figures of look-ahead in the whole server, by kind of scan or join';
 COMMENT ON COLUMN pg_stat_lookahead.kind
-    IS 'index scan, index only scan, nested loop, hash join, bitmap heap scan, bitmap index scan, index insert, foreign key or toast';
+    IS 'index scan, index only scan, nested loop, hash join, bitmap heap scan, bitmap index scan, index insert, foreign key, toast, subplan or tid scan';
 COMMENT ON COLUMN pg_stat_lookahead.scans_attached
     IS 'scans under observation; joins that were executed';
 COMMENT ON COLUMN pg_stat_lookahead.scans_activated
