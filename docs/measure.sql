@@ -43,8 +43,8 @@ create temporary table chosen as
     order by c.relpages desc limit 1;
 select count(*) = 0 as is_none from chosen \gset
 \if :is_none
-    \echo 'No table of 20 MB has statistics (ANALYZE) and a btree index in another order than its'
-    \echo 'rows. docs/start.md has statements that make one.'
+    \echo 'No table of 20 MB, or not the one that was named, has statistics (ANALYZE) and a btree'
+    \echo 'index in another order than its rows. docs/start.md has statements that make one.'
     \if :is_new
         drop extension pg_lookahead;
     \endif

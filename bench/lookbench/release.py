@@ -3,7 +3,7 @@
 What is measured follows from lookbench/pages.py: a directory for each of its tables, the cells of
 its rows. How follows from the machine.json of that directory: server, storage, numbers of rows,
 repetitions, variants; stock against itself (again) always goes along. A directory is measured by
-bench/run, which writes each sample at once and goes on where it was stopped; so all of it, some ten
+bench/run, which writes each sample at once and goes on where it was stopped; so all of it, some four
 hours, can be done in slices.
 
 Figures of two sources are never mixed: what was measured with another src/ is forgotten.
