@@ -77,16 +77,16 @@ create temporary table measured as
     select pair, pg_temp.milliseconds(pg_temp.query(10 * pair), false) as stock,
            pg_temp.milliseconds(pg_temp.query(10 * pair + 5), true) as ahead
     from generate_series(1, 5) pair;
-select coalesce(sum(scans_activated), 0) as activated, coalesce(sum(blocks_issued), 0) as issued
+select coalesce(sum(scans_activated), 0) as activated, coalesce(sum(blocks_issued), 0) as issued,
+       coalesce(string_agg(distinct kind || ' by ' || index, ', '), 'no scan') as scans,
+       coalesce(string_agg(distinct reason, '; '), '') as reasons
 from pg_lookahead_last_statement() \gset
-select coalesce(string_agg(reason, '; '), '') as reasons
-from (select distinct reason from pg_lookahead_last_statement() where reason is not null) r \gset
 select pair, stock as "stock, ms", ahead as "look-ahead, ms", round(stock / greatest(ahead, 0.1), 2) as "times as fast"
 from measured order by pair;
 
 \pset format unaligned
 \pset tuples_only on
-select format('Look-ahead: scans that began %s, reads started early %s', :activated, :issued);
+select format('Look-ahead, %s: scans that began %s, reads started early %s', :'scans', :activated, :issued);
 select case
     when :activated = 0 and :'reasons' <> '' then 'It did not begin: ' || :'reasons'
     when sum(stock) < 25 then format(

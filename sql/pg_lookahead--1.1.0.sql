@@ -1307,6 +1307,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
+    -- a statement that has waited for less, or lost less, is not worth a change
+    worth_ms CONSTANT float8 := 10;
     ns text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_lookahead');
     stat_statements text := (SELECT e.extnamespace::regnamespace::text FROM pg_extension e WHERE e.extname = 'pg_stat_statements');
     -- as JSON, since its columns' names depend on its version
@@ -1413,8 +1415,7 @@ BEGIN
             advice := CASE WHEN r.explainable THEN 'EXPLAIN (ANALYZE, BUFFERS) says which.' ELSE 'EXPLAIN (ANALYZE, BUFFERS) says which, if it takes the statement.' END
                 || ' An index, or SET random_page_cost lower, if an index scan of few rows would do.';
         END IF;
-        -- less is not worth a change
-        IF r.waited < 10 THEN
+        IF r.waited < worth_ms THEN
             severity := 'note';
         END IF;
         finding := format('%s; %s: %s', ours, why, r.text);
@@ -1429,7 +1430,7 @@ BEGIN
         FROM (%s) e CROSS JOIN unnest(e.reasons) x (reason) LEFT JOIN %s.pg_lookahead_reasons() a ON a.reason = x.reason
         WHERE e.queryid IS NOT NULL GROUP BY x.reason ORDER BY 4 DESC, 1$q$, entries, ns)
     LOOP
-        RETURN QUERY SELECT 'reason', 'statements', CASE WHEN r.waited >= 10 THEN 'change' ELSE 'note' END,
+        RETURN QUERY SELECT 'reason', 'statements', CASE WHEN r.waited >= worth_ms THEN 'change' ELSE 'note' END,
             format('Refused (statements: %s, executions: %s, waited: %s ms): %s - %s. The first: %s', r.statements, r.executions,
                    to_char(r.waited, 'FM999,999,999,990'), r.reason, r.meaning,
                    CASE WHEN length(r.example) > 100 THEN left(r.example, 97) || '...' ELSE r.example END),
@@ -1452,7 +1453,7 @@ BEGIN
         SELECT e.*, CASE WHEN length(label) > 100 THEN left(label, 97) || '...' ELSE label END AS text
         FROM (%s) e WHERE queryid IS NOT NULL AND saved_time + saved_time_error <= -1 ORDER BY saved_time, queryid LIMIT 5$q$, entries)
     LOOP
-        RETURN QUERY SELECT 'statement.loses', 'statements', CASE WHEN r.saved_time <= -10 THEN 'change' ELSE 'note' END,
+        RETURN QUERY SELECT 'statement.loses', 'statements', CASE WHEN r.saved_time <= -worth_ms THEN 'change' ELSE 'note' END,
             format('About %s ms lost by look-ahead, +- %s (executions: %s): %s', to_char(-r.saved_time, 'FM999,999,999,990'),
                    to_char(r.saved_time_error, 'FM999,999,999,990'), r.executions, r.text),
             'SET pg_lookahead.enable = off; for this statement, and compare. If it is as much faster then, that is a bug.', -r.saved_time,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -28,8 +29,8 @@ from .pages import TABLES, PageTable
 MOST_REPETITIONS = 5
 STOP_SECONDS = 120  # for a server that has to be stopped
 OWN = ("bitmap", "lookahead", "bare")
-CORE = ("core", "coreoff", "coreworker")  # a build of core's branch, with these settings each
-CORE_SETTINGS = {"core": "io_method=io_uring", "coreoff": "enable_indexscan_prefetch=off", "coreworker": "io_method=worker"}
+# variants of a build of core's branch, and what each sets
+CORE = {"core": "io_method=io_uring", "coreoff": "enable_indexscan_prefetch=off", "coreworker": "io_method=worker"}
 DONE = "measured"  # a file in a directory: the digest of src/ that all of it was measured with
 
 
@@ -55,7 +56,7 @@ def _beside(run: dict[str, Any], core: Path | None) -> tuple[list[str], str]:
         if name in CORE:
             if core is None:
                 return [], "a build of core's branch: --core PREFIX"
-            options += ["--beside", f"{name}={core},{CORE_SETTINGS[name]},effective_io_concurrency=64"]
+            options += ["--beside", f"{name}={core},{CORE[name]},effective_io_concurrency=64"]
         else:
             major = name.removeprefix("stock").removeprefix("look")
             options += ["--beside", f"{name}={major}" + (",library" if name.startswith("look") else "")]
@@ -115,8 +116,7 @@ def measure(top: Path, job: Job, path: Path, digest: str, until: float | None) -
     try:
         code = process.wait(None if until is None else max(until - time.monotonic(), 0))
     except (subprocess.TimeoutExpired, KeyboardInterrupt) as stopped:
-        process.send_signal(signal.SIGINT)
-        subprocess.run(["pkill", "-INT", "-g", str(process.pid)], check=False)
+        os.killpg(process.pid, signal.SIGINT)
         process.wait(STOP_SECONDS)
         if isinstance(stopped, KeyboardInterrupt):
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from lookbench.variants import LIBRARY, Variant, make_variants
 
 from . import show
 from .contest import CACHED_BUFFERS, CACHED_REPETITIONS, COLD_BUFFERS, COLD_REPETITIONS, Contest, Outcome
-from .keep import write_compare
+from .keep import control, write_compare
 from .load import fill
 from .queries import NoQueries, Query, choose
 
@@ -118,11 +117,6 @@ class Demo:
         if not self.options.keep:
             self.say("Server and data are removed now. To keep them for experiments of your own: dev/demo --keep")
             return
-        run_as = ""
-        if os.geteuid() == 0:
-            run_as = f"setpriv --reuid={self.options.user} --regid={self.options.user} --clear-groups "
-        if libraries := os.environ.get("LD_LIBRARY_PATH"):
-            run_as += f"env LD_LIBRARY_PATH={libraries} "
         compare = write_compare(self.server, self.options.work, self.options.user, example)
         self.say("The server stays. To ask a query of yours with look-ahead off and on, each time with empty caches:\n"
                  f"  {compare} 'select ...'\n"
@@ -133,7 +127,7 @@ class Demo:
                  f"  explain (analyze, buffers) {example};\n"
                  f"{self.explain_hint()}"
                  "To stop and remove it:\n"
-                 f"  {run_as}{self.server.bindir}/pg_ctl -D {self.server.data} stop && rm -r {self.options.work}", commands=True)
+                 f"  {control(self.server, self.options.user)} stop && rm -r {self.options.work}", commands=True)
 
     def explain_hint(self) -> str:
         """Before 18, EXPLAIN says nothing about look-ahead."""

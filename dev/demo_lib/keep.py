@@ -14,7 +14,7 @@ SCRIPT = """#!/bin/sh
 #   compare ['QUERY']     without one: {default}
 set -e
 query=${{1:-{default_quoted}}}
-control='{run_as}{bindir}/pg_ctl -w -D {data} -l {data}/compare.log'
+control='{control} -w -l {data}/compare.log'
 for value in off on; do
 	$control -m fast restart >/dev/null
 	{empty}
@@ -34,16 +34,25 @@ WHOLE_CACHE = f"sync; echo 3 >{DROP_CACHES}"
 FILES_ONLY = "find {data} -type f -exec dd if={{}} iflag=nocache count=0 status=none ';'"
 
 
-def write_compare(server: Server, work: Path, user: str, default: str) -> Path:
-    libraries = os.environ.get("LD_LIBRARY_PATH")
-    environment = f"env LD_LIBRARY_PATH={shlex.quote(libraries)} " if libraries else ""
+def libraries() -> str:
+    """What goes before a program of the server's."""
+    path = os.environ.get("LD_LIBRARY_PATH")
+    return f"env LD_LIBRARY_PATH={shlex.quote(path)} " if path else ""
+
+
+def control(server: Server, user: str) -> str:
+    """pg_ctl for this server, to be run by whoever runs this."""
     run_as = f"setpriv --reuid={user} --regid={user} --clear-groups " if os.geteuid() == 0 else ""
+    return f"{run_as}{libraries()}{server.bindir}/pg_ctl -D {server.data}"
+
+
+def write_compare(server: Server, work: Path, user: str, default: str) -> Path:
     script = work / "compare"
     script.write_text(SCRIPT.format(
         default=default,
         default_quoted=shlex.quote(default),
-        run_as=run_as + environment,
-        libraries=environment,
+        control=control(server, user),
+        libraries=libraries(),
         bindir=server.bindir,
         data=server.data,
         empty=WHOLE_CACHE if os.geteuid() == 0 else FILES_ONLY.format(data=server.data),
